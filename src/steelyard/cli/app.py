@@ -1,0 +1,70 @@
+"""The command line: one file per command, wired together here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from steelyard.cli import agreement, check, demo, export, fit, import_, judge, new, scores, status
+from steelyard.errors import SteelyardError
+
+app = typer.Typer(
+    name="steelyard",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Graded human judgments: the fewest questions that place every item on a bounded scale, "
+    "and how sure each place is.\n\nStart with: [bold]steelyard demo[/bold], then [bold]steelyard new words[/bold]",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from steelyard.version import __version__
+
+        typer.echo(f"steelyard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+STUDY, FILES = "Studies", "Files (no study needed)"
+app.command("demo", rich_help_panel=STUDY)(demo.demo)
+app.command("new", rich_help_panel=STUDY)(new.new)
+app.command("check", rich_help_panel=STUDY)(check.check)
+app.command("judge", rich_help_panel=STUDY)(judge.judge)
+app.command("status", rich_help_panel=STUDY)(status.status)
+app.command("scores", rich_help_panel=STUDY)(scores.scores)
+app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
+app.command("export", rich_help_panel=STUDY)(export.export)
+app.command("fit", rich_help_panel=FILES)(fit.fit)
+app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
+
+
+def main() -> None:
+    """Run a command; exit 1 when the data or the configuration is wrong, 2 when the command line is."""
+    try:
+        app()
+    except SteelyardError as error:
+        from steelyard.cli.output import print_problems
+
+        print_problems(error)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has seen enough.
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        typer.echo("\nStopped. Every answer that was acknowledged is saved.", err=True)
+        sys.exit(130)

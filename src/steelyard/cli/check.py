@@ -1,0 +1,26 @@
+"""steelyard check: is everything right before anybody is asked?"""
+
+from __future__ import annotations
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+
+def check(folder: StudyFolder) -> None:
+    """Check a study's configuration and items; every problem is named at once.
+
+    Example: steelyard check words
+    """
+    from rich.console import Console
+
+    from steelyard.study.config import CONFIG_FILE
+    from steelyard.study.opening import check_study
+
+    config, items = check_study(existing_folder(folder))
+    console = Console(highlight=False)
+    console.print(f"[green]✓[/green] {CONFIG_FILE} and {len(items):,} items are fine.", soft_wrap=True)
+    for stage in config.stages:
+        size = stage.protocol.task_size
+        shown = f"{size} items a task" if size > 1 else "one item a task"
+        share = f", {stage.share:.0%} of the tasks" if stage.share else ""
+        console.print(f"  {stage.name}: {stage.protocol.name}, {shown}, by {stage.design.name}{share}", soft_wrap=True)
+    console.print(f"  scores by {config.model.name}", soft_wrap=True)

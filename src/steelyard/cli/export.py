@@ -1,0 +1,75 @@
+"""steelyard export: a study's judgments, scores or whole log as a file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import Format, StudyFolder, existing_folder
+
+
+class What(StrEnum):
+    """What to export."""
+
+    judgments = "judgments"
+    answers = "answers"
+    scores = "scores"
+    log = "log"
+
+
+def export(
+    folder: StudyFolder,
+    what: Annotated[
+        What,
+        typer.Option(
+            "--what",
+            "-w",
+            help="judgments: as `import` and `fit` read them; answers: one row an answer, with times; "
+            "scores: the scores table; log: every event, from which the study can be rebuilt.",
+        ),
+    ] = What.judgments,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file (.csv .tsv .jsonl .parquet); else it is printed.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", "-f", help="How to print it without --output.")] = Format.csv,
+) -> None:
+    """Write a study's judgments, scores or whole log to a file.
+
+    Example: steelyard export words --what scores -o scores.csv
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.formats import write_table
+    from steelyard.study import Study
+    from steelyard.study.exporting import conventional_judgments
+    from steelyard.study.rebuild import write_log
+
+    with Study.open(existing_folder(folder)) as study:
+        if what is What.log:
+            if output is None:
+                for event in study.events():
+                    typer.echo(event.as_json())
+                return
+            count = write_log(study, output)
+            typer.echo(f"{count:,} events written to {output}", err=True)
+            return
+        if what is What.scores:
+            frame = study.scores()
+        elif what is What.answers:
+            frame = study.judgments()
+        else:
+            frame = conventional_judgments(study)
+    if output is not None:
+        write_table(frame, output)
+        typer.echo(f"{frame.height:,} rows written to {output}", err=True)
+    elif form is Format.table:
+        Console().print(plain_table(frame, ""))
+    else:
+        print_frame(frame, form)

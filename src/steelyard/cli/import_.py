@@ -1,0 +1,47 @@
+"""steelyard import: judgments made elsewhere join a study."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import (
+    ColumnsOption,
+    JudgmentsFile,
+    KindOption,
+    StrictOption,
+    StudyFolder,
+    existing_folder,
+    pairs,
+)
+
+
+def import_judgments(
+    folder: StudyFolder,
+    file: JudgmentsFile,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="Which stage they belong to, if several could.", show_default=False)
+    ] = None,
+    columns: ColumnsOption = None,
+    kind: KindOption = None,
+    strict: StrictOption = False,
+) -> None:
+    """Take judgments made elsewhere into a study: all of a file, or nothing.
+
+    Example: steelyard import words ratings.csv
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_notes
+    from steelyard.study import Study
+    from steelyard.study.importing import import_file
+
+    with Study.open(existing_folder(folder)) as study:
+        result = import_file(study, file, stage=stage, kind=kind, columns=pairs(columns, "--columns"), strict=strict)
+    print_notes(result.notes)
+    console = Console(highlight=False)
+    if result.already:
+        console.print(f"{file.name} was imported before: nothing to do.", soft_wrap=True)
+    else:
+        console.print(f"[green]✓[/green] {result.added:,} judgments imported from {file.name}.", soft_wrap=True)

@@ -1,0 +1,90 @@
+"""steelyard judge: answer a study's tasks in the terminal."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.errors import AnswerError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from steelyard.records import Task
+    from steelyard.study import Study
+
+
+class _SkipRequestedError(Exception):
+    pass
+
+
+class _QuitRequestedError(Exception):
+    pass
+
+
+def judge(
+    folder: StudyFolder,
+    annotator: Annotated[str, typer.Option("--annotator", "-a", prompt="Your name", help="Who is judging.")],
+    most: Annotated[
+        int | None, typer.Option("--most", min=1, help="Stop after so many tasks.", show_default=False)
+    ] = None,
+) -> None:
+    """Answer a study's tasks here in the terminal. Each answer is saved at once.
+
+    Example: steelyard judge words --annotator ann
+    """
+    from rich.console import Console
+
+    from steelyard.records import Task
+    from steelyard.study import Study
+
+    console = Console(highlight=False)
+    done = 0
+    with Study.open(existing_folder(folder)) as study:
+        console.print(f"[bold]{study.config.title}[/bold]   (s: skip, q: quit)")
+        while most is None or done < most:
+            offered = study.offer(annotator)
+            if not isinstance(offered, Task):
+                console.print(offered.reason)
+                break
+            try:
+                _one_task(study, offered, console)
+                done += 1
+            except _SkipRequestedError:
+                study.skip(offered, "skipped in the terminal")
+            except _QuitRequestedError:
+                break
+    console.print(f"{done} {'answer' if done == 1 else 'answers'} saved. Thank you.")
+
+
+def _one_task(study: Study, task: Task, console: Console) -> None:
+    from steelyard.cli.prompts import ask_for
+
+    protocol = study.stage_of(task).protocol
+    began = monotonic()
+    console.print()
+    console.print(study.config.question, style="bold", markup=False)
+    for context in dict.fromkeys(item.context for item in task.items if item.context):
+        console.print(f"  {context}", style="italic", markup=False)
+    for number, item in enumerate(task.items, start=1):
+        console.print((f"  {number}  " if len(task.items) > 1 else "  ") + item.text, markup=False)
+    while True:
+        try:
+            study.tell(task, ask_for(protocol, task.items, _prompt), seconds=round(monotonic() - began, 1))
+        except AnswerError as error:
+            for problem in error.problems:
+                console.print(f"  {problem.what} {problem.remedy}", style="yellow", markup=False)
+        else:
+            return
+
+
+def _prompt(text: str) -> str:
+    typed = str(typer.prompt(f"  {text}", default="", show_default=False)).strip()
+    if typed.lower() == "q":
+        raise _QuitRequestedError
+    if typed.lower() == "s":
+        raise _SkipRequestedError
+    return typed

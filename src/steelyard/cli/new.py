@@ -1,0 +1,138 @@
+"""steelyard new: a study that runs as it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.errors import ConfigError
+
+_PROTOCOL_SETTINGS = {
+    "direct": 'scale  = [0, 100]\nlabels = ["not at all", "very much"]',
+    "likert": 'scale  = [1, 5]\nlabels = ["not at all", "very much"]',
+    "choice": 'labels = ["yes", "no"]',
+    "pairwise": "ties = true",
+    "best_worst": 'size   = 4\nlabels = ["most", "least"]',
+    "scored_ranking": 'size   = 5\nscale  = [0, 100]\nlabels = ["not at all", "very much"]',
+    "ranking": "size = 4\nties = true",
+}
+
+_TEMPLATE = """\
+# A Steelyard study. Every key: docs/reference/study-toml.md; check it with: steelyard check {folder}
+title    = {title}
+question = {question}
+items    = {items}
+
+[protocol]
+name   = "{protocol}"
+{settings}
+
+[design]
+name      = "{design}"
+judgments = {judgments}      # for each item
+
+[model]
+name = "{model}"
+
+[people]
+lease_minutes = 30  # a task that is not answered within this time goes to somebody else
+"""
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR", show_default=False)],
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            "--items",
+            "-i",
+            help="Your items (CSV, TSV, JSONL, Parquet); example words if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option("--protocol", "-p", help="direct, likert, choice, pairwise, best_worst, scored_ranking, ranking."),
+    ] = "direct",
+    design: Annotated[
+        str | None, typer.Option("--design", "-d", help="The protocol's usual one if left out.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The protocol's usual one if left out.", show_default=False)
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", "-q", help="What people are asked.", show_default=False)
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", "-t", help="What the study is called.", show_default=False)
+    ] = None,
+    judgments: Annotated[int, typer.Option("--judgments", "-n", min=1, help="Judgments for each item.")] = 10,
+) -> None:
+    """Make a study: a folder with study.toml and an items file, ready to run.
+
+    Example: steelyard new words --items words.csv --protocol best_worst --question "Which is most positive?"
+    """
+    from rich.console import Console
+
+    from steelyard import registry
+    from steelyard.study.config import CONFIG_FILE
+    from steelyard.study.opening import check_study
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
+    chosen = registry.find("protocols", protocol)
+    if protocol not in _PROTOCOL_SETTINGS and _needs_settings(chosen):
+        raise ConfigError(f"{protocol} needs settings of its own.", "Write study.toml by hand.")
+    example = items is None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".steelyard-new-") as scratch:
+        draft = Path(scratch)
+        text = _TEMPLATE.format(
+            folder=folder,
+            title=_quoted(title or ("How positive?" if example else folder.name)),
+            question=_quoted(question or ("How positive is this word?" if example else "How much?")),
+            items=_put_items(items, draft),
+            protocol=protocol,
+            settings=_PROTOCOL_SETTINGS.get(protocol, ""),
+            design=design or chosen.default_design,
+            judgments=judgments,
+            model=model or chosen.default_model,
+        )
+        (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
+        _, found = check_study(draft)
+        folder.mkdir(exist_ok=True)
+        for made in draft.iterdir():
+            shutil.move(made, folder / made.name)
+    console = Console(highlight=False)
+    console.print(f"[green]✓[/green] {folder} holds a study of {len(found):,} items.", soft_wrap=True)
+    console.print(f"  Change [bold]{folder / CONFIG_FILE}[/bold] as you like, then:", soft_wrap=True)
+    console.print(f"  steelyard check {folder}", soft_wrap=True)
+    console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
+    console.print(f"  steelyard scores {folder}", soft_wrap=True)
+
+
+def _needs_settings(protocol: type) -> bool:
+    return bool(protocol().problems())
+
+
+def _put_items(source: Path | None, draft: Path) -> str:
+    """Put the items file into the folder; return how study.toml names it."""
+    if source is None:
+        from steelyard.examples import WORDS
+
+        (draft / "items.csv").write_text("id,text\n" + "".join(f"{w},{w}\n" for w in WORDS), encoding="utf-8")
+        return _quoted("items.csv")
+    from steelyard.formats import read_items
+
+    read_items(source)
+    shutil.copyfile(source, draft / source.name)
+    return _quoted(source.name)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

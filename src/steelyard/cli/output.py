@@ -1,0 +1,143 @@
+"""Printing: tables for people, JSON and CSV for machines, notes and problems to standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.options import Format
+from steelyard.errors import SteelyardError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BAR_WIDTH = 31
+_BAR_NEEDS = 100
+
+
+def err_console() -> Console:
+    """The console for what is not the result."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_problems(error: SteelyardError) -> None:
+    """Say what is wrong, a line each."""
+    console = err_console()
+    for problem in error.problems:
+        console.print(Text("✗ ", style="bold red"), Text(str(problem)), sep="", soft_wrap=True)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Say what the reader of a result should know."""
+    console = err_console()
+    for note in notes:
+        console.print(Text(f"· {note}", style="dim"), soft_wrap=True)
+
+
+def print_frame(frame: pl.DataFrame, form: Format) -> None:
+    """Print a table for machines: JSON as a list of objects, or CSV."""
+    from steelyard.formats import write_table
+
+    write_table(frame, sys.stdout, form.value)
+    sys.stdout.flush()
+
+
+def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None = None) -> None:
+    """Print a scores (or labels) table."""
+    if form is not Format.table:
+        print_frame(frame if top is None else frame.head(top), form)
+        return
+    console = Console()
+    console.print(scores_table(frame if top is None else frame.head(top), title, console.width, frame))
+    if top is not None and top < frame.height:
+        console.print(Text(f"… and {frame.height - top} more (--top 0 for all)", style="dim"))
+
+
+def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFrame | None = None) -> Table:
+    """Lay a scores table out for people, with the intervals drawn where there is room."""
+    if "score" not in frame.columns:
+        return plain_table(frame, title)
+    whole = frame if whole is None else whole
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    extra = [name for name in ("criterion", "group") if name in frame.columns]
+    table.add_column("rank", justify="right")
+    table.add_column("item", overflow="fold", max_width=40)
+    for name in extra:
+        table.add_column(name)
+    table.add_column("score", justify="right")
+    table.add_column("95 % interval", justify="right")
+    draws_bars = width >= _BAR_NEEDS
+    if draws_bars:
+        table.add_column("", width=_BAR_WIDTH)
+    table.add_column("judgments", justify="right")
+    ends = {key: _ends(part) for key, part in _by_criterion(whole).items()}
+    for row in frame.iter_rows(named=True):
+        low, high = ends[row.get("criterion")]
+        cells = [_rank(row), str(row["item"]), *(str(row[name] or "") for name in extra)]
+        cells += [number(row["score"]), _interval(row)]
+        if draws_bars:
+            cells.append(_bar(row, low, high))
+        table.add_row(*cells, str(row["judgments"]))
+    return table
+
+
+def plain_table(frame: pl.DataFrame, title: str) -> Table:
+    """Lay any table out for people."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for name, dtype in frame.schema.items():
+        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        table.add_row(
+            *[number(value) if isinstance(value, float) else "" if value is None else str(value) for value in row]
+        )
+    return table
+
+
+def number(value: float | None) -> str:
+    """Write a number with four figures, or a dash."""
+    if value is None:
+        return "–"
+    if abs(value) >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.{2 if abs(value) >= 10 else 3}f}"
+
+
+def _rank(row: dict[str, Any]) -> str:
+    return "–" if row["rank"] is None else str(row["rank"])
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "–" if row["lower"] is None else f"{number(row['lower'])} … {number(row['upper'])}"
+
+
+def _by_criterion(frame: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    if "criterion" not in frame.columns:
+        return {None: frame}
+    return {str(key[0]): part for key, part in frame.partition_by("criterion", as_dict=True).items()}
+
+
+def _ends(frame: pl.DataFrame) -> tuple[float, float]:
+    """The ends of the drawn scale: where the lowest and the highest interval end."""
+    values = [v for name in ("lower", "score", "upper") for v in frame[name].drop_nulls()]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _bar(row: dict[str, Any], low: float, high: float) -> str:
+    if row["score"] is None:
+        return ""
+
+    def place(value: float) -> int:
+        return round((value - low) / (high - low) * (_BAR_WIDTH - 1))
+
+    cells = [" "] * _BAR_WIDTH
+    if row["lower"] is not None:
+        for cell in range(place(row["lower"]), place(row["upper"]) + 1):
+            cells[cell] = "─"
+    cells[place(row["score"])] = "●"
+    return "".join(cells)

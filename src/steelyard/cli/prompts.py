@@ -1,0 +1,77 @@
+"""How each protocol is asked in the terminal, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+from steelyard.errors import AnswerError
+from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking
+from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.records import Item
+
+Prompt: TypeAlias = Callable[[str], str]
+"""Shows a text and returns the line typed."""
+
+
+@singledispatch
+def ask_for(protocol: Protocol, items: Sequence[Item], prompt: Prompt) -> Any:
+    """Ask for the answer to a task, in as many lines as it takes."""
+    raise AnswerError(f"{protocol.name} cannot be answered in the terminal.", "Use the Python API.")
+
+
+@ask_for.register
+def _(protocol: PerItem, items: Sequence[Item], prompt: Prompt) -> Any:
+    names = protocol.criterion_names()
+    answer: dict[str, Any] = {}
+    for item in items:
+        shown = item.text if len(items) > 1 else ""
+        values = {name: _value(protocol, name, prompt(_question(protocol, shown, name))) for name in names}
+        answer[item.id] = values[ONLY] if names == (ONLY,) else values
+    return answer
+
+
+@ask_for.register
+def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
+    text = prompt("better: 1 or 2" + (", 0 for about the same" if protocol.ties else ""))
+    return {"winner": None if text == "0" else _numbered(items, text)}
+
+
+@ask_for.register
+def _(protocol: BestWorst, items: Sequence[Item], prompt: Prompt) -> Any:
+    best, worst = protocol.labels
+    return {"best": _numbered(items, prompt(best)), "worst": _numbered(items, prompt(worst))}
+
+
+@ask_for.register
+def _(protocol: Ranking, items: Sequence[Item], prompt: Prompt) -> Any:
+    text = prompt("from best to worst, like 2>1=3" if protocol.ties else "from best to worst, like 2>1>3")
+    return [[_numbered(items, number.strip()) for number in tier.split("=")] for tier in text.split(">")]
+
+
+def _numbered(items: Sequence[Item], text: str) -> str:
+    if text.isdecimal() and 1 <= int(text) <= len(items):
+        return items[int(text) - 1].id
+    raise AnswerError(f"'{text}' is not one of the numbers.", f"Type a number from 1 to {len(items)}.")
+
+
+def _question(protocol: PerItem, item: str, criterion: str) -> str:
+    what = " ".join(part for part in (item, criterion) if part)
+    if isinstance(protocol, Choice):
+        labels = protocol.classes()[criterion]
+        return f"{what} ({'  '.join(f'{n} {label}' for n, label in enumerate(labels, start=1))})".strip()
+    low, high = protocol.scales()[criterion]
+    labels = getattr(protocol, "labels", ())
+    ends = f", {labels[0]} … {labels[-1]}" if labels and not criterion else ""
+    return f"{what} ({low:g} to {high:g}{ends})".strip()
+
+
+def _value(protocol: PerItem, criterion: str, text: str) -> object:
+    if isinstance(protocol, Choice):
+        labels = protocol.classes()[criterion]
+        return labels[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(labels) else text
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return text or None

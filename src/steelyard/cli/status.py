@@ -1,0 +1,55 @@
+"""steelyard status: how far a study is."""
+
+from __future__ import annotations
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+
+
+def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
+    """Say how far a study is.
+
+    Example: steelyard status words
+    """
+    from dataclasses import asdict
+
+    import polars as pl
+    from rich.console import Console
+    from rich.text import Text
+
+    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        found = study.status()
+    if form is not Format.table:
+        stages = [asdict(stage) for stage in found.stages]
+        whole = {key: value for key, value in asdict(found).items() if key != "stages"}
+        frame = pl.DataFrame([{**whole, **{f"stage_{key}": value for key, value in s.items()}} for s in stages])
+        print_frame(frame, form)
+        return
+    console = Console(highlight=False)
+    console.print(Text(found.title, style="bold"))
+    counted = {
+        "items": found.items,
+        "annotators": found.annotators,
+        "judgments": found.judgments,
+        "imported": found.imported,
+        "late": found.late,
+        "revised": found.revisions,
+        "skipped": found.skips,
+        "flagged": found.flags,
+        "abandoned": found.expired,
+    }
+    always = {"items", "annotators", "judgments"}
+    console.print(" · ".join(f"{n:,} {name}" for name, n in counted.items() if n or name in always))
+    rows = [
+        {
+            "stage": stage.name,
+            "design": stage.design,
+            "done": f"{stage.done:,} of {stage.total:,}",
+            "": f"{stage.done / max(1, stage.total):.0%}",
+            "out now": stage.tasks_out,
+        }
+        for stage in found.stages
+    ]
+    console.print(plain_table(pl.DataFrame(rows), ""))

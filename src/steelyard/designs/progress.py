@@ -1,0 +1,213 @@
+"""How far a stage has come: what a design looks at to pick the next task.
+
+It is a fold over the stage's events and knows nothing of clocks or databases, so that a log replays to the
+same state anywhere. Every step costs the same however long the log has grown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from steelyard.observations import IntArray
+
+
+class Seen:
+    """Sets of items that an annotator has been shown, each a row of sorted codes in one growing array."""
+
+    __slots__ = ("_row", "_rows")
+
+    def __init__(self) -> None:
+        self._row: dict[tuple[int, ...], int] = {}
+        self._rows: IntArray = np.empty((8, 1), np.int32)
+
+    def __contains__(self, codes: tuple[int, ...]) -> bool:
+        return codes in self._row
+
+    @property
+    def rows(self) -> IntArray:
+        """The sets seen so far, one a row; shorter ones are padded with their last code."""
+        return self._rows[: len(self._row)]
+
+    def add(self, codes: tuple[int, ...]) -> None:
+        """Remember a set."""
+        if codes in self._row:
+            return
+        size, width = self._rows.shape
+        if len(self._row) == size or len(codes) > width:
+            larger = np.empty((size * 2, max(width, len(codes))), np.int32)
+            larger[:size] = np.pad(self._rows, ((0, 0), (0, larger.shape[1] - width)), mode="edge")
+            self._rows = larger
+        row = self._rows[len(self._row)]
+        row[: len(codes)] = codes
+        row[len(codes) :] = codes[-1]
+        self._row[codes] = len(self._row)
+
+    def discard(self, codes: tuple[int, ...]) -> None:
+        """Forget a set."""
+        place = self._row.pop(codes, None)
+        if place is not None and place != len(self._row):
+            last = next(key for key, row in self._row.items() if row == len(self._row))
+            self._rows[place] = self._rows[len(self._row)]
+            self._row[last] = place
+
+
+class Levels:
+    """Items by level (how often asked, or planned), with a member of a level drawn or moved in O(1)."""
+
+    __slots__ = ("_members", "_place", "level")
+
+    def __init__(self) -> None:
+        self.level: IntArray = np.zeros(0, np.int32)
+        self._members: list[list[int]] = [[]]
+        self._place: list[int] = []
+
+    def add_items(self, count: int) -> None:
+        """Add new items at level 0."""
+        first = len(self.level)
+        self.level = np.concatenate([self.level, np.zeros(count, np.int32)])
+        self._place += range(len(self._members[0]), len(self._members[0]) + count)
+        self._members[0] += range(first, first + count)
+
+    def members(self, level: int) -> list[int]:
+        """The items at a level, in an order that depends on the past alone."""
+        return self._members[level] if level < len(self._members) else []
+
+    def move(self, item: int, by: int) -> None:
+        """Raise or lower an item by some levels."""
+        old = self._members[self.level[item]]
+        last = old.pop()
+        place = self._place[item]
+        if last != item:
+            old[place] = last
+            self._place[last] = place
+        self.level[item] += by
+        while len(self._members) <= self.level[item]:
+            self._members.append([])
+        new = self._members[self.level[item]]
+        self._place[item] = len(new)
+        new.append(item)
+
+
+@dataclass(slots=True)
+class Slot:
+    """A planned task: a set of items that some number of annotators are to judge."""
+
+    items: tuple[int, ...]
+    asked: int = 0
+    answered: int = 0
+    queued_at: int = -1
+    """Where in the queue it stands; earlier entries are stale."""
+
+
+@dataclass(slots=True)
+class Person:
+    """What one annotator has been shown in this stage."""
+
+    items: Seen = field(default_factory=Seen)
+    """Single items."""
+    sets: Seen = field(default_factory=Seen)
+    """Sets of two and more that were shown together."""
+    queue_read: int = 0
+    """How far into the queue there is nothing for this annotator: a bookmark that spares time, nothing else."""
+
+
+class Progress:
+    """A stage's state.
+
+    `asked` holds, for each item, how many tasks with it are answered or out with somebody; `answered` how many
+    are answered. `slots` are the planned tasks of designs that plan them, `planned` how many slots each item is
+    in, and `queue` the slots with room, in order; a slot that is given back joins its end.
+    """
+
+    def __init__(self, n_items: int) -> None:
+        self.asked = Levels()
+        self.planned = Levels()
+        self.answered: IntArray = np.zeros(0, np.int32)
+        self.slots: list[Slot] = []
+        self.queue: list[int] = []
+        self.tasks_asked = 0
+        self.tasks_answered = 0
+        self._slot_of_set: dict[tuple[int, ...], int] = {}
+        self._people: dict[str, Person] = {}
+        self.add_items(n_items)
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self.answered)
+
+    @property
+    def tasks_out(self) -> int:
+        """How many tasks are with annotators right now."""
+        return self.tasks_asked - self.tasks_answered
+
+    def person(self, annotator: str) -> Person:
+        """Return what an annotator has been shown."""
+        return self._people.setdefault(annotator, Person())
+
+    def add_items(self, count: int) -> None:
+        """Take in new items, at any time."""
+        self.asked.add_items(count)
+        self.planned.add_items(count)
+        self.answered = np.concatenate([self.answered, np.zeros(count, np.int32)])
+
+    def slot_for(self, items: tuple[int, ...], capacity: int) -> int:
+        """Return the slot of a set of items that has room, or the number of the next new one."""
+        slot = self._slot_of_set.get(tuple(sorted(items)))
+        return slot if slot is not None and self.slots[slot].asked < capacity else len(self.slots)
+
+    def picked(self, annotator: str, items: tuple[int, ...], slot: int | None, capacity: int) -> None:
+        """Note that a task went out; `slot` is the one it fills, a new one if it equals their number."""
+        key = tuple(sorted(items))
+        if slot == len(self.slots):
+            self.slots.append(Slot(key))
+            self._slot_of_set[key] = slot
+            for item in items:
+                self.planned.move(item, 1)
+            if capacity > 1:
+                self._enqueue(slot)
+        self._went_out(annotator, key, slot)
+
+    def answer(self, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that a task that is out was answered."""
+        self.answered[list(items)] += 1
+        self.tasks_answered += 1
+        if slot is not None:
+            self.slots[slot].answered += 1
+
+    def released(self, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that a task came back without an answer: it may go to somebody else."""
+        for item in items:
+            self.asked.move(item, -1)
+        self.tasks_asked -= 1
+        if slot is not None:
+            self.slots[slot].asked -= 1
+            self._enqueue(slot)
+
+    def forget(self, annotator: str, items: tuple[int, ...]) -> None:
+        """Let an annotator whose task ran out be asked the same again."""
+        person = self.person(annotator)
+        person.sets.discard(tuple(sorted(items)))
+        for item in items:
+            person.items.discard((item,))
+
+    def reclaimed(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that an answer is coming, late, for a task that had been given back."""
+        self._went_out(annotator, tuple(sorted(items)), slot)
+
+    def _went_out(self, annotator: str, key: tuple[int, ...], slot: int | None) -> None:
+        person = self.person(annotator)
+        if len(key) > 1:
+            person.sets.add(key)
+        for item in key:
+            person.items.add((item,))
+            self.asked.move(item, 1)
+        self.tasks_asked += 1
+        if slot is not None:
+            self.slots[slot].asked += 1
+
+    def _enqueue(self, slot: int) -> None:
+        self.slots[slot].queued_at = len(self.queue)
+        self.queue.append(slot)

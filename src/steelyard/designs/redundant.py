@@ -1,0 +1,67 @@
+"""Every item judged by r distinct annotators, the least-judged first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, Design, Goal, Nothing, Pick
+from steelyard.designs.drawing import draw_from_level
+from steelyard.designs.progress import Progress
+from steelyard.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Redundant(Design):
+    """Ask about single items (or pages of them) until each has `judgments` from different people.
+
+    Items with the fewest judgments come first, at random among equals, so that an unfinished study is even.
+    """
+
+    name: ClassVar[str] = "redundant"
+
+    judgments: Annotated[int, Field(ge=1, description="distinct annotators for each item")] = 10
+
+    def problems(self, task_size: int, n_items: int) -> list[Problem]:
+        """Refuse pages larger than the study."""
+        if task_size > n_items:
+            return [
+                Problem(
+                    f"a page shows {task_size} items, but there are only {n_items}.",
+                    "Show fewer items a page, or add items.",
+                    field="protocol.items_per_page",
+                )
+            ]
+        return []
+
+    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | Nothing:
+        """Choose the items this annotator has not seen that have been asked least."""
+        seen = progress.person(annotator).items
+        chosen: list[int] = []
+        sets = 1
+        for level in range(self.judgments):
+            if len(chosen) == task_size:
+                break
+            drawn, of = draw_from_level(progress.asked, level, task_size - len(chosen), seen, rng)
+            chosen += drawn
+            sets *= of
+        if not chosen:
+            return self._nothing(progress)
+        rng.shuffle(chosen)
+        exact = 1 / sets if progress.n_items <= EXACT_PROPENSITY_ITEMS else None
+        return Pick(tuple(chosen), propensity=exact)
+
+    def _nothing(self, progress: Progress) -> Nothing:
+        if progress.n_items and int(progress.answered.min()) >= self.judgments:
+            return Nothing(f"All items have {self.judgments} judgments.", complete=True)
+        if progress.asked.level.min(initial=self.judgments) >= self.judgments:
+            return Nothing("The last tasks are with other annotators; come back later in case one is given up.")
+        return Nothing("You have judged every item that still needs judgments.")
+
+    def goal(self, progress: Progress, task_size: int) -> Goal:
+        """Count judgments of single items, those beyond the quota left out."""
+        done = int(np.minimum(progress.answered, self.judgments).sum())
+        return Goal(done, progress.n_items * self.judgments)

@@ -1,0 +1,87 @@
+"""What Steelyard says when something is wrong: what, where, and what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, where it stands, and how to mend it."""
+
+    what: str
+    remedy: str = ""
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        where = " ".join(
+            part
+            for part in (
+                self.file,
+                None if self.line is None else f"line {self.line}",
+                None if self.field is None else f"({self.field})",
+            )
+            if part
+        )
+        text = f"{where}: {self.what}" if where else self.what
+        return f"{text} {self.remedy}".rstrip()
+
+
+class SteelyardError(Exception):
+    """Any refusal. `problems` holds every reason, so that all can be mended at once."""
+
+    def __init__(
+        self,
+        what: str | Iterable[Problem],
+        remedy: str = "",
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        if isinstance(what, str):
+            self.problems: tuple[Problem, ...] = (Problem(what, remedy, file, line, field),)
+        else:
+            self.problems = tuple(what)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class ConfigError(SteelyardError):
+    """study.toml, or a setting given in Python or on the command line, is wrong."""
+
+
+class DataError(SteelyardError):
+    """A file or table of items or judgments is wrong."""
+
+
+class AnswerError(SteelyardError):
+    """An answer does not fit its task."""
+
+
+class TaskError(SteelyardError):
+    """A task is not the caller's to answer, or no longer."""
+
+
+class StoreError(SteelyardError):
+    """The database is not ours, newer than this software, or out of reach."""
+
+
+class SteelyardWarning(UserWarning):
+    """Something is odd, but the work goes on."""
+
+
+class ConvergenceWarning(SteelyardWarning):
+    """An iteration ended before it settled."""
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """Say which known word is closest, or list them all."""
+    close = difflib.get_close_matches(word.lower(), [name.lower() for name in known], n=1, cutoff=0.6)
+    if close:
+        match = next(name for name in known if name.lower() == close[0])
+        return f"Did you mean '{match}'?"
+    return f"Known: {', '.join(known)}." if known else ""

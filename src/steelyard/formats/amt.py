@@ -1,0 +1,206 @@
+"""Batch results of Amazon Mechanical Turk: one assignment in each row.
+
+What was shown is in `Input.*`, the answers in `Answer.*`.
+An assignment asks one question (`Input.item`, `Answer.value`) or several, told apart by a number
+(`Input.pair_id_0` …, `Answer.rating0` …).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.errors import DataError, did_you_mean
+from steelyard.formats.columns import matching, numbered, plain
+from steelyard.formats.rows import Rows, counted
+from steelyard.formats.tables import Table, strings
+
+_SHOWN = {
+    "item": ("item", "itemid", "id", "pairid", "segmentid", "sentenceid"),
+    "left": ("left",),
+    "right": ("right",),
+    "items": ("items",),
+    "criterion": ("criterion",),
+}
+_ANSWERED = {
+    "value": ("value", "score", "rating", "slider"),
+    "label": ("label", "category", "class"),
+    "winner": ("winner",),
+    "best": ("best",),
+    "worst": ("worst",),
+    "ranking": ("ranking",),
+    "missing": ("na", "missing"),
+}
+_ABOUT = {"annotator": "WorkerId", "task": "HITId"}
+_NEEDS = {
+    "comparisons": ("left", "right", "winner"),
+    "choices": ("items", "best", "worst"),
+    "rankings": ("ranking",),
+    "ratings": ("item", "value"),
+    "labels": ("item", "label"),
+}
+_OPTIONAL = ("criterion", "missing", "annotator", "task")
+_FIELDS = tuple(dict.fromkeys([*_SHOWN, *_ANSWERED, *_ABOUT]))
+_UNTICKED = ("", "0", "false", "no", "off")
+
+Numbered = Mapping[int | None, str]
+"""The columns of one field by the number in their name; None for the one without a number."""
+
+
+def is_amt(frame: pl.DataFrame) -> bool:
+    """Say whether a table looks like batch results."""
+    return "WorkerId" in frame.columns and any(name.startswith("Answer.") for name in frame.columns)
+
+
+def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | None, strict: bool) -> tuple[str, Rows]:
+    """Give batch results our names, one row for each question asked; rejected assignments are left out."""
+    fields = _find(table, columns or {})
+    if {"left", "right"} <= fields.keys() and "winner" not in fields and "label" in fields:
+        fields["winner"] = fields.pop("label")
+    kind = kind or _guess(fields, table)
+    if kind == "choices" and "items" not in fields and None not in fields.get("item", {None: ""}):
+        fields["items"] = fields.pop("item")
+    fields = {field: fields[field] for field in (*_NEEDS[kind], *_OPTIONAL) if field in fields}
+    for field in _NEEDS[kind]:
+        if field not in fields:
+            raise DataError(
+                f"these look like {kind}, but there is no column for {field}.",
+                f"Map it, with * for a number: --columns {field}=Input.their_name_*.",
+                file=table.file,
+                field=field,
+            )
+    notes: list[str] = []
+    kept = _not_rejected(table.frame, notes)
+    frame, row = _questions(table, fields, kind)
+    use = kept[row]
+    if "missing" in frame.columns:
+        ticked = ~frame["missing"].fill_null("").str.strip_chars().str.to_lowercase().is_in(_UNTICKED).to_numpy()
+        if (ticked & use).any():
+            notes.append(f"{counted(int((ticked & use).sum()), 'answer')} marked as missing: left out.")
+        use &= ~ticked
+        frame = frame.drop("missing")
+    if not use.any():
+        raise DataError(f"no assignment can be used. {' '.join(notes)}", "Check the batch.", file=table.file)
+    used = sum(map(len, fields.values()))
+    notes.append(f"{table.frame.width - used} of {table.frame.width} columns were not used.")
+    headers = {field: _pattern(found) for field, found in fields.items()}
+    return kind, Rows(frame.filter(pl.Series(use)), table, headers, strict, row[use], notes)
+
+
+def _find(table: Table, mapping: Mapping[str, str]) -> dict[str, Numbered]:
+    names = table.frame.columns
+    fields: dict[str, Numbered] = {}
+    for field, pattern in mapping.items():
+        if field not in _FIELDS:
+            raise DataError(
+                f"columns maps '{field}', which is no field.", did_you_mean(field, _FIELDS), file=table.file
+            )
+        found: Numbered = {None: pattern}
+        if "*" in pattern:
+            found = dict[int | None, str](matching(pattern, names).items())
+        if not found or not set(found.values()) <= set(names):
+            raise DataError(
+                f"columns maps {field} to '{pattern}', but there is no such column.",
+                did_you_mean(pattern, names),
+                file=table.file,
+            )
+        fields[field] = found
+    for prefix, known in (("Input.", _SHOWN), ("Answer.", _ANSWERED)):
+        bases = {name: name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+        for field, aliases in known.items():
+            if field not in fields:
+                guess = next((found for alias in aliases if (found := _named(alias, bases))), None)
+                if guess:
+                    fields[field] = guess
+    for field, name in _ABOUT.items():
+        if field not in fields and name in names:
+            fields[field] = {None: name}
+    return fields
+
+
+def _named(alias: str, bases: Mapping[str, str]) -> Numbered:
+    for name, base in bases.items():
+        if plain(base) == alias:
+            return {None: name}
+    split = {name: numbered(base) for name, base in bases.items()}
+    found = {parts[1]: name for name, parts in split.items() if parts and plain(parts[0]) == alias}
+    return dict(sorted(found.items()))
+
+
+def _guess(fields: Mapping[str, Numbered], table: Table) -> str:
+    fitting = [kind for kind, needs in _NEEDS.items() if any(field in fields for field in needs if field in _ANSWERED)]
+    if len(fitting) == 1:
+        return fitting[0]
+    answers = [name for name in table.frame.columns if name.startswith("Answer.")]
+    raise DataError(
+        f"the columns fit {' and '.join(fitting)}."
+        if fitting
+        else f"no known answer is among {', '.join(answers[:8])}.",
+        "Say which kind to read (--kind ratings) and which columns hold it (--columns value=Answer.their_name).",
+        file=table.file,
+    )
+
+
+def _not_rejected(frame: pl.DataFrame, notes: list[str]) -> NDArray[np.bool_]:
+    if "AssignmentStatus" not in frame.columns:
+        return np.ones(frame.height, np.bool_)
+    rejected = (
+        (frame["AssignmentStatus"].str.strip_chars().str.to_lowercase() == "rejected").fill_null(False).to_numpy()
+    )
+    if rejected.any():
+        notes.append(f"{counted(int(rejected.sum()), 'rejected assignment')}: left out.")
+    return ~rejected
+
+
+def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl.DataFrame, NDArray[np.intp]]:
+    """Return one row for each question under our names, and the assignment it comes from."""
+    height = table.frame.height
+    if kind == "choices" and None in fields["best"] and None not in fields["items"]:
+        # The numbers tell the items of one tuple apart, not several questions.
+        items = fields.pop("items")
+        fields |= {f"item{place}": {None: name} for place, name in enumerate(items.values(), 1)}
+    ranges = {field: list(found) for field, found in fields.items() if None not in found}
+    numbers = next(iter(ranges.values()), [None])
+    for field, other in ranges.items():
+        if other != numbers and field != "missing":
+            first = next(iter(ranges))
+            raise DataError(
+                f"{_pattern(fields[first])} and {_pattern(fields[field])} are not numbered alike.",
+                "Map columns whose numbers agree: --columns item=Input.their_name_* value=Answer.their_name_*.",
+                file=table.file,
+            )
+    answered = [field for field in _NEEDS[kind] if field in _ANSWERED and None in fields[field]]
+    if ranges and answered:
+        raise DataError(
+            f"{_pattern(fields[answered[0]])} is one answer to several questions.",
+            f"Map it, with * for the number: --columns {answered[0]}=Answer.their_name_*.",
+            file=table.file,
+        )
+    parts = [
+        table.frame.select(
+            _column(table, found[number] if number in found else found[None]).alias(field)
+            for field, found in fields.items()
+            if number in found or None in found
+        )
+        for number in numbers
+    ]
+    frame = pl.concat(parts, how="diagonal")
+    order = np.arange(frame.height).reshape(len(parts), height).T.ravel()
+    frame, row = frame[order], np.repeat(np.arange(height), len(parts))
+    if not ranges:
+        return frame, row
+    # A task may show fewer questions than the template has places for.
+    asked = frame.select(pl.any_horizontal(pl.col(_NEEDS[kind]).is_not_null())).to_series()
+    return frame.filter(asked), row[asked.to_numpy()]
+
+
+def _column(table: Table, name: str) -> pl.Series:
+    return strings(table.frame[name], table.file, name)
+
+
+def _pattern(found: Numbered) -> str:
+    number, name = next(iter(found.items()))
+    return name if number is None else name.removesuffix(str(number)) + "*"

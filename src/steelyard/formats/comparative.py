@@ -1,0 +1,126 @@
+"""Comparisons and best–worst choices: items against one another in each row."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.errors import DataError
+from steelyard.formats.lists import listed
+from steelyard.formats.rows import BoolArray, Reading, Rows, encode, subset
+from steelyard.observations import UNKNOWN, Choices, Comparisons, IntArray
+
+TIES = ("tie", "draw", "=")
+"""What a winner column may say instead of a side; one of three is never an item of a pair."""
+
+_SIDES = {"left": 1, "right": -1, **dict.fromkeys(TIES, 0)}
+_NOTHING = 9
+
+
+def read_comparisons(rows: Rows) -> Reading:
+    """Read `left`, `right` and `winner`, or `winner` and `loser`."""
+    if "loser" in rows:
+        return _read_winners_and_losers(rows)
+    # Words such as 'tie' are coded along with the items; `subset` leaves them out again.
+    index, (left, right, word) = encode(rows.text("left"), rows.text("right"), rows.text("winner"))
+    rows.refuse_empty(left, "left")
+    rows.refuse_empty(right, "right")
+    _refuse_same(rows, left, right, "right")
+    outcome = (word == left).astype(np.int8) - (word == right).astype(np.int8)
+    # An item may be called 'left': a side's name counts only where it is neither of the two items.
+    by_side = np.flatnonzero(outcome == 0)
+    sides = np.array([_SIDES.get(name.casefold(), _NOTHING) for name in index.ids] + [_NOTHING], np.int8)
+    outcome[by_side] = sides[word[by_side]]
+    given = word != UNKNOWN
+    rows.problems.at(
+        given & (outcome == _NOTHING),
+        lambda row: (
+            f"winner '{rows.shown('winner', row)}' is neither '{rows.shown('left', row)}' "
+            f"nor '{rows.shown('right', row)}'."
+        ),
+        "Write left, right or tie, or the id of one of the two.",
+        rows.header("winner"),
+    )
+    rows.irregular(~given, "no winner", "left out (write tie where it was one)", "winner")
+
+    def build(keep: BoolArray) -> Comparisons:
+        items, (a, b) = subset(index, keep, left, right)
+        return Comparisons(items=items, left=a, right=b, outcome=outcome[keep], **rows.who(keep))
+
+    return Reading(given, build)
+
+
+def _read_winners_and_losers(rows: Rows) -> Reading:
+    index, (winner, loser) = encode(rows.text("winner"), rows.text("loser"))
+    given = (winner != UNKNOWN) & (loser != UNKNOWN)
+    _refuse_same(rows, winner, loser, "loser")
+    rows.irregular(~given, "no winner or no loser", "left out", "winner")
+    rows.notes.append("The order shown is not known: winners were put on the left.")
+
+    def build(keep: BoolArray) -> Comparisons:
+        items, (a, b) = subset(index, keep, winner, loser)
+        return Comparisons(items=items, left=a, right=b, outcome=np.ones(len(a), np.int8), **rows.who(keep))
+
+    return Reading(given, build)
+
+
+def _refuse_same(rows: Rows, one: IntArray, other: IntArray, name: str) -> None:
+    rows.problems.at(
+        (one == other) & (one != UNKNOWN),
+        lambda row: f"'{rows.shown(name, row)}' is compared with itself.",
+        "Correct or remove the row.",
+        rows.header(name),
+    )
+
+
+def read_choices(rows: Rows) -> Reading:
+    """Read `item1` … `itemk`, or `items`, with `best` and `worst`."""
+    columns = _tuple_columns(rows)
+    index, (*shown_columns, best, worst) = encode(*columns, rows.text("best"), rows.text("worst"))
+    shown = np.column_stack(shown_columns)
+    _check_tuples(rows, shown, index.ids)
+    for name, chosen in (("best", best), ("worst", worst)):
+        among = (shown == chosen[:, None]).any(axis=1)
+        rows.problems.at(
+            (chosen != UNKNOWN) & ~among,
+            lambda row, name=name: f"{name} '{rows.shown(name, row)}' is not among the items of its row.",  # type: ignore[misc]
+            "Write the id of one of them.",
+            rows.header(name),
+        )
+        rows.irregular(chosen == UNKNOWN, f"no {name}", "kept without it", name)
+    rows.irregular((best == worst) & (best != UNKNOWN), "the same item as best and as worst", "kept", "worst")
+    enough = (shown != UNKNOWN).sum(axis=1) > 1
+    rows.irregular(~enough, "fewer than two items", "left out", "items" if "items" in rows else "item1")
+
+    def build(keep: BoolArray) -> Choices:
+        items, (*kept, first, last) = subset(index, keep, *shown_columns, best, worst)
+        return Choices(items=items, shown=np.column_stack(kept), best=first, worst=last, **rows.who(keep))
+
+    return Reading(enough, build)
+
+
+def _check_tuples(rows: Rows, shown: NDArray[np.int32], ids: tuple[str, ...]) -> None:
+    ordered = np.sort(shown, axis=1)
+    same = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] != UNKNOWN)
+    rows.problems.at(
+        same.any(axis=1),
+        lambda row: f"'{ids[ordered[row, 1:][same[row]][0]]}' is in the tuple twice.",
+        "Correct or remove the row.",
+        "items" if "items" in rows else None,
+    )
+
+
+def _tuple_columns(rows: Rows) -> list[pl.Series]:
+    if "items" not in rows:
+        return [rows.text(name) for name in rows.frame.columns if name.startswith("item")]
+    values = listed(rows, "items", "|")
+    width = int(values.list.len().max() or 0)  # type: ignore[arg-type]
+    if width < 2:
+        raise DataError(
+            "no row lists two items.",
+            "Separate them by |, or give a JSON list.",
+            file=rows.table.file,
+            field=rows.header("items"),
+        )
+    return [values.list.get(place, null_on_oob=True) for place in range(width)]

@@ -1,0 +1,148 @@
+"""Judgments from a table: the conventional files, and the foreign logs that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from steelyard.errors import DataError, did_you_mean
+from steelyard.formats.amt import is_amt, rows_from_amt
+from steelyard.formats.comparative import read_choices, read_comparisons
+from steelyard.formats.pointwise import read_labels, read_ratings
+from steelyard.formats.ranked import read_rankings
+from steelyard.formats.roles import find_roles
+from steelyard.formats.rows import BoolArray, Reading, Rows, encode
+from steelyard.formats.tables import Source, Table, open_table
+from steelyard.formats.wmt import is_wmt, read_wmt, rows_from_wmt
+from steelyard.observations import KINDS, UNKNOWN, Observations
+
+_READERS: dict[str, Callable[[Rows, tuple[float, float] | None], Reading]] = {
+    "ratings": read_ratings,
+    "comparisons": lambda rows, _: read_comparisons(rows),
+    "choices": lambda rows, _: read_choices(rows),
+    "labels": lambda rows, _: read_labels(rows),
+    "rankings": lambda rows, _: read_rankings(rows),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentFile:
+    """What was read: observations by criterion ("" where the file names none), and what was odd about it.
+
+    `notes` are sentences: irregular rows counted and what was done with them, columns ignored, a scale inferred.
+    """
+
+    by_criterion: dict[str, Observations]
+    notes: tuple[str, ...] = ()
+    line: Callable[[str, int], int | None] = field(default=lambda criterion, number: None, repr=False, compare=False)
+    """The line of the file that an observation (criterion, number) comes from."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of observations, such as "ratings"."""
+        return next(iter(self.by_criterion.values())).kind
+
+    @property
+    def observations(self) -> Observations:
+        """The observations, when there is one criterion or none."""
+        if len(self.by_criterion) > 1:
+            raise DataError(
+                f"there are {len(self.by_criterion)} criteria: {', '.join(self.by_criterion)}.",
+                "Choose one of them from `by_criterion`.",
+            )
+        return next(iter(self.by_criterion.values()))
+
+
+def read_judgments(
+    source: Source,
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+) -> JudgmentFile:
+    """Read judgments into observations.
+
+    Parameters
+    ----------
+    source : path, frame or list of dicts
+        As for `read_table`. Conventional columns need no options; WMT ranking files and Mechanical Turk batch
+        results are recognised by their columns.
+    kind : {"ratings", "comparisons", "choices", "labels", "rankings"}, optional
+        Needed only when the columns fit more than one.
+    columns : mapping, optional
+        Our field to their column, such as ``{"value": "score_raw"}``; * stands for a number.
+    scale : tuple of float, optional
+        Lower and upper end of the ratings; by default the range of the values, with a note.
+    strict : bool
+        Refuse incomplete rows and unknown columns rather than keep, drop and count them.
+    """
+    if kind is not None and kind not in KINDS:
+        raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
+    if scale is not None and not scale[0] < scale[1]:
+        raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
+    table = open_table(source)
+    if table.frame.height == 0:
+        raise DataError("there are no judgments.", "Give one row for each judgment.", file=table.file)
+    if is_wmt(table.frame) and kind in (None, "rankings"):
+        rows = rows_from_wmt(table, columns, strict)
+        reading = read_wmt(rows)
+    else:
+        kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
+        reading = _READERS[kind](rows, scale)
+    rows.check_who()
+    rows.problems.refuse()
+    if not reading.keep.any():
+        raise DataError(
+            f"no row can be used. {' '.join(map(_sentence, rows.notes))}",
+            "Check that the right columns were read.",
+            file=table.file,
+        )
+    parts = _parts(rows, reading)
+    by_criterion = _split(rows, reading, parts)
+
+    def line(criterion: str, number: int) -> int:
+        return rows.lines([int(np.flatnonzero(parts[criterion])[number])])[0]
+
+    return JudgmentFile(by_criterion, tuple(map(_sentence, rows.notes)), line)
+
+
+def _conventional_rows(
+    table: Table, kind: str | None, columns: Mapping[str, str] | None, strict: bool
+) -> tuple[str, Rows]:
+    roles = find_roles(table, kind, columns)
+    frame = table.frame.select(pl.col(column).alias(field) for field, column in roles.columns.items())
+    rows = Rows(frame, table, roles.columns, strict)
+    if roles.unused and not strict:
+        rows.notes.append(f"ignored columns: {', '.join(roles.unused)}.")
+    for name in roles.unused if strict else ():
+        rows.problems.add(
+            "unknown column.", f"{did_you_mean(name, roles.known)} Remove it or read without strict.", field=name
+        )
+    return roles.kind, rows
+
+
+def _parts(rows: Rows, reading: Reading) -> dict[str, BoolArray]:
+    """Return the rows kept, by criterion."""
+    if "criterion" not in rows:
+        return {"": reading.keep}
+    criteria, (code,) = encode(rows.text("criterion"))
+    parts = {name: reading.keep & (code == number) for number, name in [(UNKNOWN, ""), *enumerate(criteria.ids)]}
+    return {name: keep for name, keep in parts.items() if keep.any()}
+
+
+def _split(rows: Rows, reading: Reading, parts: Mapping[str, BoolArray]) -> dict[str, Observations]:
+    by_criterion: dict[str, Observations] = {}
+    for name, keep in parts.items():
+        before = len(rows.notes)
+        by_criterion[name] = reading.build(keep)
+        if name:
+            rows.notes[before:] = [f"{name}: {note}" for note in rows.notes[before:]]
+    return by_criterion
+
+
+def _sentence(note: str) -> str:
+    return note[0].upper() + note[1:]

@@ -1,0 +1,311 @@
+"""Tables in and out: CSV, TSV, JSON lines, Parquet, and any frame that speaks Arrow."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol, TextIO, TypeAlias, cast
+
+import polars as pl
+
+from steelyard.errors import DataError, Problem
+from steelyard.formats.csvtext import (
+    csv_lines,
+    decoded,
+    parse_csv,
+    refuse_repeated_names,
+)
+from steelyard.formats.problems import capped
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_JSON_LINES = (".jsonl", ".ndjson")
+_GZIP_MAGIC = b"\x1f\x8b"
+
+supported: tuple[str, ...] = (
+    *(suffix + gz for suffix in (*_SEPARATORS, *_JSON_LINES) for gz in ("", ".gz")),
+    ".parquet",
+)
+"""The file name endings that `read_table` knows."""
+
+
+class ArrowStream(Protocol):
+    """Any table that speaks Arrow: pandas, polars, pyarrow, DuckDB …"""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Source: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | ArrowStream | Sequence[Mapping[str, object]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A frame, what to call its source in messages, and how to find the line of each of its rows."""
+
+    frame: pl.DataFrame
+    file: str
+    find_lines: Callable[[], Sequence[int]] | None = None
+
+    def lines(self, rows: Sequence[int]) -> list[int]:
+        """Return the line of each row; in a frame or Parquet file, rows count from 1."""
+        if self.find_lines is None:
+            return [row + 1 for row in rows]
+        all_lines = self.find_lines()
+        return [all_lines[row] for row in rows]
+
+
+def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame:
+    """Read a table from a file or take it from a frame.
+
+    Parameters
+    ----------
+    source : path, frame or list of dicts
+        A file named `.csv`, `.tsv`, `.jsonl` or `.ndjson` (each also with `.gz`) or `.parquet`; a polars,
+        pandas or pyarrow table, or anything else with `__arrow_c_stream__`.
+    file_label : str, optional
+        What messages call the source; the path by default.
+
+    Returns
+    -------
+    polars.DataFrame
+        From CSV and TSV every column holds strings, so that '007' and 'NA' stay what they are.
+    """
+    return open_table(source, file_label=file_label).frame
+
+
+def open_table(source: Source, *, file_label: str | None = None) -> Table:
+    """Read a table like `read_table`, and keep what is needed to name the line of a row."""
+    if isinstance(source, str | Path):
+        return _open_file(Path(source), file_label or str(source))
+    label = file_label or "the table"
+    frame = _frame_of(source, label)
+    return Table(_with_trimmed_names(frame, label), label)
+
+
+def strings(column: pl.Series, file: str, header: str) -> pl.Series:
+    """Return a column as strings; whole numbers stay whole where a missing one made them floats."""
+    if column.dtype == pl.String:
+        return column
+    if column.dtype.is_nested() or column.dtype == pl.Binary:
+        raise DataError(
+            f"the column holds {str(column.dtype).lower()} values.",
+            "Give one text or number in each row.",
+            file=file,
+            field=header,
+        )
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        if (whole == column).all():
+            column = whole
+    return column.cast(pl.String)
+
+
+def _with_trimmed_names(frame: pl.DataFrame, label: str) -> pl.DataFrame:
+    names = [name.strip() for name in frame.columns]
+    refuse_repeated_names(names, label, None)
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def _frame_of(source: object, label: str) -> pl.DataFrame:
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    try:
+        if type(source).__module__.partition(".")[0] == "pandas":
+            # Not through its Arrow stream, which would carry the index along as a column.
+            return pl.DataFrame(pl.from_pandas(source))
+        if hasattr(source, "__arrow_c_stream__"):
+            return pl.DataFrame(source)
+        if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
+            return pl.DataFrame([dict(row) for row in source], infer_schema_length=None)
+    except ModuleNotFoundError as error:
+        raise DataError(f"polars needs {error.name} to read it.", "Install pyarrow.", file=label) from error
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise DataError(
+            f"it cannot be read as a table: {_first_line(error)}",
+            "Keep one kind of value in each column.",
+            file=label,
+        ) from error
+    raise DataError(
+        f"a {type(source).__name__} is not a table.",
+        "Give a path, a polars, pandas or Arrow table, or a list of dicts.",
+        file=label,
+    )
+
+
+def _open_file(path: Path, label: str) -> Table:
+    suffix = _suffix(path.name, supported, label).removesuffix(".gz")
+    data = _read_bytes(path, label)
+    if suffix == ".parquet":
+        return Table(_parse_parquet(data, label), label)
+    if suffix in _JSON_LINES:
+        return Table(_parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
+    separator = _SEPARATORS[suffix]
+    frame = parse_csv(data, separator, label)
+    return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator))
+
+
+def _suffix(name: str, known: Sequence[str], label: str) -> str:
+    for suffix in known:
+        if name.lower().endswith(suffix):
+            return suffix
+    raise DataError(
+        f"the ending '{Path(name).suffix}' is not one of a table.",
+        f"Use one of {', '.join(known)}.",
+        file=label,
+    )
+
+
+def _read_bytes(path: Path, label: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(
+            "there is no such file.", f"Check the path; it was looked up in {Path.cwd()}.", file=label
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"it cannot be read ({error.strerror}).", "Give the path of a readable file.", file=label
+        ) from error
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"it is not a whole gzip file ({error}).", "Copy or compress it again.", file=label) from error
+
+
+def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except pl.exceptions.PolarsError as error:
+        raise DataError(
+            f"it is not a Parquet file ({_first_line(error)}).",
+            "Write it again, or give it the ending of the format it has.",
+            file=label,
+        ) from error
+    return _with_trimmed_names(frame, label)
+
+
+def _parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
+    data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not data:
+        raise DataError("the file is empty.", "Write one object a line.", file=label)
+    try:
+        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(capped(_broken_json_lines(data, label))) from error
+    return _with_trimmed_names(frame, label)
+
+
+def _broken_json_lines(data: bytes, label: str) -> list[Problem]:
+    problems = []
+    for number, text in enumerate(decoded(data, label).split("\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            what = "" if isinstance(json.loads(text, parse_constant=_refuse_constant), dict) else "not an object."
+        except ValueError as error:
+            what = f"not JSON: {error}."
+        if what:
+            problems.append(Problem(what, 'Write one object a line, like {"id": "a"}.', label, number))
+    return problems or [
+        Problem(
+            "the lines do not fit together as a table.",
+            "Keep one kind of value under each name.",
+            label,
+        )
+    ]
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _json_lines(data: bytes) -> list[int]:
+    return [number for number, text in enumerate(data.split(b"\n"), 1) if text.strip()]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+_WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes]], object]] = {
+    "csv": lambda frame, file: _flat(frame).write_csv(file),
+    "tsv": lambda frame, file: _flat(frame).write_csv(file, separator="\t"),
+    "jsonl": lambda frame, file: frame.write_ndjson(file),
+    "json": lambda frame, file: frame.write_json(cast(io.IOBase, file)),
+    "parquet": lambda frame, file: frame.write_parquet(file),
+}
+
+
+def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | None = None) -> None:  # noqa: A002
+    """Write a table to a file, whole or not at all, or to a text stream.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        List columns become JSON text in CSV and TSV.
+    target : path or text stream
+        A path's ending gives the format unless `format` does; with `.gz` the text is compressed.
+    format : {"csv", "tsv", "jsonl", "json", "parquet"}, optional
+        Required for a stream, which cannot take Parquet.
+    """
+    if isinstance(target, str | Path):
+        path = Path(target)
+        _replace(path, frame, _WRITERS[_format(path.name, format, str(target))])
+        return
+    if format == "parquet":
+        raise DataError("Parquet cannot go to a text stream.", "Give a path that ends in .parquet.")
+    buffer = io.BytesIO()
+    _WRITERS[_format("", format, "the stream")](frame, buffer)
+    target.write(buffer.getvalue().decode())
+
+
+def _format(name: str, given: str | None, label: str) -> str:
+    if given is None:
+        suffix = _suffix(name, (*supported, ".json"), label)
+        given = suffix.removesuffix(".gz").removeprefix(".").replace("ndjson", "jsonl")
+    if given not in _WRITERS:
+        raise DataError(f"'{given}' is not a table format.", f"Use one of {', '.join(_WRITERS)}.", file=label)
+    return given
+
+
+def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[bytes]], object]) -> None:
+    path = path.resolve()
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            if path.name.lower().endswith(".gz"):
+                # No name and no time inside, so that equal tables give equal bytes.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    write(frame, cast(IO[bytes], packed))
+            else:
+                write(frame, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"it cannot be written ({error.strerror or error}).",
+            "Give a path in an existing folder you may write to.",
+            file=str(path),
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    return frame.with_columns(pl.Series(name, _as_json(frame[name]), pl.String) for name in nested)
+
+
+def _as_json(column: pl.Series) -> list[str | None]:
+    return [None if value is None else json.dumps(value, ensure_ascii=False) for value in column.to_list()]

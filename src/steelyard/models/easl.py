@@ -1,0 +1,145 @@
+"""EASL: a Beta distribution for every item, moved by each rating (Sakaguchi & Van Durme 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+from scipy import stats
+
+from steelyard.models.fit import Fit, Model
+from steelyard.models.resampling import Units, resampled_means
+from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.observations import FloatArray, IntArray, Ratings
+
+
+class BetaState(NamedTuple):
+    """The two parameters of every item's Beta distribution."""
+
+    alpha: FloatArray
+    beta: FloatArray
+
+    @property
+    def mode(self) -> FloatArray:
+        """The most likely value; 0.5 while nothing is known (α = β = 1, where the formula is 0/0)."""
+        known = self.alpha + self.beta > 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(known, (self.alpha - 1) / (self.alpha + self.beta - 2), 0.5)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected value."""
+        return self.alpha / (self.alpha + self.beta)
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance (Eq. 13), by which match quality chooses what to ask next."""
+        total = self.alpha + self.beta
+        return self.alpha * self.beta / (total**2 * (total + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class EASL(Model):
+    """Add each rating s in [0, 1] to its item's Beta: α += s, β += 1 − s (Eq. 24–25).
+
+    With α = β = 1 at the start the mode is the plain mean of the ratings; the gain over direct assessment
+    comes from what is asked next. The Beta's own interval is far too wide for fractional ratings, so the
+    default one is resampled over annotators; `interval = "model"` gives the Beta's highest-density one.
+    """
+
+    name: ClassVar[str] = "easl"
+    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+
+    alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
+    beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
+    estimate: Annotated[Literal["mode", "mean"], Field(description="which of the Beta's is the score")] = "mode"
+    interval: Annotated[Literal["bootstrap", "model"], Field(description="how intervals are made")] = "bootstrap"
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
+    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+
+    def start(self, n_items: int) -> BetaState:
+        """Return the state before any rating."""
+        return BetaState(np.full(n_items, self.alpha), np.full(n_items, self.beta))
+
+    def update(self, state: BetaState, item: IntArray, unit_value: FloatArray) -> BetaState:
+        """Return the state after more ratings on [0, 1] (one, or a task's worth: order does not matter)."""
+        n = len(state.alpha)
+        return BetaState(
+            state.alpha + np.bincount(item, unit_value, minlength=n),
+            state.beta + np.bincount(item, 1 - unit_value, minlength=n),
+        )
+
+    def fit(self, observations: Ratings) -> Fit:
+        """Score every item by the mode (or mean) of its Beta, in the ratings' own scale."""
+        self.accept(observations)
+        low, high = observations.scale
+        rows = np.arange(len(observations), dtype=np.int32)
+        judgments, annotators = count_by_item(observations, observations.item, rows)
+        state = self.update(self.start(len(observations.items)), observations.item, observations.unit_value)
+        unit_score = np.where(judgments > 0, self._point(state), np.nan)
+        if self.interval == "bootstrap":
+            uncertainty, notes = self._bootstrap(observations, rows, judgments)
+        else:
+            uncertainty, notes = self._model(state, judgments), ()
+        table = score_table(
+            observations.items,
+            low + unit_score * (high - low),
+            unit_score,
+            uncertainty.scaled(low, high),
+            judgments,
+            annotators,
+            bounds=observations.scale,
+        )
+        return Fit(self.name, self.settings(), table, notes=notes)
+
+    def _point(self, state: BetaState) -> FloatArray:
+        return state.mode if self.estimate == "mode" else state.mean
+
+    def _bootstrap(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
+        units = Units.of(ratings)
+        n = len(ratings.items)
+        means = resampled_means(
+            units, ratings.item, rows, ratings.unit_value, n, replicates=self.replicates, seed=self.seed
+        )
+        # Each resample stands for as many ratings as there were; the Beta's parameters follow from its mean.
+        total = judgments * means
+        draws = self._point(BetaState(self.alpha + total, self.beta + judgments - total))
+        draws[np.isnan(means)] = np.nan
+        alone = units.per_item(ratings.item, rows, n) < 2
+        notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
+        return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone), notes
+
+    def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
+        rng = np.random.default_rng(self.seed)
+        draws = rng.beta(state.alpha, state.beta, size=(self.replicates, len(state.alpha)))
+        lower, upper = highest_density(state, self.level)
+        asked = judgments > 0
+        sd = np.where(asked, np.sqrt(state.variance), np.nan)
+        return Uncertainty("model", draws, sd, lower, upper)
+
+
+def highest_density(state: BetaState, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the shortest interval that holds `level` of each Beta.
+
+    Needs α, β ≥ 1, so that the density has one hump and the width as a function of the lower tail has one dip,
+    found by golden-section search.
+    """
+    golden = (np.sqrt(5) - 1) / 2
+    low = np.zeros(len(state.alpha))
+    high = np.full(len(state.alpha), 1 - level)
+
+    def quantile(probability: FloatArray) -> FloatArray:
+        return np.asarray(stats.beta.ppf(probability, *state))
+
+    def width(tail: FloatArray) -> FloatArray:
+        return quantile(tail + level) - quantile(tail)
+
+    for _ in range(40):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        shorter = width(left) < width(right)
+        low, high = np.where(shorter, low, left), np.where(shorter, right, high)
+    tail = (low + high) / 2
+    return quantile(tail), quantile(tail + level)

@@ -1,0 +1,70 @@
+"""What a model returns, and what every model is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import polars as pl
+
+from steelyard import registry
+from steelyard.errors import DataError
+from steelyard.observations import Observations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A model's result: the scores table of every item, and how it was reached.
+
+    `annotators` is the table of what the model found about each annotator, for models that look at them.
+    `notes` says in plain words what a reader of the table should know, such as why an interval is missing.
+    """
+
+    model: str
+    settings: dict[str, object]
+    scores: pl.DataFrame
+    annotators: pl.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    iterations: int = 0
+    converged: bool = True
+
+
+class Model(ABC):
+    """Observations in, scores with uncertainty out. Subclasses are frozen dataclasses of settings."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    eats: ClassVar[tuple[str, ...]]
+    """The kinds of observations it takes, the preferred one first."""
+
+    @abstractmethod
+    def fit(self, observations: Any) -> Fit:
+        """Score every item of the observations' index."""
+
+    def settings(self) -> dict[str, object]:
+        """The model's settings by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def accept(self, observations: Observations) -> None:
+        """Refuse observations this model does not eat."""
+        if not isinstance(observations, Observations):
+            raise DataError(
+                f"{self.name} takes {' or '.join(self.eats)}, not {type(observations).__name__}.",
+                "Read them with steelyard.read_judgments(file).observations.",
+            )
+        if observations.kind not in self.eats:
+            raise DataError(
+                f"{self.name} needs {' or '.join(self.eats)}; these are {observations.kind}.",
+                self._remedy(observations),
+            )
+        if len(observations) == 0:
+            raise DataError(f"there are no {observations.kind} to fit.", "Collect or import some first.")
+
+    def _remedy(self, observations: Observations) -> str:
+        models = [name for name in registry.names("models") if observations.kind in registry.find("models", name).eats]
+        protocols = [
+            name for name in registry.names("protocols") if set(self.eats) & set(registry.find("protocols", name).kinds)
+        ]
+        return f"Use {' or '.join(models)}, or collect with {' or '.join(protocols)}."

@@ -1,0 +1,90 @@
+"""Majority vote over labels, with ties shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from scipy import stats
+
+from steelyard.models.fit import Fit, Model
+from steelyard.models.table import count_by_item
+from steelyard.observations import FloatArray, IntArray, Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Majority(Model):
+    """Give each item the label most annotators chose.
+
+    `probability` is that label's share of the votes, with Wilson's interval; where labels tie, `tied` says how
+    many do, and the one that comes first in the classes' order stands for them.
+    """
+
+    name: ClassVar[str] = "majority"
+    eats: ClassVar[tuple[str, ...]] = ("labels",)
+
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+
+    def fit(self, observations: Labels) -> Fit:
+        """Label every item; the classes' shares of the votes are columns named after them."""
+        self.accept(observations)
+        votes = vote_counts(observations)
+        total = votes.sum(axis=1)
+        winner = votes.argmax(axis=1)
+        top = votes.max(axis=1)
+        judged = total > 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = votes / total[:, None]
+        lower, upper = wilson(top, total, self.level)
+        rows = np.arange(len(observations), dtype=np.int32)
+        judgments, annotators = count_by_item(observations, observations.item, rows)
+        ids = np.array([*observations.classes.ids, None], dtype=object)
+        frame = pl.DataFrame(
+            {
+                "item": pl.Series(observations.items.ids, dtype=pl.String),
+                "label": pl.Series(ids[np.where(judged, winner, -1)].tolist(), dtype=pl.String),
+                "probability": pl.Series(shares[np.arange(len(votes)), winner]).fill_nan(None),
+                "lower": pl.Series(lower).fill_nan(None),
+                "upper": pl.Series(upper).fill_nan(None),
+                "interval": pl.Series(["wilson" if known else None for known in judged], dtype=pl.String),
+                "tied": pl.Series(np.where(judged, (votes == top[:, None]).sum(axis=1), 0), dtype=pl.Int64),
+                "judgments": pl.Series(judgments, dtype=pl.Int64),
+                "annotators": pl.Series([None] * len(votes) if annotators is None else annotators, dtype=pl.Int64),
+            }
+        )
+        classes = [
+            pl.Series(f"p({name})", shares[:, code]).fill_nan(None)
+            for code, name in enumerate(observations.classes.ids)
+        ]
+        notes: tuple[str, ...] = ()
+        if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[judged].sum()):
+            notes = (f"{ties} of {judged.sum()} items have no single majority; see the column 'tied'",)
+        return Fit(self.name, self.settings(), frame.with_columns(classes), notes=notes)
+
+
+def vote_counts(observations: Labels) -> IntArray:
+    """Count the votes of every item (rows) for every class (columns)."""
+    n_items, n_classes = len(observations.items), len(observations.classes)
+    cells = observations.item.astype(np.int64) * n_classes + observations.label
+    return np.bincount(cells, minlength=n_items * n_classes).reshape(n_items, n_classes).astype(np.int32)
+
+
+def expected_accuracy(votes: IntArray, gold: IntArray) -> float:
+    """Return the accuracy of the majority over random tie-breaks, exactly; `gold` is a class code per item."""
+    top = votes.max(axis=1, keepdims=True)
+    winners = votes == top
+    right = winners[np.arange(len(gold)), gold] / winners.sum(axis=1)
+    return float(right.mean())
+
+
+def wilson(successes: IntArray, total: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's score interval of a share; NaN where nothing was counted."""
+    z2 = stats.norm.ppf((1 + level) / 2) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = successes / total
+        centre = (share + z2 / (2 * total)) / (1 + z2 / total)
+        half = np.sqrt(z2 * (share * (1 - share) / total + z2 / (4 * total**2))) / (1 + z2 / total)
+    return np.fmin(centre - half, share), np.fmax(centre + half, share)

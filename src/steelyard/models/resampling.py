@@ -1,0 +1,99 @@
+"""Poisson bootstrap with weights from hashes, so that every engine draws the same ones.
+
+The weight of a unit in a replicate is Poisson(1), read off the first 32 bits of
+md5("seed:replicate:unit") by inversion: a few SQL functions give the same number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import exp, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from steelyard.observations import FloatArray, IntArray, Observations
+
+_CUMULATIVE = np.cumsum([exp(-1) / factorial(k) for k in range(12)])
+
+
+def poisson_weights(units: tuple[str, ...], replicates: int, seed: int) -> NDArray[np.uint8]:
+    """Return the weight of every unit (columns) in every replicate (rows)."""
+    digests = b"".join(
+        hashlib.md5(f"{seed}:{replicate}:{unit}".encode(), usedforsecurity=False).digest()[:4]
+        for replicate in range(replicates)
+        for unit in units
+    )
+    uniform = np.frombuffer(digests, ">u4").astype(np.float64).reshape(replicates, len(units)) / 2**32
+    return np.searchsorted(_CUMULATIVE, uniform, side="right").astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """What is resampled: annotators where known, else tasks, else single judgments; and each row's unit."""
+
+    kind: str
+    names: tuple[str, ...]
+    of_row: IntArray
+
+    @classmethod
+    def of(cls, observations: Observations) -> Units:
+        """Choose the unit for some observations."""
+        if observations.knows_annotators:
+            return cls("annotators", observations.annotators.ids, observations.annotator)
+        if observations.knows_tasks:
+            return cls("tasks", observations.tasks.ids, observations.task)
+        return cls("judgments", (), np.arange(len(observations), dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.names) or len(self.of_row)
+
+    def per_item(self, item: IntArray, row: IntArray, n_items: int) -> NDArray[np.int64]:
+        """Count the units behind each item; `item` and `row` are parallel."""
+        cells = np.unique(item.astype(np.int64) * len(self) + self.of_row[row])
+        return np.bincount(cells // max(1, len(self)), minlength=n_items)
+
+
+def resampled_means(
+    units: Units,
+    item: IntArray,
+    row: IntArray,
+    value: FloatArray,
+    n_items: int,
+    *,
+    replicates: int,
+    seed: int,
+) -> FloatArray:
+    """Return the mean value of every item (columns) in every replicate (rows); NaN where none was drawn.
+
+    `item`, `row` and `value` are parallel: observation `row` gives `item` the value.
+    """
+    if units.kind == "judgments":
+        return _means_by_cell(item, value, n_items, replicates, np.random.default_rng(seed))
+    shape = (len(units), n_items)
+    cells = (units.of_row[row], item)
+    totals = sparse.csr_array((value, cells), shape=shape)
+    counts = sparse.csr_array((np.ones(len(item)), cells), shape=shape)
+    weights = poisson_weights(units.names, replicates, seed).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means: FloatArray = (weights @ totals) / (weights @ counts)
+    return means
+
+
+def _means_by_cell(
+    item: IntArray, value: FloatArray, n_items: int, replicates: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw one Poisson per distinct (item, value): the same distribution as one per judgment, and far fewer."""
+    values, code = np.unique(value, return_inverse=True)
+    cells, count = np.unique(item.astype(np.int64) * len(values) + code, return_counts=True)
+    cell_item, cell_value = cells // len(values), values[cells % len(values)]
+    means = np.empty((replicates, n_items))
+    for replicate in range(replicates):
+        weight = np.asarray(rng.poisson(count), np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means[replicate] = np.bincount(cell_item, weight * cell_value, minlength=n_items) / np.bincount(
+                cell_item, weight, minlength=n_items
+            )
+    return means

@@ -1,0 +1,154 @@
+"""The scores table: one shape for every model, study, command and export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.observations import FloatArray, Index, IntArray, Observations
+
+SCORE_COLUMNS = (
+    "item",
+    "score",
+    "unit_score",
+    "sd",
+    "lower",
+    "upper",
+    "interval",
+    "rank",
+    "rank_lower",
+    "rank_upper",
+    "judgments",
+    "annotators",
+)
+
+
+ALONE = "items judged by a single one of the {units} have no interval: there is nothing to resample"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """Joint draws of all scores (rows), with the interval of each, and how they were made.
+
+    Draws may hold NaN where a resample left an item without judgments.
+    """
+
+    how: str
+    draws: FloatArray
+    sd: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def from_draws(cls, how: str, draws: FloatArray, level: float = 0.95) -> Uncertainty:
+        """Take the middle `level` of the draws; NaN for items with fewer than two of them."""
+        known = ~np.isnan(draws)
+        enough = known.sum(axis=0) >= 2
+        sd, lower, upper = (np.full(draws.shape[1], np.nan) for _ in range(3))
+        if enough.any():
+            drawn = draws[:, enough]
+            sd[enough] = np.nanstd(drawn, axis=0, ddof=1)
+            tails = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            lower[enough], upper[enough] = tails
+        return cls(how, draws, sd, lower, upper)
+
+    def scaled(self, low: float, high: float) -> Uncertainty:
+        """Carry draws and intervals on [0, 1] over to another scale."""
+        width = high - low
+        return Uncertainty(
+            self.how,
+            low + width * self.draws,
+            width * self.sd,
+            low + width * self.lower,
+            low + width * self.upper,
+        )
+
+    def without(self, items: NDArray[np.bool_]) -> Uncertainty:
+        """Withdraw the intervals of some items: their draws say nothing about how sure they are."""
+        sd, lower, upper = (np.where(items, np.nan, x) for x in (self.sd, self.lower, self.upper))
+        return Uncertainty(self.how, self.draws, sd, lower, upper)
+
+
+def competition_ranks(score: FloatArray) -> NDArray[np.int64]:
+    """Rank from 1, the highest score first; ties share the best place; NaN gets 0."""
+    known = np.flatnonzero(~np.isnan(score))
+    order = known[np.argsort(-score[known], kind="stable")]
+    ranks = np.zeros(len(score), np.int64)
+    if len(order):
+        first = np.r_[True, score[order][1:] != score[order][:-1]]
+        ranks[order] = np.maximum.accumulate(np.where(first, np.arange(1, len(order) + 1), 0))
+    return ranks
+
+
+def rank_interval(score: FloatArray, draws: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Return the middle `level` of each item's rank over joint draws, widened to hold its rank."""
+    own = competition_ranks(score)
+    ranks = np.empty(draws.shape, np.int32)
+    for row, draw in enumerate(draws):
+        ranks[row] = competition_ranks(np.where(np.isnan(draw), score, draw))
+    lower, upper = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest")
+    return np.minimum(lower, own), np.maximum(upper, own)
+
+
+def score_table(
+    items: Index,
+    score: FloatArray,
+    unit_score: FloatArray,
+    uncertainty: Uncertainty,
+    judgments: IntArray,
+    annotators: IntArray | None,
+    bounds: tuple[float, float] | None = None,
+) -> pl.DataFrame:
+    """Assemble the scores table, best first; items without a score come last, with nulls.
+
+    Intervals always hold their score, and stay within `bounds`.
+    """
+    unknown = np.isnan(score)
+    lower, upper = np.fmin(uncertainty.lower, score), np.fmax(uncertainty.upper, score)
+    lower, upper = (np.where(np.isnan(uncertainty.sd), np.nan, x) for x in (lower, upper))
+    if bounds is not None:
+        lower, upper = np.clip(lower, *bounds), np.clip(upper, *bounds)
+    rank = competition_ranks(score)
+    rank_lower, rank_upper = rank_interval(score, uncertainty.draws)
+    no_interval = np.isnan(lower)
+    frame = pl.DataFrame(
+        {
+            "item": pl.Series(items.ids, dtype=pl.String),
+            "score": _nullable(score),
+            "unit_score": _nullable(unit_score),
+            "sd": _nullable(np.where(no_interval, np.nan, uncertainty.sd)),
+            "lower": _nullable(lower),
+            "upper": _nullable(upper),
+            "interval": pl.Series([None if none else uncertainty.how for none in no_interval], dtype=pl.String),
+            "rank": _nullable_rank(rank, unknown),
+            "rank_lower": _nullable_rank(rank_lower, no_interval | unknown),
+            "rank_upper": _nullable_rank(rank_upper, no_interval | unknown),
+            "judgments": pl.Series(judgments, dtype=pl.Int64),
+            "annotators": pl.Series([None] * len(items) if annotators is None else annotators, dtype=pl.Int64),
+        }
+    )
+    return frame.sort("rank", "item", nulls_last=True)
+
+
+def _nullable(values: FloatArray) -> pl.Series:
+    return pl.Series(values, dtype=pl.Float64).fill_nan(None)
+
+
+def _nullable_rank(values: NDArray[np.int64] | FloatArray, missing: NDArray[np.bool_]) -> pl.Series:
+    return pl.Series(np.where(missing, np.nan, values)).fill_nan(None).cast(pl.Int64)
+
+
+def count_by_item(observations: Observations, item: IntArray, row: IntArray) -> tuple[IntArray, IntArray | None]:
+    """Return how many observations and (where known) how many annotators each item has.
+
+    `item` and `row` are parallel: observation `row` concerns `item`.
+    """
+    n = len(observations.items)
+    judgments = np.bincount(item, minlength=n).astype(np.int32)
+    if not observations.knows_annotators:
+        return judgments, None
+    pairs = np.unique(item.astype(np.int64) * len(observations.annotators) + observations.annotator[row])
+    return judgments, np.bincount(pairs // len(observations.annotators), minlength=n).astype(np.int32)

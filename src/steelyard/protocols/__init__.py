@@ -1,0 +1,12 @@
+"""How people are asked: what a task shows, which answers are valid, what an answer says."""
+
+from steelyard.protocols.base import Protocol
+from steelyard.protocols.best_worst import BestWorst
+from steelyard.protocols.choice import Choice
+from steelyard.protocols.direct import Direct
+from steelyard.protocols.likert import Likert
+from steelyard.protocols.pairwise import Pairwise
+from steelyard.protocols.ranking import Ranking
+from steelyard.protocols.scored_ranking import ScoredRanking
+
+__all__ = ["BestWorst", "Choice", "Direct", "Likert", "Pairwise", "Protocol", "Ranking", "ScoredRanking"]

@@ -1,0 +1,68 @@
+"""Best–worst scaling: of k items, which is best and which is worst?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from steelyard.observations import Choice, Comparison, Observation
+from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.records import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorst(Protocol):
+    """Ask for the best and the worst of a few (Kiritchenko & Mohammad 2017).
+
+    One answer is one choice, and settles 2k-3 of the pairs: five of the six of a 4-tuple.
+    """
+
+    name: ClassVar[str] = "best_worst"
+    default_design: ClassVar[str] = "random_tuples"
+    default_model: ClassVar[str] = "counting"
+    kinds: ClassVar[tuple[str, ...]] = ("choices", "comparisons")
+
+    size: Annotated[int, Field(ge=3, description="how many items one task shows")] = 4
+    labels: Annotated[
+        tuple[str, str], Field(description="words for best and worst, e.g. most positive, most negative")
+    ] = ("best", "worst")
+
+    @property
+    def task_size(self) -> int:
+        """How many items one task shows."""
+        return self.size
+
+    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+        """Return `{"best": item, "worst": item}`; a foreign log may lack one, or name one item as both."""
+        if not isinstance(answer, Mapping) or set(answer) - {"best", "worst"}:
+            raise refuse(
+                f"a best–worst choice names the best and the worst, not {answer!r}.",
+                'Answer with {"best": item, "worst": item}.',
+            )
+        chosen = {}
+        for which in ("best", "worst"):
+            item = answer.get(which)
+            if item is None and not lenient:
+                raise refuse(f"the {which} one is missing.", f"Choose one of: {', '.join(items)}.", which)
+            chosen[which] = None if item is None else known_item(items, item, which)
+        if chosen["best"] is not None and chosen["best"] == chosen["worst"] and not lenient:
+            raise refuse(f"'{chosen['best']}' is both best and worst.", "Choose two different ones.", "worst")
+        return chosen
+
+    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+        """The choice, then best over each other and each other over worst, in the order shown."""
+        best, worst = answer["best"], answer["worst"]
+        choice = Choice(tuple(items), best, worst)
+        if best == worst:
+            return [choice]
+        pairs: list[Observation] = []
+        for i, a in enumerate(items):
+            for b in items[i + 1 :]:
+                if best in (a, b):
+                    pairs.append(Comparison(a, b, 1 if best == a else -1))
+                elif worst in (a, b):
+                    pairs.append(Comparison(a, b, 1 if worst == b else -1))
+        return [choice, *pairs]

@@ -1,0 +1,73 @@
+"""Labels: one of a few classes for each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from steelyard.errors import Problem, did_you_mean
+from steelyard.observations import Label, Observation
+from steelyard.protocols.base import refuse
+from steelyard.protocols.per_item import ONLY, PerItem
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceCriterion:
+    """One thing asked about an item, with its own classes."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    labels: Annotated[tuple[str, ...], Field(description="the classes; the protocol's where not given")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(PerItem):
+    """Ask for one of a few labels: entailed or not, which sense, which emotion."""
+
+    name: ClassVar[str] = "choice"
+    default_design: ClassVar[str] = "redundant"
+    default_model: ClassVar[str] = "majority"
+    kinds: ClassVar[tuple[str, ...]] = ("labels",)
+
+    labels: Annotated[tuple[str, ...], Field(description="the classes, at least two")] = ()
+    criteria: Annotated[
+        dict[str, ChoiceCriterion], Field(description="several questions an item, each with its own labels")
+    ] = field(default_factory=dict)
+    items_per_page: Annotated[int, Field(ge=1, description="how many items one page shows")] = 1
+
+    @property
+    def task_size(self) -> int:
+        """How many items one task shows."""
+        return self.items_per_page
+
+    def problems(self) -> list[Problem]:
+        """Refuse fewer than two classes, or the same one twice."""
+        found = []
+        for criterion, labels in self.classes().items():
+            where = f"criteria.{criterion}.labels" if criterion else "labels"
+            if len(labels) < 2:
+                found.append(Problem(f"{len(labels)} labels to choose from.", "Give at least two.", field=where))
+            elif len(set(labels)) < len(labels):
+                found.append(Problem("the same label stands twice.", "Give each label once.", field=where))
+        return found
+
+    def criterion_names(self) -> tuple[str, ...]:
+        """The criteria, or (ONLY,) when there is just one."""
+        return tuple(self.criteria) or (ONLY,)
+
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """The classes of each criterion."""
+        return {name: c.labels or self.labels for name, c in self.criteria.items()} or {ONLY: self.labels}
+
+    def checked(self, value: object, criterion: str, field: str) -> str:
+        """Return one of the criterion's labels, or refuse it."""
+        labels = self.classes()[criterion]
+        if value not in labels:
+            raise refuse(f"{value!r} is not one of the labels.", did_you_mean(str(value), labels), field)
+        return str(value)
+
+    def observed(self, item: str, value: Any, criterion: str) -> Observation:
+        """One label."""
+        return Label(item, value, criterion)

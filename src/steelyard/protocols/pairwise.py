@@ -1,0 +1,50 @@
+"""Two items side by side: which one is better, or are they about the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from steelyard.observations import Comparison, Observation
+from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.records import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Pairwise(Protocol):
+    """Ask which of two is better; a tie is an answer too, unless switched off."""
+
+    name: ClassVar[str] = "pairwise"
+    default_design: ClassVar[str] = "random_tuples"
+    default_model: ClassVar[str] = "counting"
+    kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
+
+    ties: Annotated[bool, Field(description="whether 'about the same' is an answer")] = True
+
+    @property
+    def task_size(self) -> int:
+        """Two items."""
+        return 2
+
+    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+        """Return `{"winner": item}`, or `{"winner": None}` for a tie."""
+        if not isinstance(answer, Mapping) or set(answer) != {"winner"}:
+            raise refuse(
+                f"a comparison is answered with its winner, not {answer!r}.",
+                'Answer with {"winner": item}, or {"winner": null} for a tie.',
+            )
+        winner = answer["winner"]
+        if winner is None:
+            if not self.ties:
+                raise refuse("ties are switched off in this study.", f"Choose {' or '.join(items)}.", "winner")
+            return {"winner": None}
+        return {"winner": known_item(items, winner, "winner")}
+
+    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+        """One comparison, in the order shown."""
+        left, right = items
+        winner = answer["winner"]
+        return [Comparison(left, right, 0 if winner is None else 1 if winner == left else -1)]

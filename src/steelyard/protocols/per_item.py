@@ -1,0 +1,95 @@
+"""What protocols share that ask for one value per item (and criterion): direct, likert, choice, scored_ranking."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.errors import did_you_mean
+from steelyard.observations import Observation
+from steelyard.protocols.base import Protocol, refuse
+from steelyard.records import Answer
+
+ONLY = ""
+"""The criterion of a study that has just one."""
+
+
+class PerItem(Protocol):
+    """`{item: value}`, or `{item: {criterion: value}}` when there are several criteria."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def criterion_names(self) -> tuple[str, ...]:
+        """The criteria, or (ONLY,) when there is just one."""
+
+    @abstractmethod
+    def checked(self, value: object, criterion: str, field: str) -> object:
+        """Return a valid value for a criterion, or refuse it."""
+
+    @abstractmethod
+    def observed(self, item: str, value: Any, criterion: str) -> Observation:
+        """Say what one value tells."""
+
+    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+        """Return `{item: value}` or `{item: {criterion: value}}` for every item shown."""
+        if not isinstance(answer, Mapping):
+            raise refuse(
+                f"{self.name} takes one value per item, not {type(answer).__name__}.",
+                "Answer with {item: value}.",
+            )
+        for key in answer:
+            if key not in items:
+                raise refuse(
+                    f"{key!r} is not among the items of this task.",
+                    f"Give values for: {', '.join(items)}.",
+                    str(key),
+                )
+        given = [item for item in items if answer.get(item) is not None]
+        if not given or (len(given) < len(items) and not lenient):
+            missing = next(item for item in items if item not in given)
+            raise refuse(f"'{missing}' has no value yet.", "Give every item a value.", missing)
+        names = self.criterion_names()
+        if names == (ONLY,):
+            return {item: self.checked(answer[item], ONLY, item) for item in given}
+        return {item: self._by_criterion(item, answer[item], names, lenient) for item in given}
+
+    def _by_criterion(self, item: str, values: object, names: tuple[str, ...], lenient: bool) -> dict[str, object]:
+        if not isinstance(values, Mapping):
+            raise refuse(
+                f"'{item}' needs a value for each of {', '.join(names)}, not {values!r}.",
+                "Answer with {item: {criterion: value}}.",
+                item,
+            )
+        for key in values:
+            if key not in names:
+                raise refuse(f"there is no criterion {key!r}.", did_you_mean(str(key), names), f"{item}.{key}")
+        given = [name for name in names if values.get(name) is not None]
+        if not given or (len(given) < len(names) and not lenient):
+            missing = next(name for name in names if name not in given)
+            raise refuse(
+                f"'{item}' has no value for {missing} yet.",
+                "Give every criterion a value.",
+                f"{item}.{missing}",
+            )
+        return {name: self.checked(values[name], name, f"{item}.{name}") for name in given}
+
+    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+        """One observation per item and criterion, in the order shown."""
+        if self.criterion_names() == (ONLY,):
+            return [self.observed(item, answer[item], ONLY) for item in items if item in answer]
+        return [
+            self.observed(item, value, name) for item in items if item in answer for name, value in answer[item].items()
+        ]
+
+
+def number_on(scale: tuple[float, float], value: object, field: str) -> float:
+    """Return `value` if it is a number within the scale."""
+    low, high = scale
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise refuse(f"{value!r} is not a number.", f"Give a number from {low:g} to {high:g}.", field)
+    if not low <= value <= high:
+        raise refuse(f"{value:g} is outside the scale.", f"Give a number from {low:g} to {high:g}.", field)
+    return value

@@ -1,0 +1,60 @@
+"""Full ranking of a few items, ties allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from steelyard.observations import Comparison, Observation, RankedItems
+from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.records import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Protocol):
+    """Ask for an order from best to worst; items may share a place, unless ties are switched off."""
+
+    name: ClassVar[str] = "ranking"
+    default_design: ClassVar[str] = "random_tuples"
+    default_model: ClassVar[str] = "counting"
+    kinds: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
+
+    size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5
+    ties: Annotated[bool, Field(description="whether items may share a place")] = True
+
+    @property
+    def task_size(self) -> int:
+        """How many items one task shows."""
+        return self.size
+
+    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+        """Return `[[a], [b, c], [d]]`, best first; a foreign log may leave items out."""
+        if not isinstance(answer, list | tuple) or not all(isinstance(tier, list | tuple) and tier for tier in answer):
+            raise refuse(
+                f"a ranking is a list of places, best first, not {answer!r}.",
+                "Answer with [[a], [b, c], [d]]; items in one place are tied.",
+            )
+        tiers = [[known_item(items, item, "ranking") for item in tier] for tier in answer]
+        ranked = [item for tier in tiers for item in tier]
+        for item in ranked:
+            if ranked.count(item) > 1:
+                raise refuse(f"'{item}' stands twice in the ranking.", "Rank every item once.", item)
+        if len(ranked) < (2 if lenient else len(items)):
+            missing = next(item for item in items if item not in ranked)
+            raise refuse(f"'{missing}' is not ranked yet.", "Rank every item once.", missing)
+        if not self.ties and len(tiers) < len(ranked):
+            raise refuse("ties are switched off in this study.", "Give every item a place of its own.", "ranking")
+        return tiers
+
+    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+        """The ranking, then every pair of it in the order shown."""
+        place = {item: rank for rank, tier in enumerate(answer) for item in tier}
+        given = [item for item in items if item in place]
+        pairs: list[Observation] = [
+            Comparison(a, b, (place[a] < place[b]) - (place[a] > place[b])) for a, b in combinations(given, 2)
+        ]
+        return [RankedItems(tuple(tuple(tier) for tier in answer)), *pairs]

@@ -1,0 +1,80 @@
+"""What direct and likert share: a number for each item, on one scale or on one per criterion."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from steelyard.errors import Problem
+from steelyard.observations import Observation, Rating
+from steelyard.protocols.base import Scale
+from steelyard.protocols.per_item import ONLY, PerItem, number_on
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing asked about an item, on its own scale."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    scale: Annotated[Scale | None, Field(description="lower and upper end; the protocol's where not given")] = None
+    labels: Annotated[tuple[str, ...], Field(description="words for the ends, as for the protocol")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rated(PerItem):
+    """Ask for a number for each item."""
+
+    default_design: ClassVar[str] = "redundant"
+    default_model: ClassVar[str] = "mean"
+    kinds: ClassVar[tuple[str, ...]] = ("ratings",)
+
+    scale: Annotated[Scale, Field(description="lower and upper end of the scale")] = (0, 100)
+    labels: Annotated[tuple[str, ...], Field(description="words for the ends")] = ()
+    criteria: Annotated[
+        dict[str, Criterion], Field(description="several ratings an item, each with its own scale and labels")
+    ] = field(default_factory=dict)
+    items_per_page: Annotated[int, Field(ge=1, description="how many items one page shows")] = 1
+
+    @property
+    def task_size(self) -> int:
+        """How many items one task shows."""
+        return self.items_per_page
+
+    @abstractmethod
+    def label_counts(self, scale: tuple[float, float]) -> tuple[int, ...]:
+        """How many labels make sense for a scale."""
+
+    def problems(self) -> list[Problem]:
+        """Refuse a number of labels that does not fit the scale."""
+        every = {"labels": (self.labels, self.scale)} | {
+            f"criteria.{name}.labels": (c.labels, c.scale or self.scale) for name, c in self.criteria.items()
+        }
+        return [
+            Problem(
+                f"{len(labels)} labels do not fit the scale {scale[0]:g} to {scale[1]:g}.",
+                f"Give {' or '.join(map(str, self.label_counts(scale)))} of them.",
+                field=where,
+            )
+            for where, (labels, scale) in every.items()
+            if labels and len(labels) not in self.label_counts(scale)
+        ]
+
+    def criterion_names(self) -> tuple[str, ...]:
+        """The criteria, or (ONLY,) when there is just one."""
+        return tuple(self.criteria) or (ONLY,)
+
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The scale of each criterion."""
+        return {name: c.scale or self.scale for name, c in self.criteria.items()} or {ONLY: self.scale}
+
+    def checked(self, value: object, criterion: str, field: str) -> float:
+        """Return a number on the criterion's scale, or refuse it."""
+        return number_on(self.scales()[criterion], value, field)
+
+    def observed(self, item: str, value: Any, criterion: str) -> Observation:
+        """One rating."""
+        return Rating(item, float(value), criterion)

@@ -1,0 +1,74 @@
+"""Partial ranking with scores: n sliders on one scale, seen together (the task of EASL)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from steelyard.errors import Problem
+from steelyard.observations import Comparison, Observation, Rating
+from steelyard.protocols.base import Scale
+from steelyard.protocols.per_item import ONLY, PerItem, number_on
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRanking(PerItem):
+    """Ask for n numbers at once, so that each item is judged beside others.
+
+    One answer yields n ratings and the comparison of every pair: n(n-1)/2 of them, a tie where the values
+    differ by no more than `tie_margin` (Sakaguchi & Van Durme 2018, §3).
+    """
+
+    name: ClassVar[str] = "scored_ranking"
+    default_design: ClassVar[str] = "random_tuples"
+    default_model: ClassVar[str] = "easl"
+    kinds: ClassVar[tuple[str, ...]] = ("ratings", "comparisons")
+
+    size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5
+    scale: Annotated[Scale, Field(description="lower and upper end of the sliders")] = (0, 100)
+    labels: Annotated[tuple[str, ...], Field(description="words for the ends, and the middle if three")] = ()
+    tie_margin: Annotated[float, Field(ge=0, description="values this close, in the scale's units, count as a tie")] = (
+        0.0
+    )
+
+    @property
+    def task_size(self) -> int:
+        """How many items one task shows."""
+        return self.size
+
+    def problems(self) -> list[Problem]:
+        """Refuse labels that are not for the ends, or the ends and the middle."""
+        if self.labels and len(self.labels) not in {2, 3}:
+            return [Problem(f"{len(self.labels)} labels do not fit a slider.", "Give 2 or 3 of them.", field="labels")]
+        return []
+
+    def criterion_names(self) -> tuple[str, ...]:
+        """Just one: the items share one scale."""
+        return (ONLY,)
+
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The one scale."""
+        return {ONLY: self.scale}
+
+    def checked(self, value: object, criterion: str, field: str) -> float:
+        """Return a number on the scale, or refuse it."""
+        return number_on(self.scale, value, field)
+
+    def observed(self, item: str, value: Any, criterion: str) -> Observation:
+        """One rating."""
+        return Rating(item, float(value), criterion)
+
+    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+        """The ratings, then every pair in the order shown."""
+        ratings = PerItem.observations(self, items, answer)
+        given = [item for item in items if item in answer]
+        pairs = [Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(given, 2)]
+        return [*ratings, *pairs]
+
+
+def _sign(difference: float, margin: float) -> int:
+    return 0 if abs(difference) <= margin else 1 if difference > 0 else -1

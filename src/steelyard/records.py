@@ -1,0 +1,79 @@
+"""The nouns of a study: Item, Task, Judgment, Annotator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+Answer: TypeAlias = "Mapping[str, object] | list[list[str]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to be judged.
+
+    `group` is what items belong to when scores are wanted for that too (an MT system), `context` what is
+    shown beside it (a source sentence), `reference` a known good version, `gold` a known answer.
+    """
+
+    id: str
+    text: str
+    group: str | None = None
+    context: str | None = None
+    reference: str | None = None
+    media: str | None = None
+    tags: tuple[str, ...] = ()
+    gold: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one annotator sees on one screen: items, in the order shown, under one protocol.
+
+    `judgment_id` names the answer to come, so that sending it twice is one judgment; `lease_end` is until
+    when the task is kept for this annotator.
+    """
+
+    judgment_id: str
+    annotator: str
+    stage: str
+    protocol: str
+    items: tuple[Item, ...]
+    lease_end: datetime
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of the items, in the order shown."""
+        return tuple(item.id for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same."""
+
+    judgment_id: str
+    annotator: str
+    stage: str
+    protocol: str
+    items: tuple[str, ...]
+    answer: Answer
+    at: datetime
+    seconds: float | None = None
+    late: bool = False
+    imported: bool = False
+    revised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """One person (or machine) who judges, and how much they have done."""
+
+    id: str
+    judgments: int = 0
+    skipped: int = 0
+    late: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    open_tasks: tuple[str, ...] = field(default=())

@@ -1,0 +1,95 @@
+"""Names of protocols, designs and models, found through one door: Python entry points.
+
+The built-in ones are declared in our own pyproject.toml under `steelyard.protocols`, `steelyard.designs`
+and `steelyard.models`; a plug-in package declares its own under the same groups and needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, TypeAlias
+
+from steelyard.errors import ConfigError, Problem, did_you_mean
+
+Kind: TypeAlias = Literal["protocols", "designs", "models"]
+
+
+@cache
+def _entry_points(kind: Kind) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=f"steelyard.{kind}"):
+        # An editable install can list one distribution twice; only a different target is a clash.
+        if entry.name in found and found[entry.name].value != entry.value:
+            raise ConfigError(
+                f"two packages both provide the {kind[:-1]} '{entry.name}': "
+                f"{found[entry.name].value} and {entry.value}.",
+                "Uninstall one of them.",
+            )
+        found[entry.name] = entry
+    return found
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    """List what is registered, in alphabetical order."""
+    return tuple(sorted(_entry_points(kind)))
+
+
+def find(kind: Kind, name: str) -> type[Any]:
+    """Return the class registered under `name`."""
+    entry = _entry_points(kind).get(name)
+    if entry is None:
+        raise ConfigError(
+            f"there is no {kind[:-1]} called '{name}'.",
+            did_you_mean(name, names(kind)),
+            field=f"{kind[:-1]}.name",
+        )
+    try:
+        loaded = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"the {kind[:-1]} '{name}' cannot be loaded from {entry.value}: {error}.",
+            "Reinstall the package that provides it.",
+        ) from error
+    if not isinstance(loaded, type):
+        raise ConfigError(f"the {kind[:-1]} '{name}' ({entry.value}) is not a class.")
+    return loaded
+
+
+@cache
+def _validator(kind: Kind, name: str) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(find(kind, name))
+
+
+def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) -> Any:
+    """Build the protocol, design or model called `name`, refusing unknown or ill-typed settings."""
+    from pydantic import ValidationError
+
+    cls = find(kind, name)
+    given = dict(settings or {})
+    known = [f.name for f in fields(cls)]
+    problems = [
+        Problem(f"{name} has no setting '{key}'.", did_you_mean(key, known), field=f"{kind[:-1]}.{key}")
+        for key in given
+        if key not in known
+    ]
+    try:
+        built = _validator(kind, name).validate_python({k: v for k, v in given.items() if k in known})
+    except ValidationError as error:
+        problems += [
+            Problem(
+                f"{details['msg']} (given: {details['input']!r}).",
+                field=".".join([kind[:-1], *map(str, details["loc"])]),
+            )
+            for details in error.errors()
+        ]
+    else:
+        if kind == "protocols":
+            problems += [replace(p, field=f"protocol.{p.field}") for p in built.problems()]
+    if problems:
+        raise ConfigError(problems)
+    return built

@@ -1,0 +1,234 @@
+"""How well annotators agree: the figures that fit each kind of judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.observations import (
+    UNKNOWN,
+    Choices,
+    Comparisons,
+    IntArray,
+    Labels,
+    Observations,
+    Rankings,
+    Ratings,
+)
+from steelyard.reliability.alpha import alpha_figure, figure_of_units, mirrored_alpha, options_alpha
+from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
+from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.ita import ita
+from steelyard.reliability.kappa import (
+    cohen_kappa,
+    fixed_chance_kappa,
+    fleiss_kappa,
+    fleiss_obstacle,
+    observed_agreement,
+)
+from steelyard.reliability.majority import majority, majority_histogram
+from steelyard.reliability.units import Codes, Units, group_codes
+
+_ANYONE = "the annotators are not known, so two answers of one person, if there are any, count as agreement"
+_REPEATS = "some annotators answered a question more than once; pairs of answers by one annotator are left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement among annotators: figures, and notes on how they were taken.
+
+    `histogram` is there for labels only: items by the size of their largest class, with its chance level.
+    """
+
+    kind: str
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...] = ()
+    histogram: pl.DataFrame | None = None
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The figures as a table, a row each."""
+        return figures_table(self.figures)
+
+    def __getitem__(self, name: str) -> Figure:
+        """Return the figure of that name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise ConfigError(f"no figure '{name}' for {self.kind}.", did_you_mean(name, [f.name for f in self.figures]))
+
+
+def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
+    """Compute the figures of agreement that fit the kind of observations, each with its interval.
+
+    Parameters
+    ----------
+    observations
+        Ratings, labels, comparisons, rankings or choices.
+    seed, replicates, level
+        Of the intervals. The same seed gives the same figures, in whatever order the judgments come.
+    """
+    bootstrap = Bootstrap.of(seed, replicates, level)
+    try:
+        figures = _BY_KIND[type(observations)]
+    except KeyError:
+        raise DataError(f"no agreement is defined for '{observations.kind}'.") from None
+    return figures(observations, bootstrap)
+
+
+def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
+    units = Units.of(ratings.item, ratings.value, ratings.annotator)
+    low, high = ratings.scale
+    return Agreement(
+        ratings.kind,
+        (
+            alpha_figure(units, "interval", bootstrap, unit="items"),
+            alpha_figure(units, "ordinal", bootstrap, unit="items"),
+            ita(ratings, bootstrap),
+            ita(ratings, bootstrap, ranks=True),
+            figure_of_units(
+                "mean absolute difference",
+                lambda those: weighted_share(those.distances(), those.pairs),
+                units,
+                bootstrap,
+                unit="items",
+                note=f"between two annotators of one item, on the scale {low:g} to {high:g}",
+                low=0.0,
+                high=high - low,
+            ),
+        ),
+        _notes(ratings, units),
+    )
+
+
+def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
+    units = Units.of(labels.item, labels.label, labels.annotator)
+    obstacle = fleiss_obstacle(labels)
+    return Agreement(
+        labels.kind,
+        (
+            alpha_figure(units, "nominal", bootstrap, unit="items"),
+            Figure("Fleiss' kappa", None, n=len(units), note=obstacle)
+            if obstacle
+            else figure_of_units("Fleiss' kappa", fleiss_kappa, units, bootstrap, unit="items"),
+            cohen_kappa(labels, bootstrap),
+            _agreeing("observed agreement", units, bootstrap, unit="items"),
+            majority(labels, bootstrap),
+        ),
+        _notes(labels, units),
+        majority_histogram(labels, bootstrap.level),
+    )
+
+
+def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement:
+    swapped = comparisons.left > comparisons.right
+    outcome = np.where(swapped, -comparisons.outcome, comparisons.outcome)
+    pair = group_codes(np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right))
+    units, task, which = _pairs_in_tasks(comparisons, pair, outcome)
+    unit = "pairs" if task is None else "tasks"
+    chance, why = (1 / 3, "") if (outcome == 0).any() else (1 / 2, ", as no pair was tied")
+    return Agreement(
+        comparisons.kind,
+        (
+            figure_of_units(
+                "alpha (nominal)",
+                mirrored_alpha,
+                units,
+                bootstrap,
+                unit=unit,
+                note="chance takes each pair both ways round",
+                cluster=task,
+            ),
+            _agreeing("observed agreement", units, bootstrap, unit=unit, cluster=task),
+            figure_of_units(
+                "kappa (fixed chance)",
+                fixed_chance_kappa(chance),
+                units,
+                bootstrap,
+                unit=unit,
+                note=f"P(E) = 1/{round(1 / chance)}{why}",
+                low=-1.0,
+                cluster=task,
+            ),
+        ),
+        (which, *_notes(comparisons, units)),
+    )
+
+
+def _pairs_in_tasks(
+    comparisons: Comparisons, pair: Codes, outcome: NDArray[np.int8]
+) -> tuple[Units, Codes | None, str]:
+    """Group outcomes by pair within task where that leaves any to compare, with each unit's task."""
+    if comparisons.knows_tasks:
+        code = group_codes(comparisons.task, pair)
+        within = Units.of(code, outcome, comparisons.annotator)
+        task = np.zeros(int(code.max()) + 1, np.int64)
+        task[code] = comparisons.task
+        if len(within):
+            return within, group_codes(task[within.kept]), "a unit is a pair of items within one task"
+    across = Units.of(pair, outcome, comparisons.annotator)
+    if comparisons.knows_tasks and len(across):
+        return across, None, "a unit is a pair of items across tasks: within a task no pair was answered twice"
+    return across, None, "a unit is a pair of items"
+
+
+def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
+    pairs = _of_comparisons(rankings.comparisons(), bootstrap)
+    return Agreement(rankings.kind, pairs.figures, ("rankings are taken as their pairs", *pairs.notes))
+
+
+def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
+    shown = np.sort(choices.shown, axis=1)
+    tuples = group_codes(*shown.T) if len(choices) else np.empty(0, np.int64)
+    options = (shown != UNKNOWN).sum(axis=1)
+    figures: list[Figure] = []
+    notes: list[str] = ["a unit is a set of items shown; chance takes its items as equally likely"]
+    for name, chosen in (("best", choices.best), ("worst", choices.worst)):
+        units, options_of_unit = _chosen(choices, chosen, tuples, options)
+        figures += [
+            figure_of_units(f"alpha (nominal, {name})", options_of_unit, units, bootstrap, unit="tuples"),
+            _agreeing(f"observed agreement ({name})", units, bootstrap, unit="tuples"),
+        ]
+        notes += [note for note in _notes(choices, units) if note not in notes]
+        if (chosen == UNKNOWN).any():
+            notes.append(f"{(chosen == UNKNOWN).sum():,} answers that name no {name} item are left out")
+    return Agreement(choices.kind, tuple(figures), tuple(notes))
+
+
+def _chosen(
+    choices: Choices, chosen: IntArray, tuples: Codes, options: NDArray[np.int64]
+) -> tuple[Units, Callable[[Units], Statistic]]:
+    named = chosen != UNKNOWN
+    units = Units.of(tuples[named], chosen[named], choices.annotator[named])
+    by_tuple = np.zeros(int(tuples.max()) + 1 if tuples.size else 0)
+    by_tuple[tuples] = options
+    return units, lambda those: options_alpha(those, by_tuple[those.kept])
+
+
+def _agreeing(name: str, units: Units, bootstrap: Bootstrap, *, unit: str, cluster: Codes | None = None) -> Figure:
+    note = "share of pairs that agree"
+    return figure_of_units(name, observed_agreement, units, bootstrap, unit=unit, note=note, low=0.0, cluster=cluster)
+
+
+def _notes(observations: Observations, units: Units) -> tuple[str, ...]:
+    notes = []
+    if not observations.knows_annotators:
+        notes.append(_ANYONE)
+    if units.own is not None:
+        notes.append(_REPEATS)
+    return tuple(notes)
+
+
+_BY_KIND: dict[type[Observations], Callable[[Any, Bootstrap], Agreement]] = {
+    Ratings: _of_ratings,
+    Labels: _of_labels,
+    Comparisons: _of_comparisons,
+    Rankings: _of_rankings,
+    Choices: _of_choices,
+}

@@ -1,0 +1,248 @@
+"""Krippendorff's α for nominal, ordinal, interval and ratio values, with missing answers and repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard.errors import ConfigError, did_you_mean
+from steelyard.observations import FloatArray
+from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.units import Codes, Counts, Units
+
+RATIO_LIMIT = 10_000
+"""Distinct values beyond which the ratio metric, quadratic in them, is not computed."""
+
+_CHUNK = 256
+_FLAT = 1e-12
+
+
+def _alpha(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """Return 1 - Dₒ/Dₑ, NaN where nothing could disagree."""
+    varies = expected > _FLAT
+    alpha: FloatArray = np.where(varies, 1 - observed / np.where(varies, expected, 1), np.nan)
+    return alpha
+
+
+def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
+    share: FloatArray = np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)
+    return share
+
+
+def _disagreement(units: Units) -> FloatArray:
+    """Each unit's mean disagreement in pairs, times its answers."""
+    return (units.pairs - units.agreeing()) * units.answers / units.pairs
+
+
+def nominal_alpha(units: Units) -> Statistic:
+    """Return α with δ² = 1 for different values; O(N)."""
+    return _nominal(units, lambda count: (count**2).sum(axis=0))
+
+
+def mirrored_alpha(units: Units) -> Statistic:
+    """Return nominal α of outcomes that change sign when their pair is seen the other way round.
+
+    The expected disagreement takes each pair both ways round, so that it does not depend on which of its
+    items was written first: Σ ((n_v + n_-v)/2)² = (Σ n_v² + Σ n_v n_-v) / 2.
+    """
+    place = np.minimum(np.searchsorted(units.values, -units.values), len(units.values) - 1)
+    present = (units.values[place] == -units.values)[:, None]
+
+    def equal(count: FloatArray) -> FloatArray:
+        total: FloatArray = (count**2 + count * np.where(present, count[place], 0)).sum(axis=0) / 2
+        return total
+
+    return _nominal(units, equal)
+
+
+def _nominal(units: Units, equal: Callable[[FloatArray], FloatArray]) -> Statistic:
+    disagreement = _disagreement(units)
+    by_value = units.counts.T.tocsr()
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = units.answers @ weights
+        differing = total**2 - equal(by_value @ weights)
+        return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
+
+    return statistic
+
+
+def options_alpha(units: Units, options: FloatArray) -> Statistic:
+    """Return nominal α where each unit has `options` of its own, shape (U,), all equally likely by chance.
+
+    Pooling the values would make chance agreement almost nil, as no two units share their options.
+    """
+    disagreement = _disagreement(units)
+    differing = units.answers * (1 - 1 / options)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = units.answers @ weights
+        return _alpha(_over(disagreement @ weights, total), _over(differing @ weights, total - 1))
+
+    return statistic
+
+
+def interval_alpha(units: Units) -> Statistic:
+    """Return α with δ² = (x - y)², from sums and sums of squares per unit; O(N), whatever the values."""
+    low, high = float(units.values.min()), float(units.values.max())
+    score = ((units.values - low) / ((high - low) or 1.0) - 0.5)[:, None]
+    disagreement = units.spread(score)[:, 0] * units.answers / units.pairs
+    first = (units.counts @ score)[:, 0]
+    second = (units.counts @ score**2)[:, 0]
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = units.answers @ weights
+        differing = 2 * (total * (second @ weights) - (first @ weights) ** 2)
+        return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
+
+    return statistic
+
+
+def ordinal_alpha(units: Units) -> Statistic:
+    """Return α with δ² = (Σ_{g=x…y} n_g - (n_x + n_y)/2)²; O(N) for each replicate.
+
+    That sum is the difference of the values' midranks in the pooled answers, so this is the interval
+    metric on midranks, taken anew in each replicate.
+    """
+    by_value = units.counts.T.tocsr()
+    factor = units.answers / units.pairs
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        count = by_value @ weights
+        total = count.sum(axis=0)
+        rank = _over(np.cumsum(count, axis=0) - count / 2, total) - 0.5
+        disagreement = (units.spread(rank) * factor[:, None] * weights).sum(axis=0)
+        differing = 2 * (total * (count * rank**2).sum(axis=0) - (count * rank).sum(axis=0) ** 2)
+        return _alpha(_over(disagreement, total), _over(differing, total * (total - 1)))
+
+    return statistic
+
+
+def ratio_alpha(units: Units) -> Statistic:
+    """Return α with δ² = ((x - y)/(x + y))², for values ≥ 0.
+
+    Time is Σ d² over the units' numbers d of distinct values, plus V² for the V distinct values in all;
+    memory stays linear in the answers and in V.
+    """
+    values = units.values
+    disagreement = units.over_pairs(lambda counts: _ratio_pairs(counts, values)) * units.answers / units.pairs
+    by_value = units.counts.T.tocsr()
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = units.answers @ weights
+        count = by_value @ weights
+        differing = np.zeros(weights.shape[1])
+        for start in range(0, len(values), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            differing += (count[part] * (_ratio(values[part, None], values) @ count)).sum(axis=0)
+        return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
+
+    return statistic
+
+
+def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+    total = x + y
+    ratio: FloatArray = ((x - y) / np.where(total > 0, total, 1.0)) ** 2
+    return ratio
+
+
+def _ratio_pairs(counts: Counts, values: FloatArray) -> FloatArray:
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    value, times = values[counts.indices], counts.data
+    total = np.zeros(counts.shape[0])
+    first = np.arange(len(row))
+    step = 0
+    while len(first):
+        step += 1
+        first = first[first + step < len(row)]
+        first = first[row[first] == row[first + step]]
+        second = first + step
+        distance = times[first] * times[second] * _ratio(value[first], value[second])
+        total += np.bincount(row[first], distance, counts.shape[0])
+    return total
+
+
+METRICS: dict[str, Callable[[Units], Statistic]] = {
+    "nominal": nominal_alpha,
+    "ordinal": ordinal_alpha,
+    "interval": interval_alpha,
+    "ratio": ratio_alpha,
+}
+
+
+def krippendorff_alpha(
+    unit: ArrayLike,
+    value: ArrayLike,
+    metric: str = "interval",
+    *,
+    annotator: ArrayLike | None = None,
+    seed: Seed = 0,
+    replicates: int = 200,
+    level: float = 0.95,
+) -> Figure:
+    """Compute Krippendorff's α = 1 - Dₒ/Dₑ, with an interval resampled over units.
+
+    Dₒ = (1/n) Σ_u m_u · (mean δ² over the pairs of unit u) and Dₑ = mean δ² over all pairs of the n pooled
+    answers; units with a single answer are left out. Krippendorff (2011), "Computing Krippendorff's
+    Alpha-Reliability". Missing answers are simply not given.
+
+    Parameters
+    ----------
+    unit
+        Integer code of what was judged, one per answer.
+    value
+        The answers; for the nominal metric any numbers that code the classes.
+    metric
+        ``nominal``, ``ordinal``, ``interval`` or ``ratio``. All are linear in the answers (after sorting),
+        but ratio is also quadratic in the distinct values, of which it takes at most 10,000.
+    annotator
+        Integer code of who answered, -1 for unknown. Two answers by one annotator to one unit form no pair.
+    seed, replicates, level
+        Of the interval; 0 replicates for none.
+    """
+    if metric not in METRICS:
+        raise ConfigError(f"unknown metric '{metric}'.", did_you_mean(metric, list(METRICS)))
+    return alpha_figure(Units.of(unit, value, annotator), metric, Bootstrap.of(seed, replicates, level), unit="units")
+
+
+def alpha_figure(units: Units, metric: str, bootstrap: Bootstrap, *, unit: str) -> Figure:
+    """Compute α of grouped answers; `unit` is what the units are called."""
+    name = f"alpha ({metric})"
+    if metric == "ratio" and len(units) and units.values[0] < 0:
+        return Figure(name, None, n=len(units), note="undefined: the ratio metric needs values ≥ 0")
+    if metric == "ratio" and len(units.values) > RATIO_LIMIT:
+        why = f"not computed: {len(units.values):,} distinct values; round them to at most {RATIO_LIMIT:,}"
+        return Figure(name, None, n=len(units), note=why)
+    return figure_of_units(name, METRICS[metric], units, bootstrap, unit=unit)
+
+
+def figure_of_units(
+    name: str,
+    statistic: Callable[[Units], Statistic],
+    units: Units,
+    bootstrap: Bootstrap,
+    *,
+    unit: str,
+    note: str = "",
+    low: float = -np.inf,
+    high: float = 1.0,
+    cluster: Codes | None = None,
+) -> Figure:
+    """Compute a figure over units, or say that none has two answers; `cluster` is each unit's, from 0 on."""
+    if not len(units):
+        return Figure(name, None, note=f"undefined: none of the {unit} was answered by two annotators")
+    rests = f"{int(units.answers.sum()):,} answers, {int(units.pairs.sum()):,} pairs of them"
+    return bootstrap.figure(
+        name,
+        statistic(units),
+        len(units) if cluster is None else int(cluster.max()) + 1,
+        unit=unit,
+        note=f"{rests}; {note}" if note else rests,
+        undefined="undefined: all answers are the same, so nothing could disagree",
+        low=low,
+        high=high,
+        cluster=cluster,
+    )

@@ -1,0 +1,144 @@
+"""Intervals from resampling: Poisson(1) weights over whatever the figure is taken to be a sample of.
+
+The agreement of answers is resampled over units (items, pairs, tuples), never over annotators: drawing an
+annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
+only counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from steelyard.errors import ConfigError
+from steelyard.observations import FloatArray
+from steelyard.reliability.figure import Figure
+
+Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
+"""From weights (units × replicates) to one number per replicate, NaN where it is undefined."""
+
+Seed: TypeAlias = int | np.random.Generator
+
+_BLOCK = 4_000_000
+_SAME = 1e-12
+
+
+def _poisson_table() -> FloatArray:
+    """Poisson(1) by 16-bit lookup: five times faster than drawing, each probability right to 1/65536."""
+    edges = np.rint(stats.poisson.cdf(np.arange(9), 1.0) * 65536).astype(np.int64)
+    return np.searchsorted(edges, np.arange(65536), side="right").astype(np.float64)
+
+
+_POISSON = _poisson_table()
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """How intervals are made: the seed, the number of replicates and the level.
+
+    The interval is value ± t · (standard deviation over the replicates), with t at units − 1 degrees of
+    freedom, cut at the figure's own bounds. It always contains the value, and on simulated ratings it
+    covered better than percentiles (docs/concepts/agreement.md).
+    """
+
+    seed: int = 0
+    replicates: int = 200
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ConfigError(f"level {self.level:g} is not between 0 and 1.", "Give 0.95 for 95 %.")
+        if self.replicates < 0:
+            raise ConfigError(f"{self.replicates} replicates.", "Give 0 for no intervals, or 200.")
+
+    @classmethod
+    def of(cls, seed: Seed, replicates: int, level: float) -> Bootstrap:
+        """Take a seed, or draw one from a generator."""
+        if isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(2**63))
+        return cls(seed, replicates, level)
+
+    def weights(self, units: int, rows: int) -> Iterator[FloatArray]:
+        """Yield Poisson(1) weights, units × some replicates at a time, so that `rows` × these stay bounded."""
+        rng = np.random.default_rng(self.seed)
+        step = max(1, _BLOCK // max(rows, 1))
+        for start in range(0, self.replicates, step):
+            width = min(step, self.replicates - start)
+            yield _POISSON[rng.integers(0, 65536, (units, width), dtype=np.uint16)]
+
+    def figure(
+        self,
+        name: str,
+        statistic: Statistic,
+        units: int,
+        *,
+        unit: str,
+        note: str,
+        undefined: str,
+        low: float = -np.inf,
+        high: float = 1.0,
+        cluster: NDArray[np.int64] | None = None,
+    ) -> Figure:
+        """Compute a figure and its interval over `units` units, called `unit`, cut at `low` and `high`.
+
+        With `cluster`, the units are clusters, and the statistic takes a weight for each of their members.
+        """
+        if cluster is not None:
+            members, of_members = cluster, statistic
+            statistic = lambda weights: of_members(weights[members])  # noqa: E731
+        rows = units if cluster is None else len(cluster)
+        value = float(statistic(np.ones((units, 1)))[0]) if units else float("nan")
+        if not np.isfinite(value):
+            return Figure(name, None, n=units, note=undefined)
+        draws = np.concatenate([statistic(weights) for weights in self.weights(units, rows)] or [np.empty(0)])
+        draws = draws[np.isfinite(draws)]
+        if units > 1 and self.replicates > 1 and len(draws) < max(2, self.replicates / 2):
+            why = f"no interval: it is undefined in most resamples of so few {unit}"
+            return Figure(name, value, n=units, note=f"{note}; {why}")
+        spread = float(draws.std(ddof=1)) if len(draws) > 1 else 0.0
+        return self.figure_from_spread(
+            name, value, spread, units, unit=unit, interval=f"bootstrap({unit})", note=note, low=low, high=high
+        )
+
+    def figure_from_spread(
+        self,
+        name: str,
+        value: float,
+        spread: float,
+        units: int,
+        *,
+        unit: str,
+        interval: str,
+        note: str,
+        freedom: float | None = None,
+        low: float = -np.inf,
+        high: float = 1.0,
+    ) -> Figure:
+        """Put value ± t · `spread` into a figure, with units − 1 degrees of freedom unless given."""
+        why = ""
+        if self.replicates < 2:
+            why = "no interval was asked for"
+        elif units < 2:
+            why = f"no interval: it rests on one of the {unit}"
+        elif spread < _SAME:
+            why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
+        if why:
+            return Figure(name, value, n=units, note=f"{note}; {why}" if note else why)
+        reach = float(stats.t.ppf(0.5 + self.level / 2, freedom or units - 1)) * spread
+        return Figure(name, value, max(value - reach, low), min(value + reach, high), interval, units, note)
+
+
+def weighted_share(part: FloatArray, whole: FloatArray) -> Statistic:
+    """Return the statistic Σ w·part / Σ w·whole."""
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = whole @ weights
+        share: FloatArray = np.where(total > 0, (part @ weights) / np.where(total > 0, total, 1), np.nan)
+        return share
+
+    return statistic

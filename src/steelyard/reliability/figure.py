@@ -1,0 +1,53 @@
+"""One reliability number, with its interval and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number a paper would report.
+
+    Attributes
+    ----------
+    name
+        What it is, such as ``alpha (interval)``.
+    value, lower, upper
+        The number and the ends of its interval; None, never NaN, where there is none;
+        `note` then has the reason.
+    interval
+        How the interval was made, such as ``bootstrap(items)``; empty when there is none.
+    n
+        How many of what `interval` names it rests on: items, pairs, tasks, tuples or annotators.
+    note
+        What it counts, and whatever the reader should know, in plain words.
+    """
+
+    name: str
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    interval: str = ""
+    n: int = 0
+    note: str = ""
+
+
+def figures_table(figures: Iterable[Figure]) -> pl.DataFrame:
+    """Put figures into a table, a row each: figure, value, lower, upper, interval, n, note."""
+    return pl.DataFrame(
+        [(f.name, f.value, f.lower, f.upper, f.interval, f.n, f.note) for f in figures],
+        schema={
+            "figure": pl.String,
+            "value": pl.Float64,
+            "lower": pl.Float64,
+            "upper": pl.Float64,
+            "interval": pl.String,
+            "n": pl.Int64,
+            "note": pl.String,
+        },
+        orient="row",
+    )

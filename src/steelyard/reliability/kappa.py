@@ -1,0 +1,158 @@
+"""Agreement of classes beyond chance: the share of agreeing pairs, and the κ of Fleiss, Cohen and WMT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.observations import UNKNOWN, FloatArray, Labels
+from steelyard.reliability.bootstrap import Bootstrap, Statistic, weighted_share
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.units import Codes, Units, group_codes, pairs_of
+
+SHARED = 5
+"""Items that two annotators must share before Cohen's κ is taken between them."""
+
+PAIR_LIMIT = 5_000_000
+"""Pairs of answers beyond which Cohen's κ, linear in them, is not computed."""
+
+
+def observed_agreement(units: Units) -> Statistic:
+    """Return P(A), the share of agreeing pairs among all pairs of answers by different annotators."""
+    return weighted_share(units.agreeing(), units.pairs)
+
+
+def fixed_chance_kappa(chance: float) -> Callable[[Units], Statistic]:
+    """Return κ = (P(A) - P(E)) / (1 - P(E)) with a fixed P(E), as the WMT evaluations up to 2010."""
+
+    def of(units: Units) -> Statistic:
+        agreement = observed_agreement(units)
+        return lambda weights: (agreement(weights) - chance) / (1 - chance)
+
+    return of
+
+
+def fleiss_kappa(units: Units) -> Statistic:
+    """Return κ = (P̄ - P̄ₑ) / (1 - P̄ₑ) of Fleiss (1971), for units with the same number of answers."""
+    agreement = weighted_share(units.agreeing() / units.pairs, np.ones(len(units)))
+    by_value = units.counts.T.tocsr()
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        total = np.maximum(units.answers @ weights, 1.0)
+        chance = ((by_value @ weights / total) ** 2).sum(axis=0)
+        varies = chance < 1 - 1e-12
+        kappa: FloatArray = np.where(varies, (agreement(weights) - chance) / np.where(varies, 1 - chance, 1), np.nan)
+        return kappa
+
+    return statistic
+
+
+def fleiss_obstacle(labels: Labels) -> str:
+    """Say why Fleiss' κ does not fit these labels, or nothing."""
+    sizes = np.bincount(labels.item)
+    sizes = sizes[sizes > 0]
+    if sizes.size and sizes.min() != sizes.max():
+        return f"not defined: items have {sizes.min()} to {sizes.max()} answers; alpha (nominal) allows that"
+    known = labels.annotator != UNKNOWN
+    answered = group_codes(labels.item[known], labels.annotator[known])
+    if answered.size and answered.max() + 1 < answered.size:
+        return "not defined: an annotator answered an item more than once; alpha (nominal) allows that"
+    return ""
+
+
+class _Shared(NamedTuple):
+    """Pairs of answers to one item: the annotator pair, the item, and the two labels."""
+
+    pair: Codes
+    item: Codes
+    first: Codes
+    second: Codes
+
+
+def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Figure:
+    """Compute the mean of Cohen's (1960) κ over all pairs of annotators that share at least five items.
+
+    κ = (Pₒ - Pₑ) / (1 - Pₑ), with Pₑ = Σ_v p_a(v) p_b(v) from the pair's labels of their shared items.
+    The interval is an infinitesimal jackknife over items, linear in the pairs of answers.
+    """
+    name = "Cohen's kappa (mean)"
+    if not labels.knows_annotators:
+        return Figure(name, None, note="undefined: the annotators are not known")
+    count = int(pairs_of(np.bincount(labels.item).astype(np.float64)).sum())
+    if count > PAIR_LIMIT:
+        why = f"not computed: {count:,} pairs of answers are more than {PAIR_LIMIT:,}; see alpha (nominal)"
+        return Figure(name, None, note=why)
+    shared = _frequent(_shared_answers(labels))
+    if not shared.pair.size:
+        return Figure(name, None, note=f"undefined: no two annotators share {SHARED} items")
+    kappa, influence = _kappa_by_pair(shared, len(labels.classes))
+    defined = np.isfinite(kappa)
+    items = len(np.unique(shared.item))
+    if not defined.any():
+        return Figure(name, None, n=items, note="undefined: every annotator gave one and the same class")
+    value = float(kappa[defined].mean())
+    note = f"mean of {defined.sum():,} pairs of annotators that share at least {SHARED} items"
+    if not defined.all():
+        note += f"; {(~defined).sum():,} pairs who gave one and the same class throughout are left out"
+    by_item = np.bincount(shared.item, influence) / defined.sum()
+    spread = float(np.sqrt((by_item**2).sum() * items / max(items - 1, 1)))
+    return bootstrap.figure_from_spread(
+        name, value, spread, items, unit="items", interval="jackknife(items)", note=note, low=-1.0
+    )
+
+
+def _shared_answers(labels: Labels) -> _Shared:
+    order = np.argsort(labels.item, kind="stable")
+    item = labels.item[order].astype(np.int64)
+    person = labels.annotator[order].astype(np.int64)
+    label = labels.label[order].astype(np.int64)
+    found: list[tuple[Codes, Codes]] = []
+    left = np.arange(len(item))
+    step = 0
+    while len(left):
+        step += 1
+        left = left[left + step < len(item)]
+        left = left[item[left] == item[left + step]]
+        right = left + step
+        other = person[left] != person[right]
+        swap = person[left] > person[right]
+        found.append((np.where(swap, right, left)[other], np.where(swap, left, right)[other]))
+    a = np.concatenate([pair[0] for pair in found] or [np.empty(0, np.int64)])
+    b = np.concatenate([pair[1] for pair in found] or [np.empty(0, np.int64)])
+    return _Shared(person[a] * len(labels.annotators) + person[b], item[a], label[a], label[b])
+
+
+def _frequent(shared: _Shared) -> _Shared:
+    _, pair, size = np.unique(shared.pair, return_inverse=True, return_counts=True)
+    keep = size[pair] >= SHARED
+    pair = (np.cumsum(size >= SHARED) - 1)[pair]
+    return _Shared(pair[keep], shared.item[keep], shared.first[keep], shared.second[keep])
+
+
+def _kappa_by_pair(shared: _Shared, classes: int) -> tuple[FloatArray, FloatArray]:
+    """Return κ of each pair of annotators (NaN where undefined), and what each answer pair adds to it."""
+    pair = shared.pair
+    size = np.bincount(pair).astype(np.float64)
+    agree = (shared.first == shared.second).astype(np.float64)
+    observed = np.bincount(pair, agree) / size
+    # How often the other annotator of the pair gave this annotator's label, over their shared items.
+    met_first = _times(pair * classes + shared.second, pair * classes + shared.first) / size[pair]
+    met_second = _times(pair * classes + shared.first, pair * classes + shared.second) / size[pair]
+    chance = np.bincount(pair, met_first) / size
+    varies = chance < 1 - 1e-12
+    room = np.where(varies, 1 - chance, 1.0)
+    kappa = np.where(varies, (observed - chance) / room, np.nan)
+    move_observed = agree - observed[pair]
+    move_chance = met_first + met_second - 2 * chance[pair]
+    influence = move_observed * room[pair] - move_chance * (1 - observed[pair])
+    influence = np.where(varies[pair], influence / room[pair] ** 2 / size[pair], 0.0)
+    return kappa, influence
+
+
+def _times(keys: Codes, wanted: Codes) -> FloatArray:
+    """Count how often each wanted key is among the keys."""
+    known, times = np.unique(keys, return_counts=True)
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[place] == wanted, times[place], 0).astype(np.float64)

@@ -1,0 +1,172 @@
+"""Answers grouped by what they answer: which pairs of them may be held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from steelyard.errors import DataError
+from steelyard.observations import UNKNOWN, FloatArray
+
+Counts: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do not follow
+Codes: TypeAlias = NDArray[np.int64]
+
+
+def group_codes(*columns: NDArray[Any]) -> Codes:
+    """Return one code per row, 0…groups-1 in sorted order, equal where all integer columns are equal."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        low = int(column.min()) if column.size else 0
+        width = (int(column.max()) - low + 1) if column.size else 1
+        codes = np.unique(codes * width + (column.astype(np.int64) - low), return_inverse=True)[1]
+    return codes.astype(np.int64)
+
+
+def pairs_of(sizes: FloatArray) -> FloatArray:
+    """Return the number of unordered pairs among `sizes` things."""
+    return sizes * (sizes - 1) / 2
+
+
+def row_sums(rows: Codes, values: FloatArray, count: int) -> FloatArray:
+    """Sum the values of each row."""
+    return np.bincount(rows, values, count).astype(np.float64, copy=False)
+
+
+def table(rows: Codes, columns: Codes, shape: tuple[int, int]) -> Counts:
+    """Count the rows with each (row, column), as a sparse matrix with sorted columns."""
+    matrix = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """The units that at least two annotators answered, with how often each got each value.
+
+    Two answers by the same annotator to the same unit never form a pair: that is self-consistency, not
+    agreement. Where the annotators are unknown each answer counts as somebody else's.
+
+    Attributes
+    ----------
+    values
+        The distinct values, ascending, shape (V,).
+    counts
+        Answers by unit and value, sparse (U, V).
+    answers, pairs
+        Answers, and pairs of answers by different annotators, of each unit, shape (U,).
+    own, owner
+        The answers of annotators who answered a unit more than once (groups, V), and whose unit that is
+        (U, groups); None when nobody did.
+    kept
+        For each unit, its code as given.
+    """
+
+    values: FloatArray
+    counts: Counts
+    answers: FloatArray
+    pairs: FloatArray
+    own: Counts | None
+    owner: Counts | None
+    kept: Codes
+
+    @classmethod
+    def of(cls, unit: ArrayLike, value: ArrayLike, annotator: ArrayLike | None = None) -> Units:
+        """Group the values by integer `unit` code; `annotator` holds codes, UNKNOWN where not known."""
+        units, values = np.asarray(unit), np.asarray(value, np.float64)
+        if len(units) != len(values) or (annotator is not None and len(np.asarray(annotator)) != len(values)):
+            raise DataError("units, values and annotators differ in number.", "Give one of each per answer.")
+        if values.size and not np.isfinite(values).all():
+            raise DataError("a value is not a number.", "Leave out the answers that are missing.")
+        codes, place = np.unique(units, return_inverse=True)
+        people = None if annotator is None else np.asarray(annotator)
+        group, size, group_unit = _repeats(place, people)
+        pairs = pairs_of(np.bincount(place, minlength=len(codes)).astype(np.float64))
+        pairs -= np.bincount(group_unit, pairs_of(size), minlength=len(codes))
+        keep = pairs > 0
+        renumber = np.cumsum(keep) - 1
+        rows = keep[place]
+        distinct, column = np.unique(values[rows], return_inverse=True)
+        shape = (int(keep.sum()), len(distinct))
+        counts = table(renumber[place[rows]], column, shape)
+        own = owner = None
+        groups = np.flatnonzero(keep[group_unit])
+        if len(groups):
+            number = np.full(len(group_unit) + 1, -1)
+            number[groups] = np.arange(len(groups))
+            mine = number[group[rows]]
+            own = table(mine[mine >= 0], column[mine >= 0], (len(groups), len(distinct)))
+            owner = table(renumber[group_unit[groups]], np.arange(len(groups)), (shape[0], len(groups)))
+        return cls(distinct, counts, counts.sum(axis=1), pairs[keep], own, owner, codes[keep].astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def over_pairs(self, within: Callable[[Counts], FloatArray]) -> FloatArray:
+        """Sum over the pairs of each unit, given the sum over all pairs in each row of counts."""
+        total = within(self.counts)
+        if self.own is not None and self.owner is not None:
+            total = total - self.owner @ within(self.own)
+        return np.maximum(total, 0.0)
+
+    def agreeing(self) -> FloatArray:
+        """Return the pairs of equal answers of each unit, shape (U,)."""
+        return self.over_pairs(_equal_pairs)
+
+    def spread(self, score: FloatArray) -> FloatArray:
+        """Return Σ (xᵢ - xⱼ)² over the pairs of each unit, for scores of the values (V, r); shape (U, r)."""
+        squared = score**2
+
+        def within(counts: Counts) -> FloatArray:
+            size: FloatArray = counts.sum(axis=1)
+            spread: FloatArray = size[:, None] * (counts @ squared) - (counts @ score) ** 2
+            return spread
+
+        return self.over_pairs(within)
+
+    def distances(self) -> FloatArray:
+        """Return Σ |xᵢ - xⱼ| over the pairs of each unit, shape (U,), from the order of its values."""
+        centred = self.values - self.values.mean()
+
+        def within(counts: Counts) -> FloatArray:
+            row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+            before = np.cumsum(counts.data) - counts.data
+            before -= np.concatenate([before, [0.0]])[counts.indptr[:-1]][row]
+            weight = 2 * before + counts.data - counts.sum(axis=1)[row]
+            return row_sums(row, counts.data * weight * centred[counts.indices], counts.shape[0])
+
+        return self.over_pairs(within)
+
+
+def _repeats(place: Codes, people: NDArray[Any] | None) -> tuple[Codes, FloatArray, Codes]:
+    """Find annotators who answered a unit more than once: each row's group (-1: none), sizes, units."""
+    none = np.full(len(place), -1, np.int64)
+    if people is None or not len(place):
+        return none, np.empty(0), np.empty(0, np.int64)
+    known = np.flatnonzero(people != UNKNOWN)
+    key = place[known].astype(np.int64) * (int(people.max()) + 1) + people[known]
+    first, inverse, size = _unique_if_repeated(key)
+    if first is None:
+        return none, np.empty(0), np.empty(0, np.int64)
+    again = size > 1
+    number = np.where(again, np.cumsum(again) - 1, -1)
+    none[known] = number[inverse]
+    return none, size[again].astype(np.float64), place[known][first[again]]
+
+
+def _unique_if_repeated(key: Codes) -> tuple[Codes | None, Codes, Codes]:
+    """Spare the costly np.unique in the usual case that nothing repeats."""
+    ordered = np.sort(key)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return None, key, key
+    _, first, inverse, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return first, inverse, size
+
+
+def _equal_pairs(counts: Counts) -> FloatArray:
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    return row_sums(row, pairs_of(counts.data), counts.shape[0])

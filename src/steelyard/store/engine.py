@@ -1,0 +1,128 @@
+"""Opening a database: SQLite by file, PostgreSQL by URL; migrated on the way in, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from steelyard.errors import StoreError
+
+APPLICATION_ID = 0x57EE1
+"""Marks an SQLite file as ours (PRAGMA application_id)."""
+
+HEAD = "0001"
+"""The newest migration; a test keeps it equal to Alembic's."""
+
+_SQLITE_TIMEOUT_SECONDS = 30
+
+
+def open_engine(url: str) -> Engine:
+    """Connect, check that the database is ours or empty, and bring its tables up to date."""
+    parsed = _parsed(url)
+    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+    try:
+        with engine.connect() as connection:
+            version = _checked_version(connection, _shown(parsed))
+        if version != HEAD:
+            _migrate(engine)
+    except DBAPIError as error:
+        engine.dispose()
+        raise StoreError(
+            f"the database {_shown(parsed)} cannot be opened: {str(error.orig).strip()}.",
+            "Check that it exists, is reachable and may be written to.",
+        ) from error
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"'{url}' is not a database URL.", "Use sqlite:///file.db or postgresql://user@host/name."
+        ) from error
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreError(f"{backend} is not supported.", "Use SQLite or PostgreSQL.")
+    return parsed
+
+
+def _shown(url: URL) -> str:
+    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database and url.database != ":memory:" and not Path(url.database).parent.is_dir():
+        raise StoreError(f"the folder of {url.database} does not exist.", "Create it first.")
+    engine = create_engine(url, connect_args={"timeout": _SQLITE_TIMEOUT_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        # pysqlite would begin transactions by itself, and too late; the BEGIN below is ours.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise StoreError("PostgreSQL needs the psycopg package.", "pip install 'steelyard[postgres]'") from error
+
+
+def _checked_version(connection: Connection, shown: str) -> str | None:
+    """Return the schema version, None for an empty database; refuse one that is not ours, or newer."""
+    names = set(inspect(connection).get_table_names())
+    if not names:
+        return None
+    is_sqlite = connection.dialect.name == "sqlite"
+    marked = not is_sqlite or connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
+    if not marked or not {"steelyard_version", "studies", "events"} <= names:
+        if not is_sqlite and "steelyard_version" not in names and not {"studies", "events", "tasks"} & names:
+            return None
+        raise StoreError(f"the database {shown} is not a Steelyard one.", "Choose another file, or an empty database.")
+    version = connection.execute(text("SELECT version_num FROM steelyard_version")).scalar()
+    if version is None or str(version) > HEAD:
+        raise StoreError(
+            f"the database {shown} was made by a newer Steelyard (schema {version}, this one knows {HEAD}).",
+            "Upgrade Steelyard: pip install -U steelyard.",
+        )
+    return str(version)
+
+
+def _migrate(engine: Engine) -> None:
+    # Alembic takes a while to import and is only needed for a database that is new or old.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # Two processes may open a new database at once; the second waits and finds nothing to do.
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": APPLICATION_ID})
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")

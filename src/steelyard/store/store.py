@@ -1,0 +1,282 @@
+"""Reading and writing the log and the leases; the service's SQL lives here and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from steelyard.errors import StoreError
+from steelyard.store.engine import open_engine
+from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
+from steelyard.store.tables import events, studies, tasks
+
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """A task that went out: to whom, which items, until when, and what became of it."""
+
+    judgment_id: str
+    annotator: str
+    stage: int
+    items: tuple[str, ...]
+    state: str
+    lease_end: int
+    picked_seq: int
+    answer_seq: int | None = None
+
+
+class Store:
+    """One study's part of a database.
+
+    Use `write()` for anything that changes it: one transaction at a time a study, all of it or nothing.
+    """
+
+    def __init__(self, engine: Engine, study: int, name: str) -> None:
+        self._engine = engine
+        self._study = study
+        self.name = name
+
+    @classmethod
+    def open(cls, url: str, name: str) -> Store:
+        """Open or create the study called `name`.
+
+        An SQLite file belongs to one study, so there the name may change (a folder was renamed).
+        """
+        engine = open_engine(url)
+        query = select(studies.c.id, studies.c.name)
+        if engine.dialect.name != "sqlite":
+            query = query.where(studies.c.name == name)
+        new = {"name": name, "last_seq": 0, "digest": EMPTY_DIGEST}
+        try:
+            with engine.begin() as connection:
+                found = connection.execute(query).first()
+                if found is None:
+                    found = connection.execute(
+                        insert(studies).values(new).returning(studies.c.id, studies.c.name)
+                    ).one()
+        except IntegrityError:
+            # Another process created it between our look and our insert.
+            with engine.begin() as connection:
+                found = connection.execute(query).one()
+        return cls(engine, found.id, found.name)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        """Open a transaction that has the study to itself; it is on disk when the block ends."""
+        try:
+            with self._engine.begin() as connection:
+                writer = Writer(connection, self._study)
+                yield writer
+                writer.finish()
+        except DBAPIError as error:
+            raise StoreError(
+                f"the database could not be written: {str(error.orig).strip()}. Nothing was saved.",
+                "Mend the database or free some space, then send it again.",
+            ) from error
+
+    def last_seq(self) -> int:
+        """The number of the last event."""
+        with self._reading() as connection:
+            return int(connection.execute(select(studies.c.last_seq).where(studies.c.id == self._study)).scalar_one())
+
+    def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """Yield the events after a number, in order, a chunk at a time."""
+        query = select(events).where(events.c.study == self._study).order_by(events.c.seq).limit(_CHUNK)
+        if kinds is not None:
+            query = query.where(events.c.kind.in_(list(kinds)))
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query.where(events.c.seq > after)).all()
+            yield from map(_event, rows)
+            if len(rows) < _CHUNK:
+                return
+            after = rows[-1].seq
+
+    def task(self, judgment_id: str) -> StoredTask | None:
+        """Find a task that went out."""
+        with self._reading() as connection:
+            return _find_task(connection, self._study, judgment_id)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            with self._engine.connect().execution_options(writes=False) as connection:
+                yield connection
+        except DBAPIError as error:
+            raise StoreError(
+                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
+            ) from error
+
+
+class Writer:
+    """A transaction on one study. Nothing is kept unless the block it was opened in ends well."""
+
+    def __init__(self, connection: Connection, study: int) -> None:
+        self._connection = connection
+        self._study = study
+        row = connection.execute(
+            select(studies.c.last_seq, studies.c.digest).where(studies.c.id == study).with_for_update()
+        ).one()
+        self.last_seq: int = row.last_seq
+        self.digest: str = row.digest
+        self._pending: list[dict[str, Any]] = []
+
+    def append(
+        self,
+        kind: str,
+        *,
+        at: int,
+        annotator: str | None = None,
+        judgment_id: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> Event:
+        """Add an event to the log."""
+        text = to_json(data or {})
+        self.last_seq += 1
+        self.digest = chained_digest(self.digest, self.last_seq, at, kind, annotator, judgment_id, text)
+        event = Event(self.last_seq, at, kind, annotator, judgment_id, data or {}, self.digest)
+        self._pending.append(
+            {
+                "study": self._study,
+                "seq": event.seq,
+                "at": at,
+                "kind": kind,
+                "annotator": annotator,
+                "judgment_id": judgment_id,
+                "data": text,
+                "digest": self.digest,
+            }
+        )
+        if len(self._pending) >= _CHUNK:
+            self._flush()
+        return event
+
+    def events(self, after: int) -> Iterator[Event]:
+        """Yield the events after a number, in order, this transaction's own included."""
+        self._flush()
+        query = select(events).where(events.c.study == self._study, events.c.seq > after).order_by(events.c.seq)
+        for row in self._connection.execution_options(yield_per=_CHUNK).execute(query):
+            yield _event(row)
+
+    def event(self, seq: int) -> Event:
+        """Return one event by its number."""
+        self._flush()
+        query = select(events).where(events.c.study == self._study, events.c.seq == seq)
+        return _event(self._connection.execute(query).one())
+
+    def task(self, judgment_id: str) -> StoredTask | None:
+        """Find a task that went out."""
+        return _find_task(self._connection, self._study, judgment_id)
+
+    def open_tasks(self, annotator: str) -> list[StoredTask]:
+        """List the tasks an annotator holds, the oldest first."""
+        return self._tasks(tasks.c.annotator == annotator)
+
+    def overdue_tasks(self, now: int) -> list[StoredTask]:
+        """List the open tasks whose lease has ended."""
+        return self._tasks(tasks.c.lease_end <= now)
+
+    def _tasks(self, condition: Any) -> list[StoredTask]:
+        query = (
+            select(tasks)
+            .where(tasks.c.study == self._study, tasks.c.state == "open", condition)
+            .order_by(tasks.c.picked_seq)
+        )
+        return [_stored_task(row) for row in self._connection.execute(query)]
+
+    def add_task(self, task: StoredTask) -> None:
+        """Keep a task that goes out."""
+        self.add_tasks([task])
+
+    def add_tasks(self, new: Iterable[StoredTask]) -> None:
+        """Keep tasks that went out."""
+        rows = [
+            {
+                "study": self._study,
+                "judgment_id": task.judgment_id,
+                "annotator": task.annotator,
+                "stage": task.stage,
+                "item_ids": to_json(task.items),
+                "state": task.state,
+                "lease_end": task.lease_end,
+                "picked_seq": task.picked_seq,
+                "answer_seq": task.answer_seq,
+            }
+            for task in new
+        ]
+        for start in range(0, len(rows), _CHUNK):
+            self._connection.execute(insert(tasks), rows[start : start + _CHUNK])
+
+    def set_state(self, judgment_id: str, state: str, answer_seq: int | None = None) -> None:
+        """Note what became of a task."""
+        values: dict[str, Any] = {"state": state}
+        if answer_seq is not None:
+            values["answer_seq"] = answer_seq
+        self._connection.execute(
+            update(tasks).where(tasks.c.study == self._study, tasks.c.judgment_id == judgment_id).values(values)
+        )
+
+    def renew(self, judgment_id: str, lease_end: int) -> None:
+        """Keep a task for its annotator a while longer."""
+        self._connection.execute(
+            update(tasks)
+            .where(tasks.c.study == self._study, tasks.c.judgment_id == judgment_id)
+            .values(lease_end=lease_end)
+        )
+
+    def finish(self) -> None:
+        """Write what is pending."""
+        self._flush()
+        self._connection.execute(
+            update(studies).where(studies.c.id == self._study).values(last_seq=self.last_seq, digest=self.digest)
+        )
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._connection.execute(insert(events), self._pending)
+            self._pending = []
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(row.seq, row.at, row.kind, row.annotator, row.judgment_id, json.loads(row.data), row.digest)
+
+
+def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:
+    row = connection.execute(
+        select(tasks).where(tasks.c.study == study, tasks.c.judgment_id == judgment_id)
+    ).one_or_none()
+    return None if row is None else _stored_task(row)
+
+
+def _stored_task(row: Row[Any]) -> StoredTask:
+    return StoredTask(
+        row.judgment_id,
+        row.annotator,
+        row.stage,
+        tuple(json.loads(row.item_ids)),
+        row.state,
+        row.lease_end,
+        row.picked_seq,
+        row.answer_seq,
+    )

@@ -1,0 +1,127 @@
+"""From a study's judgments to the observations its model eats."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from steelyard.observations import (
+    UNKNOWN,
+    Choice,
+    Choices,
+    Comparison,
+    Comparisons,
+    Index,
+    Label,
+    Labels,
+    Observation,
+    Observations,
+    RankedItems,
+    Rankings,
+    Rating,
+    Ratings,
+)
+from steelyard.protocols.base import Protocol
+from steelyard.records import Judgment
+
+_RECORDS: dict[str, type[Observation]] = {
+    "ratings": Rating,
+    "comparisons": Comparison,
+    "choices": Choice,
+    "rankings": RankedItems,
+    "labels": Label,
+}
+
+
+class _Rows:
+    """Observations of one kind and criterion, with who made them and in which task."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+        self.annotators: list[str] = []
+        self.tasks: list[str] = []
+        self.stages: list[str] = []
+
+
+def collect(
+    kind: str, judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], items: Index
+) -> dict[str, Observations]:
+    """Gather all observations of a kind, by criterion.
+
+    `protocols` are those of the stages, by name. Ratings that stages took on different scales are carried over
+    to the first stage's.
+    """
+    wanted = _RECORDS[kind]
+    rows: dict[str, _Rows] = defaultdict(_Rows)
+    for judgment in judgments:
+        for record in protocols[judgment.stage].observations(judgment.items, judgment.answer):
+            if isinstance(record, wanted):
+                into = rows[getattr(record, "criterion", "")]
+                into.records.append(record)
+                into.annotators.append(judgment.annotator)
+                into.tasks.append(judgment.judgment_id)
+                into.stages.append(judgment.stage)
+    return {criterion: _columns(kind, criterion, found, protocols, items) for criterion, found in rows.items()}
+
+
+def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Protocol], items: Index) -> Observations:
+    # Imported judgments may not say who made them: '' is nobody's name.
+    annotators, tasks = Index(sorted(set(rows.annotators) - {""})), Index(dict.fromkeys(rows.tasks))
+    shared: dict[str, Any] = {
+        "items": items,
+        "annotators": annotators,
+        "tasks": tasks,
+        "annotator": annotators.codes([name or None for name in rows.annotators]),
+        "task": tasks.codes(rows.tasks),
+    }
+    records = rows.records
+    if kind == "ratings":
+        value, scale = _on_one_scale(criterion, rows, protocols)
+        return Ratings(item=items.codes([r.item for r in records]), value=value, scale=scale, **shared)
+    if kind == "comparisons":
+        return Comparisons(
+            left=items.codes([r.left for r in records]),
+            right=items.codes([r.right for r in records]),
+            outcome=np.array([r.outcome for r in records], np.int8),
+            **shared,
+        )
+    if kind == "choices":
+        shown = np.full((len(records), max(len(r.items) for r in records)), UNKNOWN, np.int32)
+        for row, record in enumerate(records):
+            shown[row, : len(record.items)] = items.codes(record.items)
+        return Choices(
+            shown=shown,
+            best=items.codes([r.best for r in records]),
+            worst=items.codes([r.worst for r in records]),
+            **shared,
+        )
+    if kind == "labels":
+        classes = Index(dict.fromkeys(c for p in protocols.values() for c in p.classes().get(criterion, ())))
+        return Labels(
+            item=items.codes([r.item for r in records]),
+            label=classes.codes([r.label for r in records]),
+            classes=classes,
+            **shared,
+        )
+    sizes = [sum(map(len, r.tiers)) for r in records]
+    return Rankings(
+        start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        item=items.codes([name for r in records for tier in r.tiers for name in tier]),
+        rank=np.array([rank for r in records for rank, tier in enumerate(r.tiers, 1) for _ in tier], np.int32),
+        **shared,
+    )
+
+
+def _on_one_scale(
+    criterion: str, rows: _Rows, protocols: Mapping[str, Protocol]
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], tuple[float, float]]:
+    scales = {name: p.scales()[criterion] for name, p in protocols.items() if criterion in p.scales()}
+    low, high = next(iter(scales.values()))
+    value = np.array([r.value for r in rows.records], np.float64)
+    if len(set(scales.values())) > 1:
+        own = np.array([scales[name] for name in rows.stages])
+        value = low + (value - own[:, 0]) / (own[:, 1] - own[:, 0]) * (high - low)
+    return value, (low, high)

@@ -1,0 +1,301 @@
+"""study.toml: what a study is, checked whole before anything runs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steelyard import registry
+from steelyard.designs.base import Design
+from steelyard.errors import ConfigError, Problem, did_you_mean
+from steelyard.models.fit import Model
+from steelyard.protocols.base import Protocol
+from steelyard.study.toml_lines import key_lines, line_of
+
+CONFIG_FILE = "study.toml"
+CONFIG_VERSION = 1
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ItemsSource(_Table):
+    """Where the items are, when their columns need explaining."""
+
+    file: Annotated[str, Field(min_length=1, description="the items file, relative to the study's folder")]
+    columns: Annotated[dict[str, str], Field(description="our column = theirs, e.g. { text = 'headline' }")] = {}
+    ignore: Annotated[list[str], Field(description="columns to leave out")] = []
+
+
+class People(_Table):
+    """How annotators work."""
+
+    tasks: Annotated[int | None, Field(ge=1, description="most tasks one annotator gets; unlimited if absent")] = None
+    lease_minutes: Annotated[
+        float, Field(gt=0, description="how long a task is kept for an annotator before others may get it")
+    ] = 30
+
+
+class StageTable(_Table):
+    """One stage: a protocol with its design."""
+
+    name: Annotated[str | None, Field(description="what to call the stage; its protocol's name if absent")] = None
+    protocol: Annotated[dict[str, Any], Field(description="as [protocol]")]
+    design: Annotated[dict[str, Any], Field(description="as [design]")] = {}
+    share: Annotated[
+        float | None, Field(gt=0, le=1, description="share of the tasks, when stages are mixed rather than in sequence")
+    ] = None
+
+
+class StudyTable(_Table):
+    """The whole of study.toml."""
+
+    version: Annotated[int, Field(ge=1, description="version of this file's format")] = CONFIG_VERSION
+    title: Annotated[str, Field(min_length=1, description="what the study is called")]
+    question: Annotated[str, Field(min_length=1, description="what annotators are asked")]
+    items: Annotated[str | ItemsSource, Field(description="the items file, or a table with file, columns, ignore")]
+    database: Annotated[
+        str | None, Field(description="where judgments are kept; study.db in the study's folder if absent")
+    ] = None
+    name: Annotated[str | None, Field(description="the study's name in a shared database; its folder's if absent")] = (
+        None
+    )
+    seed: Annotated[int, Field(ge=0, description="seed of every random choice of the designs")] = 0
+    protocol: Annotated[dict[str, Any] | None, Field(description="how people are asked: name and its settings")] = None
+    design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and its settings")] = None
+    stage: Annotated[list[StageTable], Field(description="several stages, instead of [protocol] and [design]")] = []
+    model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and its settings")] = {}
+    people: People = People()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One protocol with one design."""
+
+    name: str
+    protocol: Protocol
+    design: Design
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConfig:
+    """A study as its user wrote it, with everything built and defaults filled in."""
+
+    title: str
+    question: str
+    items: ItemsSource
+    stages: tuple[Stage, ...]
+    model: Model
+    people: People
+    seed: int = 0
+    database: str | None = None
+    name: str | None = None
+    source: Mapping[str, Any] | None = None
+    lines: Mapping[str, int] | None = None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether stages run side by side, by share, rather than one after the other."""
+        return self.stages[0].share is not None
+
+    def problems_with(self, n_items: int) -> list[Problem]:
+        """Name the stages that do not fit this many items."""
+        several = len(self.stages) > 1
+        found = []
+        for number, stage in enumerate(self.stages):
+            prefix = f"stage.{number}." if several else ""
+            for problem in stage.design.problems(stage.protocol.task_size, n_items):
+                path = prefix + (problem.field or "")
+                line = line_of(dict(self.lines or {}), path)
+                found.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
+        return found
+
+
+def read_config(path: Path) -> StudyConfig:
+    """Read study.toml; every problem is reported at once, each with its line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no {CONFIG_FILE} in {path.parent}.", f"Make a study with: steelyard new {path.parent}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"it is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.", file=path.name
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}.", "Correct that place.", file=path.name) from None
+    lines = key_lines(text)
+    try:
+        return parse_config(data, lines)
+    except ConfigError as error:
+        raise ConfigError(
+            [replace(p, file=path.name, line=line_of(lines, p.field or "")) for p in error.problems]
+        ) from None
+
+
+def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> StudyConfig:
+    """Build a study's configuration from plain data."""
+    version = data.get("version", CONFIG_VERSION)
+    if isinstance(version, int) and version > CONFIG_VERSION:
+        raise ConfigError(
+            f"it was written for a newer Steelyard (version {version}; this one reads up to {CONFIG_VERSION}).",
+            "Upgrade Steelyard: pip install -U steelyard.",
+            field="version",
+        )
+    problems: list[Problem] = []
+    try:
+        table = StudyTable.model_validate(dict(data))
+    except ValidationError as error:
+        raise ConfigError([_problem(details) for details in error.errors()] + _name_problems(data)) from None
+    stages = _stages(table, problems)
+    model = _model(table, stages, problems)
+    if problems or model is None:
+        raise ConfigError(problems)
+    return StudyConfig(
+        title=table.title,
+        question=table.question,
+        items=ItemsSource(file=table.items) if isinstance(table.items, str) else table.items,
+        stages=tuple(stages),
+        model=model,
+        people=table.people,
+        seed=table.seed,
+        database=table.database,
+        name=table.name,
+        source=dict(data),
+        lines=lines,
+    )
+
+
+def _problem(details: Any) -> Problem:
+    location = [str(part) for part in details["loc"] if part not in {"str", "ItemsSource"}]
+    path = ".".join(location)
+    if details["type"] == "extra_forbidden":
+        return Problem(f"unknown key '{location[-1]}'.", did_you_mean(location[-1], _known_keys(location)), field=path)
+    if details["type"] == "missing":
+        return Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)
+    return Problem(f"{details['msg']} (given: {details['input']!r}).", field=path)
+
+
+def _known_keys(location: list[str]) -> list[str]:
+    tables: dict[str, type[BaseModel]] = {"people": People, "items": ItemsSource, "stage": StageTable}
+    table = tables.get(location[0], StudyTable) if len(location) > 1 else StudyTable
+    return list(table.model_fields)
+
+
+def _name_problems(data: Mapping[str, Any]) -> list[Problem]:
+    """Check the names in the tables even when the rest is wrong, so that all errors come at once."""
+    found = []
+    kinds: dict[str, registry.Kind] = {"protocol": "protocols", "design": "designs", "model": "models"}
+    for key, kind in kinds.items():
+        table = data.get(key)
+        if (
+            isinstance(table, Mapping)
+            and isinstance(table.get("name"), str)
+            and table["name"] not in registry.names(kind)
+        ):
+            name = table["name"]
+            found.append(
+                Problem(
+                    f"there is no {key} called '{name}'.", did_you_mean(name, registry.names(kind)), field=f"{key}.name"
+                )
+            )
+    return found
+
+
+def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:
+    if table.stage and (table.protocol or table.design):
+        problems.append(
+            Problem(
+                "there is both [[stage]] and [protocol].", "Move [protocol] and [design] into a stage.", field="stage"
+            )
+        )
+        return []
+    if not table.stage and table.protocol is None:
+        problems.append(Problem("'protocol' is missing.", "Add [protocol] with a name.", field="protocol"))
+        return []
+    listed = table.stage or [StageTable(protocol=table.protocol or {}, design=table.design or {})]
+    stages = []
+    for number, stage in enumerate(listed):
+        prefix = f"stage.{number}." if table.stage else ""
+        built = _stage(stage, prefix, problems)
+        if built is not None:
+            stages.append(built)
+    _check_shares(listed, problems)
+    names = [stage.name for stage in stages]
+    problems += [
+        Problem(f"two stages are called '{name}'.", "Give each stage a name.", field="stage")
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    return stages
+
+
+def _stage(stage: StageTable, prefix: str, problems: list[Problem]) -> Stage | None:
+    protocol: Protocol | None = _create("protocols", stage.protocol, None, f"{prefix}protocol", problems)
+    if protocol is None:
+        # The design's default hangs on the protocol, but a wrong name in it can be told all the same.
+        if "name" in stage.design:
+            _create("designs", stage.design, None, f"{prefix}design", problems)
+        return None
+    design = _create("designs", stage.design, protocol.default_design, f"{prefix}design", problems)
+    if design is None:
+        return None
+    return Stage(stage.name or protocol.name, protocol, design, stage.share)
+
+
+def _create(
+    kind: registry.Kind, table: Mapping[str, Any], default: str | None, path: str, problems: list[Problem]
+) -> Any:
+    settings = dict(table)
+    name = settings.pop("name", default)
+    if not isinstance(name, str):
+        problems.append(Problem(f"{path} has no name.", f"Known: {', '.join(registry.names(kind))}.", field=path))
+        return None
+    try:
+        return registry.create(kind, name, settings)
+    except ConfigError as error:
+        problems += [replace(p, field=path + (p.field or "").removeprefix(kind[:-1])) for p in error.problems]
+        return None
+
+
+def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:
+    shares = [stage.share for stage in stages]
+    given = [share for share in shares if share is not None]
+    if given and len(given) < len(shares):
+        problems.append(
+            Problem("some stages have a share and some have none.", "Give all of them one, or none.", field="stage")
+        )
+    elif given and abs(sum(given) - 1) > 1e-6:
+        problems.append(Problem(f"the shares add up to {sum(given):g}.", "Make them add up to 1.", field="stage"))
+
+
+def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> Model | None:
+    default = stages[0].protocol.default_model if stages else None
+    if default is None and "name" not in table.model:
+        return None
+    model: Model | None = _create("models", table.model, default, "model", problems)
+    if model is None or not stages:
+        return model
+    yielded = {kind for stage in stages for kind in stage.protocol.kinds}
+    if not yielded & set(model.eats):
+        fitting = [name for name in registry.names("models") if yielded & set(registry.find("models", name).eats)]
+        problems.append(
+            Problem(
+                f"{model.name} needs {' or '.join(model.eats)}, but these protocols give {', '.join(sorted(yielded))}.",
+                f"Use one of: {', '.join(fitting)}.",
+                field="model.name",
+            )
+        )
+    return model

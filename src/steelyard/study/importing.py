@@ -1,0 +1,218 @@
+"""Judgments made elsewhere join a study: all of a file, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from steelyard.errors import AnswerError, ConfigError, DataError, Problem
+from steelyard.formats import JudgmentFile, read_judgments
+from steelyard.observations import (
+    UNKNOWN,
+    Choices,
+    Comparisons,
+    Index,
+    Labels,
+    Observations,
+    Rankings,
+    Ratings,
+)
+from steelyard.study.config import Stage
+from steelyard.study.study import ImportedAnswer, Study
+
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """How many judgments joined, whether the file had been imported before, and what was odd about it."""
+
+    added: int
+    already: bool
+    notes: tuple[str, ...]
+
+
+def import_file(
+    study: Study,
+    path: str | Path,
+    *,
+    stage: str | None = None,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> ImportResult:
+    """Take the judgments of a file into a study.
+
+    The same file twice is imported once. Rows are read leniently, as logs from elsewhere are, unless `strict`;
+    an unknown item or a value outside the scale refuses the whole file.
+    """
+    path = Path(path)
+    scale = _common_scale(study, stage)
+    read = read_judgments(path, kind=kind, columns=columns, scale=scale, strict=strict)
+    number, chosen = _stage_for(study, read.kind, stage)
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
+    answers = list(_checked(study, path.name, chosen, read, digest, strict))
+    added = study.take_in_answers(number, answers)
+    return ImportResult(added, added == 0, read.notes)
+
+
+def _stage_for(study: Study, kind: str, name: str | None) -> tuple[int, Stage]:
+    stages = [(n, s) for n, s in enumerate(study.config.stages) if name is None or s.name == name]
+    if not stages:
+        names = ", ".join(s.name for s in study.config.stages)
+        raise ConfigError(f"there is no stage called '{name}'.", f"Stages: {names}.")
+    fitting = [(n, s) for n, s in stages if s.protocol.kinds[0] == kind]
+    if not fitting:
+        raise DataError(
+            f"these are {kind}, but the study asks for {' and '.join(s.protocol.kinds[0] for _, s in stages)}.",
+            "Import them into a study with a protocol that fits, or score them alone: steelyard fit.",
+        )
+    if len(fitting) > 1:
+        raise ConfigError(
+            f"several stages take {kind}: {', '.join(s.name for _, s in fitting)}.", "Choose one with --stage."
+        )
+    return fitting[0]
+
+
+def _common_scale(study: Study, stage: str | None) -> tuple[float, float] | None:
+    """The scale to hold a file's values against, where all criteria share one."""
+    scales = {
+        scale for s in study.config.stages if stage is None or s.name == stage for scale in s.protocol.scales().values()
+    }
+    return scales.pop() if len(scales) == 1 else None
+
+
+def _checked(
+    study: Study, file: str, stage: Stage, read: JudgmentFile, digest: str, strict: bool
+) -> Iterator[ImportedAnswer]:
+    known = {item.id for item in study.items}
+    problems: list[Problem] = []
+    for place, found in enumerate(_answers(read, stage)):
+        unknown = [item for item in found.items if item not in known]
+        if unknown:
+            problems.append(
+                Problem(
+                    f"'{unknown[0]}' is not an item of the study.",
+                    "Add it to the items file, or leave the row out.",
+                    file,
+                    read.line(found.criterion, found.row),
+                    "item",
+                )
+            )
+        else:
+            try:
+                plain = stage.protocol.validate(found.items, found.answer, lenient=not strict)
+            except AnswerError as error:
+                line = read.line(found.criterion, found.row)
+                problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems]
+            else:
+                judgment_id = hashlib.blake2b(f"{digest}:{place}".encode(), digest_size=16).hexdigest()
+                yield ImportedAnswer(judgment_id, found.annotator, tuple(found.items), plain)
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+    if problems:
+        raise DataError(problems)
+
+
+@dataclass(slots=True)
+class _Found:
+    """One answer as the file has it, and the observation it begins with."""
+
+    criterion: str
+    row: int
+    annotator: str | None
+    items: list[str]
+    answer: Any
+
+
+def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
+    first = next(iter(read.by_criterion.values()))
+    if isinstance(first, Ratings | Labels):
+        together = "comparisons" in stage.protocol.kinds
+        if together and not first.knows_tasks:
+            raise DataError(
+                f"{stage.protocol.name} shows several items at once, but the file does not say which were together.",
+                "Add a column 'task' that is the same for the rows of one task.",
+            )
+        return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+    if isinstance(first, Comparisons):
+        return _comparisons(first)
+    if isinstance(first, Choices):
+        return _choices(first)
+    return _rankings(cast("Rankings", first))
+
+
+def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_Found]:
+    """Put the values of one answer together: criteria of one item, or items of one task."""
+    found: dict[tuple[object, ...], _Found] = {}
+    for criterion, observations in by_criterion.items():
+        for row in range(len(observations)):
+            item = observations.items[int(observations.item[row])]
+            annotator, task = _name(observations, row), _task(observations, row)
+            key: tuple[object, ...] = (annotator, task) if together else (annotator, task, item)
+            # The same question answered again is a judgment of its own.
+            again = 0
+            while (answer := found.get((*key, again))) is not None and _has(answer, item, criterion):
+                again += 1
+            if answer is None:
+                answer = found[*key, again] = _Found(criterion, row, annotator, [], {})
+            if item not in answer.items:
+                answer.items.append(item)
+            value = _value(observations, row)
+            if criterion:
+                answer.answer.setdefault(item, {})[criterion] = value
+            else:
+                answer.answer[item] = value
+    return found.values()
+
+
+def _has(found: _Found, item: str, criterion: str) -> bool:
+    return item in found.answer and (not criterion or criterion in found.answer[item])
+
+
+def _value(observations: Ratings | Labels, row: int) -> float | str:
+    if isinstance(observations, Ratings):
+        return float(observations.value[row])
+    return observations.classes[int(observations.label[row])]
+
+
+def _comparisons(comparisons: Comparisons) -> Iterator[_Found]:
+    for row in range(len(comparisons)):
+        pair = [comparisons.items[int(side[row])] for side in (comparisons.left, comparisons.right)]
+        outcome = int(comparisons.outcome[row])
+        winner = None if outcome == 0 else pair[0] if outcome > 0 else pair[1]
+        yield _Found("", row, _name(comparisons, row), pair, {"winner": winner})
+
+
+def _choices(choices: Choices) -> Iterator[_Found]:
+    for row in range(len(choices)):
+        shown = [choices.items[int(code)] for code in choices.shown[row] if code != UNKNOWN]
+        answer = {
+            "best": _known(choices.items, int(choices.best[row])),
+            "worst": _known(choices.items, int(choices.worst[row])),
+        }
+        yield _Found("", row, _name(choices, row), shown, answer)
+
+
+def _rankings(rankings: Rankings) -> Iterator[_Found]:
+    for row in range(len(rankings)):
+        span = slice(int(rankings.start[row]), int(rankings.start[row + 1]))
+        names = [rankings.items[int(code)] for code in rankings.item[span]]
+        ranks = rankings.rank[span].tolist()
+        tiers = [[n for n, r in zip(names, ranks, strict=True) if r == rank] for rank in sorted(set(ranks))]
+        yield _Found("", row, _name(rankings, row), names, tiers)
+
+
+def _name(observations: Observations, row: int) -> str | None:
+    return _known(observations.annotators, int(observations.annotator[row]))
+
+
+def _task(observations: Observations, row: int) -> str | None:
+    return _known(observations.tasks, int(observations.task[row]))
+
+
+def _known(index: Index, code: int) -> str | None:
+    return None if code == UNKNOWN else index[code]

@@ -1,0 +1,126 @@
+"""The study's state as a fold over its log: items, how far each stage is, who has done what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from steelyard.designs.progress import Progress
+from steelyard.errors import StoreError
+from steelyard.records import Item
+from steelyard.store.events import Event
+from steelyard.study.config import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class OutTask:
+    """A task that is out, or came back unanswered: a late answer may still arrive."""
+
+    annotator: str
+    stage: int
+    items: tuple[int, ...]
+    slot: int | None
+    released: bool = False
+
+
+class Ledger:
+    """What the log adds up to. `apply` takes events in order; equal logs give equal ledgers."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.seq = 0
+        self.items: list[Item] = []
+        self.code: dict[str, int] = {}
+        self.config: dict[str, Any] = {}
+        self.stages = stages
+        self.progress = [Progress(0) for _ in stages]
+        self.tasks_of: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._out: dict[str, OutTask] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if event.seq != self.seq + 1:
+            raise StoreError(
+                f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
+            )
+        getattr(self, f"_{event.kind}")(event)
+        self.seq = event.seq
+
+    def _config(self, event: Event) -> None:
+        self.config = event.data
+
+    def _items(self, event: Event) -> None:
+        new = [item_from_data(data) for data in event.data["items"]]
+        self.code |= {item.id: len(self.items) + place for place, item in enumerate(new)}
+        self.items += new
+        for progress in self.progress:
+            progress.add_items(len(new))
+
+    def _picked(self, event: Event) -> None:
+        annotator, data = str(event.annotator), event.data
+        stage = data["stage"]
+        items = self._codes(data["items"])
+        out = OutTask(annotator, stage, items, data["slot"])
+        self._out[str(event.judgment_id)] = out
+        self.progress[stage].picked(annotator, items, out.slot, self.stages[stage].design.capacity)
+        self.tasks_of[annotator] += 1
+
+    def _judgment(self, event: Event) -> None:
+        self.counts["judgments"] += 1
+        self.counts["late"] += bool(event.data.get("late"))
+        out = self._out.pop(str(event.judgment_id), None)
+        if out is None:
+            self._imported(event)
+            return
+        progress = self.progress[out.stage]
+        if out.released:
+            progress.reclaimed(out.annotator, out.items, out.slot)
+            self.tasks_of[out.annotator] += 1
+        progress.answer(out.items, out.slot)
+
+    def _imported(self, event: Event) -> None:
+        self.counts["imported"] += 1
+        stage, annotator = event.data["stage"], event.annotator or ""
+        items, design = self._codes(event.data["items"]), self.stages[stage].design
+        progress = self.progress[stage]
+        slot = progress.slot_for(items, design.capacity) if design.plans else None
+        progress.picked(annotator, items, slot, design.capacity)
+        progress.answer(items, slot)
+        self.tasks_of[annotator] += 1
+
+    def _revision(self, event: Event) -> None:
+        self.counts["revisions"] += 1
+
+    def _flag(self, event: Event) -> None:
+        self.counts["flags"] += 1
+
+    def _skip(self, event: Event) -> None:
+        self.counts["skips"] += 1
+        self._release(str(event.judgment_id))
+
+    def _expired(self, event: Event) -> None:
+        self.counts["expired"] += 1
+        out = self._release(str(event.judgment_id))
+        # Who skips a task does not want it again; whose time ran out may well.
+        self.progress[out.stage].forget(out.annotator, out.items)
+
+    def _release(self, judgment_id: str) -> OutTask:
+        out = self._out[judgment_id]
+        self._out[judgment_id] = OutTask(out.annotator, out.stage, out.items, out.slot, released=True)
+        self.progress[out.stage].released(out.items, out.slot)
+        self.tasks_of[out.annotator] -= 1
+        return out
+
+    def _codes(self, ids: list[str]) -> tuple[int, ...]:
+        return tuple(self.code[name] for name in ids)
+
+
+def item_to_data(item: Item) -> dict[str, Any]:
+    """Return what the log keeps of an item: the fields that are set."""
+    return {key: value for key, value in asdict(item).items() if value is not None and value != ()}
+
+
+def item_from_data(data: dict[str, Any]) -> Item:
+    """Build an item from what the log keeps of it."""
+    return Item(**{**data, "tags": tuple(data.get("tags", ()))})

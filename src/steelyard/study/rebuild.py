@@ -1,0 +1,125 @@
+"""The log alone is the study: write it out, and build the same study from it anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from steelyard.errors import DataError, StoreError
+from steelyard.store import Event, Store, StoredTask, Writer
+from steelyard.study.config import parse_config
+from steelyard.study.ledger import Ledger
+from steelyard.study.picking import pick_next
+from steelyard.study.study import Study
+
+
+def write_log(study: Study, path: str | Path) -> int:
+    """Write every event as a line of JSON; return how many."""
+    count = 0
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        for event in study.events():
+            file.write(event.as_json() + "\n")
+            count += 1
+    return count
+
+
+def read_log(path: str | Path) -> Iterator[Event]:
+    """Read a log that `write_log` wrote."""
+    path = Path(path)
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield Event(**json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise DataError(
+                    f"this is not an event of a log: {error}.", "Export the log again.", file=path.name, line=number
+                ) from None
+
+
+def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study:
+    """Build a study from its log in an empty database; scores and leases come out the same.
+
+    A log that was altered is refused: each event's digest covers all before it.
+    """
+    kept = list(events)
+    configs = [event.data["config"] for event in kept if event.kind == "config"]
+    if not configs:
+        raise DataError("the log has no configuration.", "Export the whole log of a study.")
+    folder = Path(folder)
+    config = parse_config(configs[-1])
+    store = Store.open(database, config.name or folder.resolve().name)
+    try:
+        with store.write() as writer:
+            if writer.last_seq:
+                raise StoreError("the database already holds a study.", "Choose an empty one.")
+            _replay(kept, writer)
+    except BaseException:
+        store.close()
+        raise
+    return Study(folder, config, store)
+
+
+def _replay(events: list[Event], writer: Writer) -> None:
+    tasks: dict[str, StoredTask] = {}
+    for event in events:
+        written = writer.append(
+            event.kind, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id, data=event.data
+        )
+        if written.digest != event.digest or written.seq != event.seq:
+            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered export.")
+        if event.judgment_id is not None:
+            known = tasks.get(event.judgment_id)
+            tasks[event.judgment_id] = task_after(event, known)
+    writer.add_tasks(tasks.values())
+
+
+def task_after(event: Event, known: StoredTask | None) -> StoredTask:
+    """Return what the table of tasks says after an event about one."""
+    after = {"skip": "skipped", "expired": "expired", "judgment": "answered", "revision": "answered"}
+    task = known or StoredTask(
+        str(event.judgment_id),
+        event.annotator or "",
+        event.data["stage"],
+        tuple(event.data["items"]),
+        "open",
+        event.data.get("lease_end", event.at),
+        event.seq,
+    )
+    answered = event.kind in {"judgment", "revision"}
+    return StoredTask(
+        task.judgment_id,
+        task.annotator,
+        task.stage,
+        task.items,
+        after.get(event.kind, task.state),
+        task.lease_end,
+        task.picked_seq,
+        event.seq if answered else task.answer_seq,
+    )
+
+
+def differing_picks(events: Iterable[Event]) -> list[int]:
+    """Replay every pick from the state it was made in; return the numbers of those that come out otherwise.
+
+    A change of configuration starts the replay anew under the new one, as opening the study did.
+    """
+    kept = list(events)
+    differing = []
+    ledger: Ledger | None = None
+    config = None
+    for place, event in enumerate(kept):
+        if event.kind == "config":
+            config = parse_config(event.data["config"])
+            ledger = Ledger(config.stages)
+            for earlier in kept[:place]:
+                ledger.apply(earlier)
+        if ledger is None or config is None:
+            continue
+        if event.kind == "picked":
+            chosen = pick_next(config, ledger, str(event.annotator))
+            ids = [ledger.items[code].id for code in chosen[1].items] if isinstance(chosen, tuple) else None
+            if ids != event.data["items"]:
+                differing.append(event.seq)
+        ledger.apply(event)
+    return differing

@@ -1,0 +1,83 @@
+"""Fixtures shared by all tests: a real PostgreSQL, the recorded data, small studies."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import PostgresServer, find_postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+
+def missing_tool(reason: str) -> None:
+    """Skip for want of a tool; where everything must be there (CI), fail instead."""
+    if os.environ.get("STEELYARD_REQUIRE_ALL") == "1":
+        pytest.fail(f"STEELYARD_REQUIRE_ALL is set, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of recorded judgments."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the recorded judgments (../shared/data) are not here")
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A PostgreSQL server of our own, for the session."""
+    binaries = find_postgres()
+    if binaries is None:
+        missing_tool("PostgreSQL's server binaries were not found (apt-get install postgresql)")
+        raise AssertionError
+    with PostgresServer.start(binaries) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """The URL of a new, empty PostgreSQL database."""
+    return postgres_server.new_database(f"test_{uuid.uuid4().hex}")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a new, empty database, on each engine in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'study.db'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+MakeStudy = Callable[..., Path]
+
+
+@pytest.fixture
+def make_study(tmp_path: Path) -> MakeStudy:
+    """Return a function that writes a small study's folder and returns its path."""
+
+    def make(
+        protocol: str = 'name = "direct"',
+        design: str = "",
+        *,
+        items: int | list[str] = 6,
+        extra: str = "",
+        name: str = "study",
+    ) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        ids = [f"w{number}" for number in range(items)] if isinstance(items, int) else items
+        (folder / "items.csv").write_text("id,text\n" + "".join(f"{i},word {i}\n" for i in ids), encoding="utf-8")
+        lines = ['title = "Words"', 'question = "How positive?"', 'items = "items.csv"', extra]
+        lines += ["[protocol]", protocol]
+        lines += ["[design]", design] if design else []
+        (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return folder
+
+    return make

@@ -1,0 +1,270 @@
+"""agreement(): which figures fit which kind, and that they are those of the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+from steelyard.errors import ConfigError
+from steelyard.observations import Choices, Comparisons, Index, IntArray, Labels, Observations, Rankings, Ratings
+from steelyard.reliability import Agreement, agreement
+
+
+def index(count: int, letter: str) -> Index:
+    return Index(f"{letter}{number}" for number in range(count))
+
+
+Row = tuple[int, int, int, int, int]  # annotator, task, left, right, outcome
+
+
+def int32(codes: ArrayLike) -> IntArray:
+    return np.asarray(codes, np.int32)
+
+
+def comparisons_of(rows: list[Row], *, tasks: bool = False) -> Comparisons:
+    annotator, task, left, right, outcome = int32(rows).T
+    return Comparisons(
+        items=index(5, "i"),
+        annotators=index(9, "w"),
+        annotator=annotator,
+        tasks=index(9, "t"),
+        task=task if tasks else int32([]),
+        left=left,
+        right=right,
+        outcome=outcome.astype(np.int8),
+    )
+
+
+def choices_of(rows: Sequence[tuple[tuple[int, ...], int, int]], annotator: ArrayLike = ()) -> Choices:
+    """From (items shown, best, worst)."""
+    shown, best, worst = zip(*rows, strict=True)
+    return Choices(
+        items=index(9, "i"),
+        annotators=index(9, "w"),
+        annotator=int32(annotator),
+        shown=int32(shown),
+        best=int32(best),
+        worst=int32(worst),
+    )
+
+
+def random_ratings(seed: int = 0) -> Ratings:
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(30), 5).astype(np.int32)
+    value = np.clip(np.rint(50 + 20 * rng.normal(size=30)[item] + 15 * rng.normal(size=150)), 0, 100)
+    return Ratings(
+        items=index(30, "i"),
+        annotators=index(8, "w"),
+        annotator=int32(np.concatenate([rng.permutation(8)[:5] for _ in range(30)])),
+        item=item,
+        value=value,
+        scale=(0.0, 100.0),
+    )
+
+
+def values(found: Agreement) -> dict[str, float | None]:
+    return {figure.name: figure.value for figure in found.figures}
+
+
+comparison_rows = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.integers(-1, 1)).filter(
+        lambda row: row[2] != row[3]
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def naive_share(rows: list[Row], tasks: bool) -> tuple[int, int]:
+    """Agreeing pairs and all pairs of judgments by different judges of one pair (in one task)."""
+    agree = total = 0
+    for (a, s, left, right, x), (b, t, other_left, other_right, y) in combinations(rows, 2):
+        if a == b or {left, right} != {other_left, other_right} or (tasks and s != t):
+            continue
+        total += 1
+        agree += x == (y if left == other_left else -y)
+    return agree, total
+
+
+@settings(deadline=None, max_examples=80)
+@given(rows=comparison_rows, tasks=st.booleans())
+def test_observed_agreement_of_comparisons_is_the_share_over_all_pairs_of_judgments(
+    rows: list[Row], tasks: bool
+) -> None:
+    agree, total = naive_share(rows, tasks)
+    if tasks and not total:  # no pair answered twice within a task: pairs across tasks are used, and said so
+        agree, total = naive_share(rows, False)
+    found = agreement(comparisons_of(rows, tasks=tasks), replicates=0)
+    share = found["observed agreement"].value
+    chance = 1 / 3 if any(row[4] == 0 for row in rows) else 1 / 2
+    if total == 0:
+        assert share is None
+        assert found["alpha (nominal)"].value is None
+    else:
+        assert share == pytest.approx(agree / total, abs=1e-12)
+        assert found["kappa (fixed chance)"].value == pytest.approx((agree / total - chance) / (1 - chance))
+
+
+@settings(deadline=None, max_examples=50)
+@given(rows=comparison_rows, data=st.data())
+def test_names_order_and_side_of_comparisons_do_not_matter(rows: list[Row], data: st.DataObject) -> None:
+    items, people = data.draw(st.permutations(range(4))), data.draw(st.permutations(range(4)))
+    renamed = [
+        (people[a], t, items[right], items[left], -x) if swap else (people[a], t, items[left], items[right], x)
+        for a, t, left, right, x in data.draw(st.permutations(rows))
+        for swap in [data.draw(st.booleans())]
+    ]
+    before = values(agreement(comparisons_of(rows, tasks=True), replicates=0))
+    after = values(agreement(comparisons_of(renamed, tasks=True), replicates=0))
+    assert after == pytest.approx(before, abs=1e-12, nan_ok=False)
+
+
+def test_alpha_of_comparisons_is_that_of_both_ways_round() -> None:
+    # Pair (0,1): won, won; pair (2,3): won, tied. Seen both ways: 1.5 won, 1.5 lost, 1 tied of 4.
+    rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 0, 2, 3, 1), (1, 0, 2, 3, 0)]
+    expected = (16 - 1.5**2 - 1.5**2 - 1) / (4 * 3)
+    observed = (2 * 0 + 2 * 1) / 4
+    found = agreement(comparisons_of(rows))["alpha (nominal)"].value
+    assert found == pytest.approx(1 - observed / expected, abs=1e-12)
+
+
+def test_within_a_task_only_judgments_of_that_task_are_held_against_each_other() -> None:
+    rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 1, 0, 1, -1), (1, 1, 0, 1, -1)]
+    by_task = agreement(comparisons_of(rows, tasks=True))
+    assert by_task["observed agreement"].value == 1.0
+    assert "a unit is a pair of items within one task" in by_task.notes
+    assert agreement(comparisons_of(rows))["observed agreement"].value == pytest.approx(2 / 4)
+
+
+def test_tasks_that_are_each_judged_once_fall_back_to_pairs_across_tasks_and_say_so() -> None:
+    found = agreement(comparisons_of([(0, 0, 0, 1, 1), (1, 1, 1, 0, -1)], tasks=True))
+    assert found["observed agreement"].value == 1.0
+    assert any("across tasks" in note for note in found.notes)
+
+
+def test_rankings_agree_as_their_pairs_do() -> None:
+    rankings = Rankings(
+        items=index(3, "i"),
+        annotators=index(2, "w"),
+        annotator=int32([0, 1]),
+        start=np.array([0, 3, 6]),
+        item=int32([0, 1, 2, 2, 1, 0]),
+        rank=int32([1, 2, 2, 3, 2, 1]),
+    )
+    found = agreement(rankings)
+    assert found.kind == "rankings"
+    # 0 > 1 and 0 > 2 by both; 1 = 2 by the first, 1 > 2 by the second.
+    assert found["observed agreement"].value == pytest.approx(2 / 3)
+
+
+def test_ratings_get_alpha_ita_and_the_mean_difference_each_with_an_interval() -> None:
+    found = agreement(random_ratings())
+    assert list(values(found)) == [
+        "alpha (interval)",
+        "alpha (ordinal)",
+        "ITA (Pearson)",
+        "ITA (Spearman)",
+        "mean absolute difference",
+    ]
+    for figure in found.figures:
+        assert figure.value is not None
+        assert figure.lower is not None
+        assert figure.upper is not None
+        assert figure.lower <= figure.value <= figure.upper
+        assert figure.interval.startswith(("bootstrap(", "jackknife("))
+
+
+def test_mean_absolute_difference_is_over_pairs_of_different_annotators() -> None:
+    ratings = random_ratings()
+    rows = list(zip(ratings.item, ratings.annotator, ratings.value, strict=True))
+    rows.append((ratings.item[0], ratings.annotator[0], 99.0))  # a repeat
+    item, annotator, value = (np.array(column) for column in zip(*rows, strict=True))
+    repeated = Ratings(
+        items=ratings.items,
+        annotators=ratings.annotators,
+        annotator=int32(annotator),
+        item=int32(item),
+        value=value.astype(float),
+        scale=ratings.scale,
+    )
+    gaps = [abs(x - y) for (i, a, x), (j, b, y) in combinations(rows, 2) if i == j and a != b]
+    found = agreement(repeated)
+    assert found["mean absolute difference"].value == pytest.approx(np.mean(gaps), abs=1e-12)
+    assert any("more than once" in note for note in found.notes)
+
+
+def test_choices_agree_on_best_and_worst_of_one_set_in_whatever_order_it_was_shown() -> None:
+    rows = [((0, 1, 2, 3), 0, 3), ((3, 2, 1, 0), 0, 2), ((4, 5, 6, 7), 4, 7), ((4, 5, 6, 7), 5, 7)]
+    found = agreement(choices_of(rows, [0, 1, 0, 1]))
+    assert found["observed agreement (best)"].value == pytest.approx(1 / 2)
+    assert found["observed agreement (worst)"].value == pytest.approx(1 / 2)
+    # Four answers, each with three of four items differing by chance.
+    expected = 4 * (3 / 4) / (4 - 1)
+    assert found["alpha (nominal, best)"].value == pytest.approx(1 - 0.5 / expected)
+
+
+def test_choices_at_random_have_an_alpha_near_zero() -> None:
+    rng = np.random.default_rng(1)
+    tuples = np.array([rng.permutation(9)[:4] for _ in range(100)])
+    rows = [(tuple(t), *rng.permutation(t)[:2]) for t in tuples for _ in range(8)]
+    found = agreement(choices_of(rows))
+    for side in ("best", "worst"):
+        figure = found[f"alpha (nominal, {side})"]
+        assert figure.value == pytest.approx(0, abs=0.05)
+
+
+def test_choices_that_name_no_best_are_left_out_of_best_only() -> None:
+    rows = [((0, 1, 2), 0, 2), ((0, 1, 2), -1, 2), ((0, 1, 2), 0, 2)]
+    found = agreement(choices_of(rows, [0, 1, 2]))
+    assert "2 answers, 1 pairs" in found["observed agreement (best)"].note
+    assert "3 answers, 3 pairs" in found["observed agreement (worst)"].note
+    assert "1 answers that name no best item are left out" in found.notes
+
+
+def test_unknown_annotators_leave_alpha_and_say_why_the_rest_is_missing() -> None:
+    known = random_ratings()
+    unknown = Ratings(items=known.items, item=known.item, value=known.value, scale=known.scale)
+    found = agreement(unknown)
+    assert found["alpha (interval)"].value == agreement(known)["alpha (interval)"].value
+    assert found["ITA (Pearson)"].value is None
+    assert "not known" in found["ITA (Pearson)"].note
+    assert any("not known" in note for note in found.notes)
+
+
+def empty_of_each_kind() -> list[Observations]:
+    none, items = int32([]), index(2, "i")
+    return [
+        Ratings(items=items, item=none, value=np.empty(0), scale=(0.0, 1.0)),
+        Labels(items=items, item=none, label=none, classes=index(2, "c")),
+        Comparisons(items=items, left=none, right=none, outcome=np.empty(0, np.int8)),
+        Rankings(items=items, start=np.zeros(1, np.int64), item=none, rank=none),
+        Choices(items=items, shown=np.empty((0, 4), np.int32), best=none, worst=none),
+    ]
+
+
+@pytest.mark.parametrize("nothing", empty_of_each_kind(), ids=lambda observations: observations.kind)
+def test_no_judgments_give_figures_without_values_and_with_reasons(nothing: Observations) -> None:
+    found = agreement(nothing)
+    assert found.figures
+    for figure in found.figures:
+        assert figure.value is None
+        assert figure.note
+
+
+def test_the_same_seed_gives_the_same_agreement_and_the_table_has_no_nan() -> None:
+    first, again = agreement(random_ratings(), seed=3), agreement(random_ratings(), seed=3)
+    assert first.figures == again.figures
+    assert first.table.columns == ["figure", "value", "lower", "upper", "interval", "n", "note"]
+    assert first.table.select(pl.col("value", "lower", "upper").is_nan().any()).row(0) == (False, False, False)
+
+
+def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean 'alpha \(interval\)'"):
+        agreement(random_ratings())["alpha interval"]
