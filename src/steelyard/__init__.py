@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         TaskError,
     )
     from steelyard.formats import judgment_table, read_items, read_judgments, read_table, write_table
-    from steelyard.models import EASL, Counting, Fit, Majority, Mean
+    from steelyard.models.counting import Counting
+    from steelyard.models.easl import EASL
+    from steelyard.models.fit import Fit
+    from steelyard.models.majority import Majority
+    from steelyard.models.mean import Mean
     from steelyard.observations import Choices, Comparisons, Index, Labels, Rankings, Ratings
     from steelyard.records import Annotator, Item, Judgment, Task
     from steelyard.reliability import agreement, krippendorff_alpha
@@ -48,7 +52,11 @@ _HOMES = {
         "TaskError",
     ),
     "steelyard.formats": ("judgment_table", "read_items", "read_judgments", "read_table", "write_table"),
-    "steelyard.models": ("EASL", "Counting", "Fit", "Majority", "Mean"),
+    "steelyard.models.counting": ("Counting",),
+    "steelyard.models.easl": ("EASL",),
+    "steelyard.models.fit": ("Fit",),
+    "steelyard.models.majority": ("Majority",),
+    "steelyard.models.mean": ("Mean",),
     "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Rankings", "Ratings"),
     "steelyard.records": ("Annotator", "Item", "Judgment", "Task"),
     "steelyard.reliability": ("agreement", "krippendorff_alpha"),

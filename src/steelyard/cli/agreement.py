@@ -29,7 +29,7 @@ def agreement(
     import polars as pl
     from rich.console import Console
 
-    from steelyard.cli.output import plain_table, print_frame, print_notes
+    from steelyard.cli.output import figures_table, print_frame, print_notes
     from steelyard.formats import read_judgments
     from steelyard.reliability import agreement as measure
 
@@ -43,7 +43,9 @@ def agreement(
     print_notes(read.notes)
     if form is Format.table:
         total = sum(map(len, read.by_criterion.values()))
-        Console().print(plain_table(frame, f"{file.name}: agreement over {total:,} {read.kind}"))
+        Console().print(figures_table(frame, f"{file.name}: agreement over {total:,} {read.kind}"))
+        about = frame.filter(pl.col("note") != "").unique("figure", keep="first", maintain_order=True)
+        print_notes(f"{row['figure']}: {row['note']}" for row in about.iter_rows(named=True))
     else:
         print_frame(frame, form)
     print_notes(dict.fromkeys(note for result in measured.values() for note in result.notes))

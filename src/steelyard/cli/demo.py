@@ -16,12 +16,12 @@ def demo(
     ] = None,
     people: Annotated[int, typer.Option("--people", min=2, help="How many simulated people.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another crowd for another number.")] = 1,
-    top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 20,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print so many items, spread evenly; 0 for all.")] = 16,
     form: FormatOption = Format.table,
 ) -> None:
     """Watch a simulated crowd place 150 verbs on a scale, and see the scores.
 
-    Example: steelyard demo --top 10
+    Example: steelyard demo --people 40
     """
     import tempfile
 
@@ -30,21 +30,22 @@ def demo(
     if folder is not None:
         if folder.exists() and any(folder.iterdir()):
             raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
-        _run(folder, people, seed, top, form)
+        _run(folder, people, seed, show, form)
         typer.echo(f"The study is in {folder}: try  steelyard status {folder}", err=True)
         return
     with tempfile.TemporaryDirectory(prefix="steelyard-demo-") as scratch:
-        _run(Path(scratch) / "verbs", people, seed, top, form)
+        _run(Path(scratch) / "verbs", people, seed, show, form)
 
 
-def _run(folder: Path, people: int, seed: int, top: int, form: Format) -> None:
+def _run(folder: Path, people: int, seed: int, show: int, form: Format) -> None:
     import shutil
 
     import numpy as np
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from scipy import stats
 
-    from steelyard.cli.output import err_console, print_notes, print_scores
+    from steelyard.cli.output import err_console, print_frame, print_notes, scores_table
     from steelyard.examples import FOLDER
     from steelyard.formats import read_table
     from steelyard.simulate import make_crowd, work_through
@@ -68,9 +69,23 @@ def _run(folder: Path, people: int, seed: int, top: int, form: Format) -> None:
         fitted = study.fit()
         judgments = study.status().judgments
         title = f"{study.config.title}: {fitted.model} of {judgments} judgments ({judgments * 5:,} sliders)"
-    print_scores(fitted.scores, title, form, top or None)
+    everything = fitted.scores
+    chosen = everything if show == 0 else everything[_spread(everything.height, show)]
+    notes = []
+    if form is Format.table:
+        out = Console()
+        out.print(scores_table(chosen, title, out.width, everything))
+        if chosen.height < everything.height:
+            notes.append(f"{chosen.height} of {everything.height} verbs, spread over the ranks (--show 0 for all)")
+    else:
+        print_frame(everything, form)
     found = fitted.scores.filter(fitted.scores["score"].is_not_null())
     agreement = stats.spearmanr([truth[item] for item in found["item"]], found["score"].to_numpy()).statistic
-    print_notes(
-        [*fitted.notes, f"the crowd's answers were simulated; Spearman's ρ with what it went by: {agreement:.3f}"]
-    )
+    notes.append(f"the crowd's answers were simulated; Spearman's ρ with the values it went by: {agreement:.3f}")
+    print_notes([*fitted.notes, *notes])
+
+
+def _spread(count: int, wanted: int) -> list[int]:
+    """Return so many places from the first to the last, evenly spread."""
+    steps = min(wanted, count)
+    return sorted({round(step * (count - 1) / max(1, steps - 1)) for step in range(steps)})

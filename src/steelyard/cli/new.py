@@ -22,6 +22,14 @@ _PROTOCOL_SETTINGS = {
     "ranking": "size = 4\nties = true",
 }
 
+_EXAMPLE_QUESTIONS = {
+    "choice": "Is this a positive word?",
+    "pairwise": "Which word is more positive?",
+    "best_worst": "Which word is most positive, and which is least?",
+    "scored_ranking": "How positive are these words?",
+    "ranking": "Put these words in order, the most positive first.",
+}
+
 _TEMPLATE = """\
 # A Steelyard study. Every key: docs/reference/study-toml.md; check it with: steelyard check {folder}
 title    = {title}
@@ -95,7 +103,9 @@ def new(
         text = _TEMPLATE.format(
             folder=folder,
             title=_quoted(title or ("How positive?" if example else folder.name)),
-            question=_quoted(question or ("How positive is this word?" if example else "How much?")),
+            question=_quoted(
+                question or (_EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?") if example else "How much?")
+            ),
             items=_put_items(items, draft),
             protocol=protocol,
             settings=_PROTOCOL_SETTINGS.get(protocol, ""),

@@ -48,22 +48,25 @@ def print_frame(frame: pl.DataFrame, form: Format) -> None:
 
 
 def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None = None) -> None:
-    """Print a scores (or labels) table."""
+    """Print a scores (or labels) table: all of it, or the first `top` rows of each criterion."""
+    import polars as pl
+
+    shown = frame if top is None else pl.concat(part.head(top) for part in _by_criterion(frame).values())
     if form is not Format.table:
-        print_frame(frame if top is None else frame.head(top), form)
+        print_frame(shown, form)
         return
     console = Console()
-    console.print(scores_table(frame if top is None else frame.head(top), title, console.width, frame))
-    if top is not None and top < frame.height:
-        console.print(Text(f"… and {frame.height - top} more (--top 0 for all)", style="dim"))
+    console.print(scores_table(shown, title, console.width, frame))
+    if shown.height < frame.height:
+        console.print(Text(f"… and {frame.height - shown.height} more (--top 0 for all)", style="dim"))
 
 
 def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFrame | None = None) -> Table:
     """Lay a scores table out for people, with the intervals drawn where there is room."""
     if "score" not in frame.columns:
-        return plain_table(frame, title)
+        return labels_table(frame, title)
     whole = frame if whole is None else whole
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = _bare_table(title)
     extra = [name for name in ("criterion", "group") if name in frame.columns]
     table.add_column("rank", justify="right")
     table.add_column("item", overflow="fold", max_width=40)
@@ -79,16 +82,49 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
     for row in frame.iter_rows(named=True):
         low, high = ends[row.get("criterion")]
         cells = [_rank(row), str(row["item"]), *(str(row[name] or "") for name in extra)]
-        cells += [number(row["score"]), _interval(row)]
+        places = 1 if max(abs(low), abs(high)) >= 10 else 3
+        cells += [number(row["score"], places), _interval(row, places)]
         if draws_bars:
             cells.append(_bar(row, low, high))
         table.add_row(*cells, str(row["judgments"]))
     return table
 
 
+def labels_table(frame: pl.DataFrame, title: str) -> Table:
+    """Lay a table of labels out for people."""
+    extra = [name for name in ("criterion", "group") if name in frame.columns]
+    table = _bare_table(title)
+    for name in ("item", *extra, "label"):
+        table.add_column(name, overflow="fold", max_width=40)
+    for name in ("share", "95 % interval", "judgments"):
+        table.add_column(name, justify="right")
+    for row in frame.iter_rows(named=True):
+        label = "–" if row["label"] is None else str(row["label"])
+        if (row.get("tied") or 0) > 1:
+            label += f" (tied with {row['tied'] - 1})"
+        cells = [str(row["item"]), *(str(row[name] or "") for name in extra), label]
+        table.add_row(*cells, number(row["probability"]), _interval(row), str(row["judgments"]))
+    return table
+
+
+def figures_table(frame: pl.DataFrame, title: str) -> Table:
+    """Lay a table of reliability figures out for people; what a figure rests on comes as a note."""
+    extra = [name for name in ("criterion",) if name in frame.columns]
+    table = _bare_table(title)
+    for name in (*extra, "figure"):
+        table.add_column(name)
+    for name in ("value", "95 % interval", "n"):
+        table.add_column(name, justify="right")
+    table.add_column("interval by")
+    for row in frame.iter_rows(named=True):
+        cells = [*(str(row[name]) for name in extra), row["figure"], number(row["value"]), _interval(row)]
+        table.add_row(*cells, "" if row["n"] is None else f"{row['n']:,}", row["interval"] or "")
+    return table
+
+
 def plain_table(frame: pl.DataFrame, title: str) -> Table:
     """Lay any table out for people."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = _bare_table(title)
     for name, dtype in frame.schema.items():
         table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
     for row in frame.iter_rows():
@@ -98,27 +134,29 @@ def plain_table(frame: pl.DataFrame, title: str) -> Table:
     return table
 
 
-def number(value: float | None) -> str:
-    """Write a number with four figures, or a dash."""
-    if value is None:
-        return "–"
-    if abs(value) >= 1000:
-        return f"{value:.0f}"
-    return f"{value:.{2 if abs(value) >= 10 else 3}f}"
+def _bare_table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+
+
+def number(value: float | None, places: int = 3) -> str:
+    """Write a number with so many decimals, or a dash."""
+    return "–" if value is None else f"{value:.{places}f}"
 
 
 def _rank(row: dict[str, Any]) -> str:
     return "–" if row["rank"] is None else str(row["rank"])
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return "–" if row["lower"] is None else f"{number(row['lower'])} … {number(row['upper'])}"
+def _interval(row: dict[str, Any], places: int = 3) -> str:
+    return "–" if row["lower"] is None else f"{number(row['lower'], places)} … {number(row['upper'], places)}"
 
 
 def _by_criterion(frame: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
     if "criterion" not in frame.columns:
         return {None: frame}
-    return {str(key[0]): part for key, part in frame.partition_by("criterion", as_dict=True).items()}
+    return {
+        str(key[0]): part for key, part in frame.partition_by("criterion", as_dict=True, maintain_order=True).items()
+    }
 
 
 def _ends(frame: pl.DataFrame) -> tuple[float, float]:

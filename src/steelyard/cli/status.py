@@ -5,6 +5,10 @@ from __future__ import annotations
 from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
 
 
+def _counted(n: int, name: str) -> str:
+    return f"{n:,} {name.removesuffix('s') if n == 1 and name.endswith('s') else name}"
+
+
 def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     """Say how far a study is.
 
@@ -41,7 +45,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         "abandoned": found.expired,
     }
     always = {"items", "annotators", "judgments"}
-    console.print(" · ".join(f"{n:,} {name}" for name, n in counted.items() if n or name in always))
+    console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
     rows = [
         {
             "stage": stage.name,

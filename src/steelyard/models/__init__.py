@@ -1,9 +1,4 @@
-"""From observations to scores: one frozen dataclass of settings per model, `fit(observations) -> Fit`."""
+"""From observations to scores: one frozen dataclass of settings per model, `fit(observations) -> Fit`.
 
-from steelyard.models.counting import Counting
-from steelyard.models.easl import EASL
-from steelyard.models.fit import Fit, Model
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-
-__all__ = ["EASL", "Counting", "Fit", "Majority", "Mean", "Model"]
+Import a model from its own module, or by name from `steelyard`; some load a compiler, so none is loaded here.
+"""

@@ -17,7 +17,7 @@ def conventional_judgments(study: Study) -> pl.DataFrame:
     for stage in study.config.stages:
         for_stage = study.observations(stage.protocol.kinds[0], stage=stage.name)
         if for_stage:
-            table = judgment_table(for_stage)
+            table = judgment_table(for_stage[""] if list(for_stage) == [""] else for_stage)
             tables.append(
                 table if len(study.config.stages) == 1 else table.insert_column(0, pl.lit(stage.name).alias("stage"))
             )
