@@ -76,7 +76,7 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
     table.add_column("95 % interval", justify="right")
     draws_bars = width >= _BAR_NEEDS
     if draws_bars:
-        table.add_column("", width=_BAR_WIDTH)
+        table.add_column("", width=_BAR_WIDTH, style="blue")
     table.add_column("judgments", justify="right")
     ends = {key: _ends(part) for key, part in _by_criterion(whole).items()}
     for row in frame.iter_rows(named=True):

@@ -176,7 +176,7 @@ class Writer:
         """Yield the events after a number, in order, this transaction's own included."""
         self._flush()
         query = select(events).where(events.c.study == self._study, events.c.seq > after).order_by(events.c.seq)
-        for row in self._connection.execution_options(yield_per=_CHUNK).execute(query):
+        for row in self._connection.execute(query, execution_options={"yield_per": _CHUNK}):
             yield _event(row)
 
     def event(self, seq: int) -> Event:

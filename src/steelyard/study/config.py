@@ -71,7 +71,7 @@ class StudyTable(_Table):
     design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and its settings")] = None
     stage: Annotated[list[StageTable], Field(description="several stages, instead of [protocol] and [design]")] = []
     model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and its settings")] = {}
-    people: People = People()
+    people: Annotated[People, Field(description="how annotators work")] = People()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         try:
             items = read_items(folder / source.file, columns=source.columns, ignore=source.ignore)
         except SteelyardError as error:
-            problems += [replace(problem, file=problem.file or source.file) for problem in error.problems]
+            problems += [replace(problem, file=source.file) for problem in error.problems]
     if config is not None and items:
         problems += config.problems_with(len(items))
     if problems or config is None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, overload
@@ -17,33 +14,29 @@ from typing import Any, overload
 import polars as pl
 
 from steelyard.designs.base import Nothing
-from steelyard.errors import DataError, StoreError, TaskError
+from steelyard.errors import StoreError, TaskError
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
-from steelyard.store import Event, Store, StoredTask, Writer
+from steelyard.store import Event, Store, StoredTask
 from steelyard.store.events import to_json
 from steelyard.study.collect import collect
 from steelyard.study.config import Stage, StudyConfig
+from steelyard.study.journal import Entry, Journal, as_datetime
 from steelyard.study.ledger import Ledger, item_to_data
 from steelyard.study.opening import check_protocols_unchanged, check_study, items_digest, new_items
 from steelyard.study.picking import pick_next
+from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
 from steelyard.study.status import Status, status_of
 from steelyard.version import __version__
 
 DATABASE_FILE = "study.db"
 _ITEMS_PER_EVENT = 1000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def now_in_microseconds() -> int:
     """The time as the log writes it."""
     return time.time_ns() // 1000
-
-
-def as_datetime(at: int) -> datetime:
-    """Turn the log's time into a datetime in UTC."""
-    return _EPOCH + timedelta(microseconds=at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +60,8 @@ class Study:
     ) -> None:
         self.folder = folder
         self.config = config
-        self._store = store
+        self._journal = Journal(store, config.stages)
         self._clock = clock
-        self._lock = threading.RLock()
-        self._cached: Ledger | None = None
 
     @classmethod
     def open(
@@ -84,18 +75,17 @@ class Study:
         folder = Path(folder)
         config, items = check_study(folder)
         url = database or config.database or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
-        store = Store.open(url, config.name or folder.resolve().name)
-        study = cls(folder, config, store, clock)
+        study = cls(folder, config, Store.open(url, config.name or folder.resolve().name), clock)
         try:
             study._take_in(items, items_digest(folder, config.items))
         except BaseException:
-            store.close()
+            study.close()
             raise
         return study
 
     def close(self) -> None:
         """Give the database back."""
-        self._store.close()
+        self._journal.close()
 
     def __enter__(self) -> Study:
         return self
@@ -113,25 +103,21 @@ class Study:
     @property
     def items(self) -> list[Item]:
         """The items, in the order they joined."""
-        with self._reading() as ledger:
+        with self._journal.reading() as ledger:
             return list(ledger.items)
-
-    @cached_property
-    def _stage_by_name(self) -> dict[str, Stage]:
-        return {stage.name: stage for stage in self.config.stages}
 
     def stage_of(self, task: Task | Judgment) -> Stage:
         """The stage (protocol and design) a task belongs to."""
-        return self._stage_by_name[task.stage]
+        return next(stage for stage in self.config.stages if stage.name == task.stage)
 
     def status(self) -> Status:
         """How far the study is."""
-        with self._reading() as ledger:
+        with self._journal.reading() as ledger:
             return status_of(self.config, ledger)
 
     def events(self) -> Iterator[Event]:
         """The whole log, in order."""
-        return self._store.events()
+        return self._journal.events()
 
     # Ask and tell
 
@@ -163,135 +149,102 @@ class Study:
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator`
         defaults to the task's; another one's task is refused. `seconds` is the active time it took.
         """
-        judgment_id, annotator = _identity(task, annotator)
-        with self._writing() as (writer, ledger):
-            stored = self._owned_task(writer, judgment_id, annotator)
-            stage = self.config.stages[stored.stage]
-            plain = stage.protocol.validate(stored.items, answer)
+        with self._journal.writing() as entry:
+            stored = _owned_task(entry, task, annotator)
+            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             if stored.state == "answered":
-                return self._told_again(_answer_event(writer, stored), plain)
+                return self._told_again(entry, stored, plain)
             now = self._clock()
-            data = {
-                "stage": stored.stage,
-                "items": list(stored.items),
-                "answer": plain,
-                "seconds": _checked_seconds(seconds),
-                "late": now > stored.lease_end or stored.state == "expired",
-            }
-            event = writer.append("judgment", at=now, annotator=stored.annotator, judgment_id=judgment_id, data=data)
-            writer.set_state(judgment_id, "answered", event.seq)
-            ledger.apply(event)
-        return self._judgment(event)
+            event = entry.append(
+                "judgment",
+                at=now,
+                annotator=stored.annotator,
+                judgment_id=stored.judgment_id,
+                data={
+                    "stage": stored.stage,
+                    "items": list(stored.items),
+                    "answer": plain,
+                    "seconds": _checked_seconds(seconds),
+                    "late": now > stored.lease_end or stored.state == "expired",
+                },
+            )
+            entry.store.set_state(stored.judgment_id, "answered", event.seq)
+        return judgment_of(event, self.config.stages)
 
     def revise(self, judgment_id: str, answer: Any, *, annotator: str | None = None) -> Judgment:
         """Replace an answer; the old one stays in the log and no longer counts."""
-        with self._writing() as (writer, ledger):
-            stored = self._owned_task(writer, judgment_id, annotator)
+        with self._journal.writing() as entry:
+            stored = _owned_task(entry, judgment_id, annotator)
             if stored.state != "answered":
                 raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
-            data = {**_answer_event(writer, stored).data, "answer": plain}
-            event = writer.append(
+            data = {**_answer_event(entry, stored).data, "answer": plain}
+            event = entry.append(
                 "revision", at=self._clock(), annotator=stored.annotator, judgment_id=judgment_id, data=data
             )
-            writer.set_state(judgment_id, "answered", event.seq)
-            ledger.apply(event)
-        return self._judgment(event)
+            entry.store.set_state(judgment_id, "answered", event.seq)
+        return judgment_of(event, self.config.stages)
 
     def skip(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
         """Give a task back unanswered; its annotator will not get it again."""
-        judgment_id, annotator = _identity(task, annotator)
-        with self._writing() as (writer, ledger):
-            stored = self._owned_task(writer, judgment_id, annotator)
+        with self._journal.writing() as entry:
+            stored = _owned_task(entry, task, annotator)
             if stored.state == "skipped":
                 return
             if stored.state != "open":
-                raise TaskError(f"task {judgment_id} is {stored.state} and cannot be skipped.", "Ask for the next one.")
-            event = writer.append(
-                "skip",
-                at=self._clock(),
-                annotator=stored.annotator,
-                judgment_id=judgment_id,
-                data={"reason": reason},
-            )
-            writer.set_state(judgment_id, "skipped")
-            ledger.apply(event)
+                raise TaskError(
+                    f"task {stored.judgment_id} is {stored.state} and cannot be skipped.", "Ask for the next one."
+                )
+            self._note(entry, "skip", stored, reason)
+            entry.store.set_state(stored.judgment_id, "skipped")
 
     def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
         """Note that something is odd about a task, answered or not."""
-        judgment_id, annotator = _identity(task, annotator)
-        with self._writing() as (writer, ledger):
-            stored = self._owned_task(writer, judgment_id, annotator)
-            event = writer.append(
-                "flag",
-                at=self._clock(),
-                annotator=stored.annotator,
-                judgment_id=judgment_id,
-                data={"reason": reason},
-            )
-            ledger.apply(event)
+        with self._journal.writing() as entry:
+            self._note(entry, "flag", _owned_task(entry, task, annotator), reason)
 
     def renew(self, task: Task | str, *, annotator: str | None = None) -> datetime:
         """Keep a task for its annotator for another lease (a heartbeat); return the lease's new end."""
-        judgment_id, annotator = _identity(task, annotator)
-        with self._writing() as (writer, _):
-            stored = self._owned_task(writer, judgment_id, annotator)
+        with self._journal.writing() as entry:
+            stored = _owned_task(entry, task, annotator)
             if stored.state != "open":
-                raise TaskError(f"task {judgment_id} is {stored.state}.", "Ask for the next one.")
+                raise TaskError(f"task {stored.judgment_id} is {stored.state}.", "Ask for the next one.")
             end = max(stored.lease_end, self._lease_end(self._clock()))
-            writer.renew(judgment_id, end)
+            entry.store.renew(stored.judgment_id, end)
         return as_datetime(end)
 
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere, all or none; return how many (0 if they are there already)."""
-        with self._writing() as (writer, ledger):
-            if not answers or writer.task(answers[0].judgment_id) is not None:
+        with self._journal.writing() as entry:
+            if not answers or entry.store.task(answers[0].judgment_id) is not None:
                 return 0
             now = self._clock()
             tasks = []
             for new in answers:
                 data = {"stage": stage, "items": list(new.items), "answer": new.answer, "imported": True}
-                event = writer.append(
+                event = entry.append(
                     "judgment", at=now, annotator=new.annotator, judgment_id=new.judgment_id, data=data
                 )
-                ledger.apply(event)
                 tasks.append(
                     StoredTask(
                         new.judgment_id, new.annotator or "", stage, new.items, "answered", now, event.seq, event.seq
                     )
                 )
-            writer.add_tasks(tasks)
+            entry.store.add_tasks(tasks)
         return len(answers)
 
     # What came of it
 
     def judgments(self) -> pl.DataFrame:
         """Every judgment that counts, one a row; `answer` is JSON."""
-        found = list(self._effective())
-        return pl.DataFrame(
-            {
-                "judgment_id": [j.judgment_id for j in found],
-                "annotator": [j.annotator for j in found],
-                "stage": [j.stage for j in found],
-                "protocol": [j.protocol for j in found],
-                "items": [list(j.items) for j in found],
-                "answer": [to_json(j.answer) for j in found],
-                "at": [j.at for j in found],
-                "seconds": [j.seconds for j in found],
-                "late": [j.late for j in found],
-                "revised": [j.revised for j in found],
-                "imported": [j.imported for j in found],
-            },
-            schema_overrides={"items": pl.List(pl.String), "seconds": pl.Float64, "at": pl.Datetime("us", "UTC")},
-        )
+        return judgment_frame(self._effective())
 
     def observations(self, kind: str, *, stage: str | None = None) -> dict[str, Observations]:
         """What the judgments (of one stage, or all) say, as one kind of observations, by criterion.
 
         The criterion is '' when there is just one.
         """
-        with self._reading() as ledger:
-            index = Index([item.id for item in ledger.items])
+        index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
         judgments = (j for j in self._effective() if stage is None or j.stage == stage)
         return collect(kind, judgments, protocols, index)
@@ -299,29 +252,7 @@ class Study:
     def fit(self, model: Model | None = None) -> Fit:
         """Score the items from all judgments so far, with the study's model or another."""
         model = model or self.config.model
-        yielded = {kind for stage in self.config.stages for kind in stage.protocol.kinds}
-        kind = next((kind for kind in model.eats if kind in yielded), None)
-        if kind is None:
-            raise DataError(
-                f"{model.name} needs {' or '.join(model.eats)}; this study gives {', '.join(sorted(yielded))}.",
-                "Choose another model.",
-            )
-        by_criterion = self.observations(kind)
-        if not by_criterion:
-            raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
-        fits = {criterion: model.fit(observations) for criterion, observations in by_criterion.items()}
-        tables = [self._decorated(criterion, fit.scores) for criterion, fit in fits.items()]
-        notes = tuple(
-            f"{criterion}: {note}" if criterion else note for criterion, fit in fits.items() for note in fit.notes
-        )
-        return Fit(
-            model.name,
-            model.settings(),
-            pl.concat(tables, how="diagonal"),
-            notes=notes,
-            iterations=max(fit.iterations for fit in fits.values()),
-            converged=all(fit.converged for fit in fits.values()),
-        )
+        return fit_by_criterion(model, self.observations(kind_for(model, self.config.stages)), self.items)
 
     def scores(self) -> pl.DataFrame:
         """The scores table: item, score, lower, upper, rank, judgments and more."""
@@ -329,55 +260,23 @@ class Study:
 
     # Inside
 
-    def _decorated(self, criterion: str, scores: pl.DataFrame) -> pl.DataFrame:
-        groups = {item.id: item.group for item in self.items if item.group is not None}
-        extra = []
-        if criterion:
-            extra.append(pl.lit(criterion).alias("criterion"))
-        if groups:
-            extra.append(pl.col("item").replace_strict(groups, default=None, return_dtype=pl.String).alias("group"))
-        return scores.select("item", *extra, pl.exclude("item"))
-
     def _effective(self) -> Iterator[Judgment]:
-        """The judgments that count, in the order they first came, each with its latest answer."""
-        found: dict[str, Judgment] = {}
-        for event in self._store.events(kinds=("judgment", "revision")):
-            judgment = self._judgment(event)
-            if event.kind == "revision":
-                judgment = replace(judgment, at=found[judgment.judgment_id].at)
-            found[judgment.judgment_id] = judgment
-        return iter(found.values())
+        return effective_judgments(self._journal.events(("judgment", "revision")), self.config.stages)
 
-    def _judgment(self, event: Event) -> Judgment:
-        stage = self.config.stages[event.data["stage"]]
-        return Judgment(
-            judgment_id=str(event.judgment_id),
-            annotator=event.annotator or "",
-            stage=stage.name,
-            protocol=stage.protocol.name,
-            items=tuple(event.data["items"]),
-            answer=event.data["answer"],
-            at=as_datetime(event.at),
-            seconds=event.data.get("seconds"),
-            late=bool(event.data.get("late")),
-            imported=bool(event.data.get("imported")),
-            revised=event.kind == "revision",
-        )
-
-    def _told_again(self, first: Event, answer: Any) -> Judgment:
+    def _told_again(self, entry: Entry, stored: StoredTask, answer: Any) -> Judgment:
+        first = _answer_event(entry, stored)
         if to_json(first.data["answer"]) != to_json(answer):
             raise TaskError(f"task {first.judgment_id} already has another answer.", "Use revise to change an answer.")
-        return self._judgment(first)
+        return judgment_of(first, self.config.stages)
 
-    def _owned_task(self, writer: Writer, judgment_id: str, annotator: str | None) -> StoredTask:
-        stored = writer.task(judgment_id)
-        if stored is None:
-            raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
-        if annotator is not None and annotator != stored.annotator:
-            raise TaskError(
-                f"task {judgment_id} is leased to someone else, not to '{annotator}'.", "Ask for a task of your own."
-            )
-        return stored
+    def _note(self, entry: Entry, kind: str, stored: StoredTask, reason: str) -> None:
+        entry.append(
+            kind,
+            at=self._clock(),
+            annotator=stored.annotator,
+            judgment_id=stored.judgment_id,
+            data={"reason": reason},
+        )
 
     def _lease_end(self, now: int) -> int:
         return now + round(self.config.people.lease_minutes * 60_000_000)
@@ -386,39 +285,32 @@ class Study:
         _check_annotator(annotator)
         if count < 1:
             raise TaskError(f"{count} tasks cannot be asked.", "Ask for at least one.")
-        with self._writing() as (writer, ledger):
+        with self._journal.writing() as entry:
             now = self._clock()
-            self._expire(writer, ledger, now)
-            open_tasks = writer.open_tasks(annotator)[:count]
+            _expire(entry, now)
+            tasks = entry.store.open_tasks(annotator)[:count]
             nothing = None
-            while len(open_tasks) < count and nothing is None:
-                picked = self._pick(writer, ledger, annotator, now)
+            while len(tasks) < count and nothing is None:
+                picked = self._pick(entry, annotator, now)
                 if isinstance(picked, Nothing):
                     nothing = picked
                 else:
-                    open_tasks.append(picked)
-            return [self._task(ledger, stored) for stored in open_tasks], nothing
+                    tasks.append(picked)
+            return [self._task(entry.ledger, stored) for stored in tasks], nothing
 
-    def _expire(self, writer: Writer, ledger: Ledger, now: int) -> None:
-        for overdue in writer.overdue_tasks(now):
-            event = writer.append("expired", at=now, annotator=overdue.annotator, judgment_id=overdue.judgment_id)
-            writer.set_state(overdue.judgment_id, "expired")
-            ledger.apply(event)
-
-    def _pick(self, writer: Writer, ledger: Ledger, annotator: str, now: int) -> StoredTask | Nothing:
+    def _pick(self, entry: Entry, annotator: str, now: int) -> StoredTask | Nothing:
         limit = self.config.people.tasks
-        if limit is not None and ledger.tasks_of[annotator] >= limit:
+        if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.")
-        chosen = pick_next(self.config, ledger, annotator)
+        chosen = pick_next(self.config, entry.ledger, annotator)
         if isinstance(chosen, Nothing):
             return chosen
         number, pick = chosen
         design = self.config.stages[number].design
-        ids = [ledger.items[code].id for code in pick.items]
-        task = StoredTask(
-            uuid.uuid4().hex, annotator, number, tuple(ids), "open", self._lease_end(now), writer.last_seq + 1
-        )
-        event = writer.append(
+        ids = [entry.ledger.items[code].id for code in pick.items]
+        seq = entry.store.last_seq + 1
+        task = StoredTask(uuid.uuid4().hex, annotator, number, tuple(ids), "open", self._lease_end(now), seq)
+        entry.append(
             "picked",
             at=now,
             annotator=annotator,
@@ -433,12 +325,11 @@ class Study:
                 "round": pick.round,
                 "weight": pick.weight,
                 "propensity": pick.propensity,
-                "state": writer.digest,
+                "state": entry.store.digest,
                 "lease_end": task.lease_end,
             },
         )
-        writer.add_task(task)
-        ledger.apply(event)
+        entry.store.add_task(task)
         return task
 
     def _task(self, ledger: Ledger, stored: StoredTask) -> Task:
@@ -448,66 +339,48 @@ class Study:
             stored.judgment_id, stored.annotator, stage.name, stage.protocol.name, items, as_datetime(stored.lease_end)
         )
 
-    @contextmanager
-    def _writing(self) -> Iterator[tuple[Writer, Ledger]]:
-        """Hold the study, with the ledger up to date; if anything fails, the ledger is read anew."""
-        with self._lock:
-            ledger = self._ledger()
-            committed = -1
-            try:
-                with self._store.write() as writer:
-                    if ledger.seq != writer.last_seq:
-                        for event in writer.events(ledger.seq):
-                            ledger.apply(event)
-                    committed = ledger.seq
-                    yield writer, ledger
-            except BaseException:
-                if ledger.seq != committed:
-                    self._cached = None
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[Ledger]:
-        with self._lock:
-            ledger = self._ledger()
-            for event in self._store.events(ledger.seq):
-                ledger.apply(event)
-            yield ledger
-
-    def _ledger(self) -> Ledger:
-        if self._cached is None:
-            self._cached = Ledger(self.config.stages)
-        return self._cached
-
     def _take_in(self, items: Sequence[Item], source_digest: str) -> None:
         """Bring the log up to date with study.toml and the items file."""
-        config: dict[str, Any] = {
-            "config": dict(self.config.source or {}),
-            "items_digest": source_digest,
-            "software": __version__,
-        }
-        with self._writing() as (writer, ledger):
+        config = dict(self.config.source or {})
+        data: dict[str, Any] = {"config": config, "items_digest": source_digest, "software": __version__}
+        with self._journal.writing() as entry:
             now = self._clock()
-            if ledger.config.get("items_digest") != source_digest:
-                new = new_items(ledger, items, self.config.items.file)
+            if entry.ledger.config.get("items_digest") != source_digest:
+                new = new_items(entry.ledger, items, self.config.items.file)
                 for start in range(0, len(new), _ITEMS_PER_EVENT):
                     chunk = [item_to_data(item) for item in new[start : start + _ITEMS_PER_EVENT]]
-                    ledger.apply(writer.append("items", at=now, data={"items": chunk}))
-            if ledger.config != config:
-                check_protocols_unchanged(ledger, config["config"])
-                ledger.apply(writer.append("config", at=now, data=config))
+                    entry.append("items", at=now, data={"items": chunk})
+            if entry.ledger.config != data:
+                check_protocols_unchanged(entry.ledger, config)
+                entry.append("config", at=now, data=data)
 
 
-def _identity(task: Task | str, annotator: str | None) -> tuple[str, str | None]:
-    if isinstance(task, Task):
-        return task.judgment_id, annotator or task.annotator
-    return task, annotator
+def _expire(entry: Entry, now: int) -> None:
+    """Put the tasks whose lease has ended back into the pool."""
+    for overdue in entry.store.overdue_tasks(now):
+        entry.append("expired", at=now, annotator=overdue.annotator, judgment_id=overdue.judgment_id)
+        entry.store.set_state(overdue.judgment_id, "expired")
 
 
-def _answer_event(writer: Writer, stored: StoredTask) -> Event:
+def _owned_task(entry: Entry, task: Task | str, annotator: str | None) -> StoredTask:
+    """Find a task that went out, and refuse anybody but the one it went to."""
+    judgment_id = task.judgment_id if isinstance(task, Task) else task
+    if annotator is None and isinstance(task, Task):
+        annotator = task.annotator
+    stored = entry.store.task(judgment_id)
+    if stored is None:
+        raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
+    if annotator is not None and annotator != stored.annotator:
+        raise TaskError(
+            f"task {judgment_id} is leased to someone else, not to '{annotator}'.", "Ask for a task of your own."
+        )
+    return stored
+
+
+def _answer_event(entry: Entry, stored: StoredTask) -> Event:
     if stored.answer_seq is None:
         raise StoreError(f"task {stored.judgment_id} is answered, but its answer is missing.", "Restore a backup.")
-    return writer.event(stored.answer_seq)
+    return entry.store.event(stored.answer_seq)
 
 
 def _check_annotator(annotator: str) -> None:

@@ -1,0 +1,24 @@
+"""Run every benchmark: python -m benchmarks [NAME…]."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Run the benchmarks named, or all of them, one after the other."""
+    wanted = sys.argv[1:]
+    for path in sorted(HERE.glob("bench_*.py")):
+        name = path.stem.removeprefix("bench_")
+        if not wanted or name in wanted:
+            print(f"\n== {name}")
+            sys.argv = [str(path)]
+            runpy.run_path(str(path), run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

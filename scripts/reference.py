@@ -1,0 +1,143 @@
+"""Write the reference pages that are made from the code: study.toml and the command line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticUndefined
+from typer.main import get_command
+
+from steelyard import registry
+from steelyard.cli.app import app
+from steelyard.study.config import ItemsSource, People, StageTable, StudyTable
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+
+
+def study_toml() -> str:
+    """Return the page about study.toml."""
+    lines = [
+        "# study.toml",
+        "",
+        "<!-- Made by scripts/reference.py from the code. -->",
+        "",
+        "Only `title`, `question`, `items` and `[protocol]` are needed. An unknown key is an error.",
+        "",
+        "## The study",
+        *_model_table(StudyTable),
+        "## `items` as a table",
+        *_model_table(ItemsSource),
+        "## `[people]`",
+        *_model_table(People),
+        "## `[[stage]]`",
+        "Stages run one after the other; when every stage has a `share`, they are mixed.",
+        "",
+        *_model_table(StageTable),
+    ]
+    kinds: dict[str, registry.Kind] = {"protocol": "protocols", "design": "designs", "model": "models"}
+    for table, kind in kinds.items():
+        for name in registry.names(kind):
+            cls = registry.find(kind, name)
+            lines += [f'## `[{table}]` name = "{name}"', _first_paragraph(cls), "", *_settings_table(cls)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _model_table(model: type[BaseModel]) -> list[str]:
+    rows = []
+    for name, info in model.model_fields.items():
+        default = "needed" if info.is_required() else _shown(info.get_default(call_default_factory=True))
+        rows.append((name, default, info.description or ""))
+    return _table(rows)
+
+
+def _settings_table(cls: type[Any]) -> list[str]:
+    assert is_dataclass(cls)
+    rows = []
+    for field in fields(cls):
+        factory = field.default_factory
+        default = factory() if factory is not MISSING else field.default
+        rows.append((field.name, _shown(default), _description(cls, field.name)))
+    return _table(rows) if rows else ["No settings.", ""]
+
+
+def _description(cls: type[Any], name: str) -> str:
+    schema = TypeAdapter(cls).json_schema()
+    return str(schema["properties"][name].get("description", ""))
+
+
+def _table(rows: list[tuple[str, str, str]]) -> list[str]:
+    return ["| key | default | meaning |", "|---|---|---|", *(f"| `{a}` | {b} | {c} |" for a, b, c in rows), ""]
+
+
+def _shown(value: object) -> str:
+    if value is None or value is PydanticUndefined or value in ((), [], {}, ""):
+        return "–"
+    if isinstance(value, BaseModel):
+        return "see below"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return "`[" + ", ".join(f'"{v}"' if isinstance(v, str) else f"{v:g}" for v in value) + "]`"
+    return (
+        f'`"{value}"`' if isinstance(value, str) else f"`{value:g}`" if isinstance(value, int | float) else f"`{value}`"
+    )
+
+
+def _first_paragraph(cls: type[Any]) -> str:
+    paragraph = (cls.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+def commands() -> str:
+    """Return the page about the command line."""
+    group: Any = get_command(app)
+    lines = ["# Commands", "", "<!-- Made by scripts/reference.py from the code. -->", ""]
+    lines += ["Exit codes: 0 fine, 1 the data or the configuration is wrong, 2 wrong usage.", ""]
+    for registered in app.registered_commands:
+        command = group.commands[registered.name]
+        description, _, example = str(command.help).partition("Example: ")
+        lines += [
+            f"## steelyard {registered.name}",
+            " ".join(description.split()),
+            "",
+            "```sh",
+            example.strip(),
+            "```",
+            "",
+        ]
+        rows = []
+        for parameter in command.params:
+            if parameter.name != "help":
+                names = " ".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
+                default = (
+                    "needed" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
+                )
+                rows.append((names, default, parameter.help or ""))
+        lines += _table(rows)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+PAGES = {"study-toml.md": study_toml, "commands.md": commands}
+
+
+def main() -> None:
+    """Write the pages, or with --check say whether they are up to date."""
+    stale = []
+    for name, make in PAGES.items():
+        path = FOLDER / name
+        text = make()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                path.write_text(text, encoding="utf-8")
+    print("\n".join(stale) or "up to date")
+    if stale and "--check" in sys.argv:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

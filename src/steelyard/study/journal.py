@@ -1,0 +1,86 @@
+"""The log and what it adds up to, kept in step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from steelyard.store import Event, Store, Writer
+from steelyard.study.config import Stage
+from steelyard.study.ledger import Ledger
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_datetime(at: int) -> datetime:
+    """Turn the log's time, in microseconds, into a datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+class Journal:
+    """A study's store with its ledger. Several threads may share one; several processes, one database."""
+
+    def __init__(self, store: Store, stages: tuple[Stage, ...]) -> None:
+        self._store = store
+        self._stages = stages
+        self._lock = threading.RLock()
+        self._ledger = Ledger(stages)
+
+    def close(self) -> None:
+        """Give the database back."""
+        self._store.close()
+
+    def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """The log, in order."""
+        return self._store.events(kinds=kinds)
+
+    @contextmanager
+    def reading(self) -> Iterator[Ledger]:
+        """Look at the ledger, up to date with the log."""
+        with self._lock:
+            for event in self._store.events(self._ledger.seq):
+                self._ledger.apply(event)
+            yield self._ledger
+
+    @contextmanager
+    def writing(self) -> Iterator[Entry]:
+        """Hold the study, with the ledger up to date; all that is written in the block is kept, or nothing."""
+        with self._lock:
+            ledger, committed = self._ledger, -1
+            try:
+                with self._store.write() as writer:
+                    if ledger.seq != writer.last_seq:
+                        for event in writer.events(ledger.seq):
+                            ledger.apply(event)
+                    committed = ledger.seq
+                    yield Entry(writer, ledger)
+            except BaseException:
+                # What was rolled back must not stay in the ledger; a mere refusal has not touched it.
+                if ledger.seq != committed:
+                    self._ledger = Ledger(self._stages)
+                raise
+
+
+class Entry:
+    """A transaction on the log: what `append` writes, the ledger knows at once."""
+
+    def __init__(self, writer: Writer, ledger: Ledger) -> None:
+        self.store = writer
+        self.ledger = ledger
+
+    def append(
+        self,
+        kind: str,
+        *,
+        at: int,
+        annotator: str | None = None,
+        judgment_id: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> Event:
+        """Write an event and take it into the ledger."""
+        event = self.store.append(kind, at=at, annotator=annotator, judgment_id=judgment_id, data=data)
+        self.ledger.apply(event)
+        return event

@@ -1,0 +1,122 @@
+"""What came of a study: its judgments, and the scores they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from steelyard.errors import DataError
+from steelyard.models.fit import Fit, Model
+from steelyard.observations import Observations
+from steelyard.records import Item, Judgment
+from steelyard.store import Event
+from steelyard.store.events import to_json
+from steelyard.study.config import Stage
+from steelyard.study.journal import as_datetime
+
+
+def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
+    """Read a judgment off its event (or its latest revision's)."""
+    stage = stages[event.data["stage"]]
+    return Judgment(
+        judgment_id=str(event.judgment_id),
+        annotator=event.annotator or "",
+        stage=stage.name,
+        protocol=stage.protocol.name,
+        items=tuple(event.data["items"]),
+        answer=event.data["answer"],
+        at=as_datetime(event.at),
+        seconds=event.data.get("seconds"),
+        late=bool(event.data.get("late")),
+        imported=bool(event.data.get("imported")),
+        revised=event.kind == "revision",
+    )
+
+
+def effective_judgments(events: Iterable[Event], stages: Sequence[Stage]) -> Iterator[Judgment]:
+    """Yield the judgments that count, in the order they first came, each with its latest answer."""
+    found: dict[str, Judgment] = {}
+    for event in events:
+        judgment = judgment_of(event, stages)
+        if judgment.revised:
+            judgment = replace(judgment, at=found[judgment.judgment_id].at)
+        found[judgment.judgment_id] = judgment
+    return iter(found.values())
+
+
+def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
+    """Lay judgments out as a table, one a row; `answer` is JSON."""
+    found = list(judgments)
+    return pl.DataFrame(
+        {
+            "judgment_id": [j.judgment_id for j in found],
+            "annotator": [j.annotator for j in found],
+            "stage": [j.stage for j in found],
+            "protocol": [j.protocol for j in found],
+            "items": [list(j.items) for j in found],
+            "answer": [to_json(j.answer) for j in found],
+            "at": [j.at for j in found],
+            "seconds": [j.seconds for j in found],
+            "late": [j.late for j in found],
+            "revised": [j.revised for j in found],
+            "imported": [j.imported for j in found],
+        },
+        schema={
+            "judgment_id": pl.String,
+            "annotator": pl.String,
+            "stage": pl.String,
+            "protocol": pl.String,
+            "items": pl.List(pl.String),
+            "answer": pl.String,
+            "at": pl.Datetime("us", "UTC"),
+            "seconds": pl.Float64,
+            "late": pl.Boolean,
+            "revised": pl.Boolean,
+            "imported": pl.Boolean,
+        },
+    )
+
+
+def kind_for(model: Model, stages: Sequence[Stage]) -> str:
+    """Return the kind of observations to fit a model to: its preferred one among those the stages give."""
+    yielded = {kind for stage in stages for kind in stage.protocol.kinds}
+    kind = next((kind for kind in model.eats if kind in yielded), None)
+    if kind is None:
+        raise DataError(
+            f"{model.name} needs {' or '.join(model.eats)}; this study gives {', '.join(sorted(yielded))}.",
+            "Choose another model.",
+        )
+    return kind
+
+
+def fit_by_criterion(model: Model, by_criterion: Mapping[str, Observations], items: Sequence[Item]) -> Fit:
+    """Fit each criterion by itself; the scores stand in one table, with columns for criterion and group."""
+    if not by_criterion:
+        raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
+    fits = {criterion: model.fit(observations) for criterion, observations in by_criterion.items()}
+    groups = {item.id: item.group for item in items if item.group is not None}
+    tables = [_decorated(fit.scores, criterion, groups) for criterion, fit in fits.items()]
+    people = [
+        _decorated(fit.annotators, criterion, {}) for criterion, fit in fits.items() if fit.annotators is not None
+    ]
+    return Fit(
+        model.name,
+        model.settings(),
+        pl.concat(tables, how="diagonal"),
+        annotators=pl.concat(people, how="diagonal") if people else None,
+        notes=tuple(f"{name}: {note}" if name else note for name, fit in fits.items() for note in fit.notes),
+        iterations=max(fit.iterations for fit in fits.values()),
+        converged=all(fit.converged for fit in fits.values()),
+    )
+
+
+def _decorated(table: pl.DataFrame, criterion: str, groups: Mapping[str, str]) -> pl.DataFrame:
+    first = table.columns[0]
+    extra = []
+    if criterion:
+        extra.append(pl.lit(criterion).alias("criterion"))
+    if groups:
+        extra.append(pl.col(first).replace_strict(groups, default=None, return_dtype=pl.String).alias("group"))
+    return table.select(first, *extra, pl.exclude(first))

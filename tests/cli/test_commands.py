@@ -1,0 +1,229 @@
+"""The command line, as a person types it."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from steelyard.cli.app import app, main
+
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+class Done(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, cwd: Path, text: str = "", code: int = 0) -> Done:
+    """Run a command in this process, as if it had been typed in a folder."""
+    out, err = io.StringIO(), io.StringIO()
+    before = sys.argv, sys.stdin
+    sys.argv, sys.stdin = ["steelyard", *arguments], io.StringIO(text)
+    try:
+        with (
+            contextlib.chdir(cwd),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as stopped,
+        ):
+            main()
+    finally:
+        sys.argv, sys.stdin = before
+    done = Done(out.getvalue(), err.getvalue())
+    assert (stopped.value.code or 0) == code, done
+    return done
+
+
+def test_the_installed_command_and_the_module_are_the_same(tmp_path):
+    script = Path(sys.executable).parent / "steelyard"
+    by_script = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, check=True)
+    by_module = subprocess.run(
+        [sys.executable, "-m", "steelyard", "--version"], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert by_script.stdout == by_module.stdout
+    assert by_script.stdout.startswith("steelyard 0.")
+
+
+def test_an_error_leaves_no_traceback_and_exit_1(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "steelyard", "fit", "gone.csv"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("✗ gone.csv: there is no such file.")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example(command, tmp_path):
+    assert f"Example: steelyard {command}" in run(command, "--help", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
+)
+def test_a_new_study_runs_as_it_is(protocol, tmp_path):
+    run("new", "words", "--protocol", protocol, cwd=tmp_path)
+    assert "30 items are fine" in run("check", "words", cwd=tmp_path).stdout
+    first = {"direct": "50", "likert": "3", "choice": "1", "pairwise": "1", "best_worst": "1\n2", "ranking": "1>2=3>4"}
+    typed = first.get(protocol, "10\n20\n30\n40\n50")
+    done = run("judge", "words", "--annotator", "me", "--most", "1", cwd=tmp_path, text=typed + "\n")
+    assert "1 answer saved" in done.stdout
+    status = json.loads(run("status", "words", "--format", "json", cwd=tmp_path).stdout)
+    assert status[0]["judgments"] == 1
+    scores = json.loads(run("scores", "words", "--format", "json", cwd=tmp_path).stdout)
+    assert sum(row["judgments"] > 0 for row in scores) >= 1
+
+
+def test_judging_in_the_terminal_explains_what_is_wrong_and_can_skip_and_stop(tmp_path):
+    run("new", "words", cwd=tmp_path)
+    done = run("judge", "words", "--annotator", "me", cwd=tmp_path, text="lots\n101\n50\ns\nq\n")
+    assert "'lots' is not a number" in done.stdout
+    assert "outside the scale" in done.stdout
+    assert "1 answer saved" in done.stdout
+    assert "1 skipped" in run("status", "words", cwd=tmp_path).stdout
+
+
+def test_from_a_file_of_items_to_scores(tmp_path):
+    (tmp_path / "my words.csv").write_text("word\n" + "".join(f"word {n}\n" for n in range(50)))
+    run("new", "study", "--items", "my words.csv", "--question", 'How "nice"?', "-n", "2", cwd=tmp_path)
+    rows = "".join(f"{who},word {n},{n}\n" for n in range(50) for who in ("ann", "bob"))
+    (tmp_path / "judgments.csv").write_text("annotator,item,value\n" + rows)
+    assert "100 judgments imported" in run("import", "study", "judgments.csv", cwd=tmp_path).stdout
+    assert "imported before" in run("import", "study", "judgments.csv", cwd=tmp_path).stdout
+    table = run("scores", "study", "--top", "3", cwd=tmp_path).stdout
+    assert "word 49" in table
+    assert "… and 47 more" in table
+    run("export", "study", "--what", "scores", "-o", "scores.csv", cwd=tmp_path)
+    found = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
+    assert (found[0]["item"], found[0]["score"], len(found)) == ("word 49", "49.0", 50)
+
+
+@pytest.mark.parametrize("what", ["judgments", "answers", "scores", "log"])
+def test_everything_can_be_exported(what, tmp_path):
+    run("new", "words", cwd=tmp_path)
+    run("judge", "words", "--annotator", "me", "--most", "2", cwd=tmp_path, text="5\n6\n")
+    printed = run("export", "words", "--what", what, cwd=tmp_path).stdout
+    run("export", "words", "--what", what, "-o", "out.jsonl" if what == "log" else "out.csv", cwd=tmp_path)
+    written = (tmp_path / ("out.jsonl" if what == "log" else "out.csv")).read_text()
+    assert printed == written
+    assert len(written.splitlines()) >= 3
+
+
+def test_an_exported_study_is_the_same_file_again(tmp_path):
+    run("new", "words", "--protocol", "best_worst", cwd=tmp_path)
+    run("judge", "words", "--annotator", "me", "--most", "2", cwd=tmp_path, text="1\n2\n3\n4\n")
+    run("export", "words", "-o", "judgments.csv", cwd=tmp_path)
+    live = json.loads(run("scores", "words", "-f", "json", cwd=tmp_path).stdout)
+    fitted = json.loads(run("fit", "judgments.csv", "-f", "json", cwd=tmp_path).stdout)
+    judged = {row["item"]: row["score"] for row in live if row["judgments"]}
+    assert {row["item"]: row["score"] for row in fitted} == judged
+
+
+def test_fit_prints_what_a_machine_needs(tmp_path):
+    (tmp_path / "r.csv").write_text("annotator,item,value\na,x,1\nb,x,3\na,y,5\nb,y,5\n")
+    rows = json.loads(run("fit", "r.csv", "--model", "mean", "--format", "json", cwd=tmp_path).stdout)
+    assert [(row["item"], row["score"], row["rank"], row["judgments"]) for row in rows] == [
+        ("y", 5.0, 1, 2),
+        ("x", 2.0, 2, 2),
+    ]
+    assert {"item", "score", "lower", "upper", "rank", "judgments"} <= set(rows[0])
+    table = csv.DictReader(io.StringIO(run("fit", "r.csv", "--format", "csv", cwd=tmp_path).stdout))
+    assert [row["item"] for row in table] == ["y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("annotator,item,value\na,x,1\nb,y,2\n", "mean"),
+        ("annotator,left,right,winner\na,x,y,left\nb,x,y,tie\n", None),
+        ("annotator,item1,item2,item3,best,worst\na,x,y,z,x,z\n", None),
+        ("annotator,item,label\na,x,yes\nb,x,no\n", "majority"),
+        ("annotator,ranking\na,x>y=z\n", None),
+        ("item,value\nx,1\ny,2\n", "easl"),
+    ],
+)
+def test_every_conventional_file_fits_and_agrees_without_options(text, model, tmp_path):
+    (tmp_path / "j.csv").write_text(text)
+    rows = json.loads(run("fit", "j.csv", "-f", "json", *(["--model", model] if model else []), cwd=tmp_path).stdout)
+    assert {"x", "y"} & {row["item"] for row in rows}
+    figures = json.loads(run("agreement", "j.csv", "-f", "json", cwd=tmp_path).stdout)
+    assert {"figure", "value", "lower", "upper"} <= set(figures[0])
+    assert run("agreement", "j.csv", cwd=tmp_path).stdout
+
+
+def test_columns_can_be_mapped(tmp_path):
+    (tmp_path / "j.csv").write_text("who,segment,score_raw\na,x,1\nb,x,3\n")
+    rows = json.loads(
+        run("fit", "j.csv", "-f", "json", "-c", "annotator=who", "-c", "item=segment", "-c", "value=score_raw",
+            cwd=tmp_path).stdout
+    )  # fmt: skip
+    assert rows[0]["score"] == 2.0
+
+
+def test_wrong_data_is_exit_1_with_every_problem(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    (folder / "study.toml").write_text(
+        'title = "T"\nquestion = "Q"\nitems = "items.csv"\n[protocol]\nname = "direkt"\n'
+    )
+    (folder / "items.csv").write_text("id,text\na,x\na,y\n")
+    errors = run("check", "s", cwd=tmp_path, code=1).stderr
+    assert "study.toml line 5" in errors
+    assert "items.csv line 3" in errors
+    assert run("check", "nowhere", cwd=tmp_path, code=1).stderr.count("✗") == 1
+    assert "no such file" in run("fit", "nowhere.csv", cwd=tmp_path, code=1).stderr
+    run("scores", "s", cwd=tmp_path, code=1)
+
+
+def test_a_study_without_judgments_says_so(tmp_path):
+    run("new", "words", cwd=tmp_path)
+    assert "no judgments yet" in run("scores", "words", cwd=tmp_path, code=1).stderr
+
+
+def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "thesis.txt").write_text("precious")
+    assert "not empty" in run("new", "words", cwd=tmp_path, code=1).stderr
+    assert [path.name for path in (tmp_path / "words").iterdir()] == ["thesis.txt"]
+
+
+def test_a_refused_new_study_leaves_nothing_behind(tmp_path):
+    (tmp_path / "items.csv").write_text("id,text\na,x\na,y\n")
+    run("new", "words", "--items", "items.csv", cwd=tmp_path, code=1)
+    run("new", "words", "--protocol", "pairwize", cwd=tmp_path, code=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["frobnicate"], ["fit"], ["fit", "x.csv", "--format", "xml"], ["fit", "x.csv", "-c", "nonsense"]]
+)
+def test_wrong_usage_is_exit_2(arguments, tmp_path):
+    run(*arguments, cwd=tmp_path, code=2)
+
+
+def test_the_demo_places_the_verbs(tmp_path):
+    done = run("demo", "--format", "json", "--keep", "verbs", "--people", "12", cwd=tmp_path)
+    rows = json.loads(done.stdout)
+    assert len(rows) == 150
+    assert all(row["lower"] <= row["score"] <= row["upper"] for row in rows)
+    oracle = {row["item"]: float(row["score"]) for row in csv.DictReader(_oracle().read_text().splitlines())}
+    within = sum(row["lower"] - 8 <= oracle[row["item"]] <= row["upper"] + 8 for row in rows)
+    assert within > 130
+    assert "300 judgments" in run("status", "verbs", cwd=tmp_path).stdout
+
+
+def _oracle() -> Path:
+    from steelyard.examples import FOLDER
+
+    return FOLDER / "verbs" / "oracle.csv"

@@ -1,0 +1,112 @@
+"""What every protocol promises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard import registry
+from steelyard.errors import AnswerError
+from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
+from steelyard.protocols import Protocol
+from steelyard.simulate import answer_for
+
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "direct": [
+        {},
+        {"items_per_page": 3},
+        {"criteria": {"anger": {}, "valence": {"scale": [-100, 100]}}},
+    ],
+    "likert": [{}, {"scale": [0, 8]}, {"criteria": {"adequacy": {}, "fluency": {"scale": [1, 7]}}}],
+    "choice": [
+        {"labels": ["yes", "no", "maybe"]},
+        {"criteria": {"a": {"labels": ["x", "y"]}, "b": {"labels": ["1", "2"]}}},
+    ],
+    "pairwise": [{}, {"ties": False}],
+    "best_worst": [{}, {"size": 3}, {"size": 7}],
+    "scored_ranking": [{}, {"size": 2, "scale": [-1, 1]}],
+    "ranking": [{}, {"size": 3, "ties": False}],
+}
+KIND_OF = {Rating: "ratings", Comparison: "comparisons", Choice: "choices", RankedItems: "rankings", Label: "labels"}
+
+CASES = [(name, settings) for name in registry.names("protocols") for settings in SETTINGS[name]]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{json.dumps(case[1])}")
+def protocol(request: pytest.FixtureRequest) -> Protocol:
+    name, settings = request.param
+    made: Protocol = registry.create("protocols", name, settings)
+    return made
+
+
+def items_of(protocol: Protocol) -> list[str]:
+    return [f"item {number}" for number in range(protocol.task_size)]
+
+
+def good_answer(protocol: Protocol, values: list[float] | None = None) -> Any:
+    items = items_of(protocol)
+    values = values or [(number * 0.37) % 1 for number in range(len(items))]
+    return answer_for(protocol, dict(zip(items, values, strict=True)))
+
+
+def test_a_good_answer_is_accepted_and_validating_it_again_changes_nothing(protocol: Protocol):
+    items = items_of(protocol)
+    plain = protocol.validate(items, good_answer(protocol))
+    assert protocol.validate(items, plain) == plain
+
+
+def test_answers_survive_json(protocol: Protocol):
+    items = items_of(protocol)
+    plain = protocol.validate(items, good_answer(protocol))
+    assert protocol.validate(items, json.loads(json.dumps(plain))) == plain
+
+
+def test_an_answer_yields_just_the_kinds_it_promises(protocol: Protocol):
+    items = items_of(protocol)
+    seen = {KIND_OF[type(o)] for o in protocol.observations(items, protocol.validate(items, good_answer(protocol)))}
+    assert seen == set(protocol.kinds)
+
+
+def test_observations_name_only_items_of_the_task(protocol: Protocol):
+    items = items_of(protocol)
+    for record in protocol.observations(items, protocol.validate(items, good_answer(protocol))):
+        if isinstance(record, Rating | Label):
+            assert record.item in items
+        elif isinstance(record, Comparison):
+            assert {record.left, record.right} <= set(items)
+        elif isinstance(record, Choice):
+            assert list(record.items) == items
+
+
+@pytest.mark.parametrize(
+    "nonsense", [None, 3, "item 0", [], {}, [["item 0"]], {"winner": "elsewhere"}, {"item 0": None}]
+)
+def test_nonsense_is_refused_with_a_remedy(protocol: Protocol, nonsense: object):
+    with pytest.raises(AnswerError) as caught:
+        protocol.validate([*items_of(protocol), "one more"], nonsense)
+    assert all(problem.remedy for problem in caught.value.problems)
+
+
+def test_an_item_that_is_not_in_the_task_is_refused(protocol: Protocol):
+    answer = good_answer(protocol)
+    others = [f"other {number}" for number in range(protocol.task_size)]
+    if answer == {"winner": None}:
+        answer = {"winner": "item 0"}
+    with pytest.raises(AnswerError, match="not among the items"):
+        protocol.validate(others, answer)
+
+
+@given(data=st.data())
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_every_pair_is_observed_at_most_once(name: str, settings: dict[str, Any], data: st.DataObject):
+    protocol: Protocol = registry.create("protocols", name, settings)
+    size = protocol.task_size
+    values = data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))
+    items = items_of(protocol)
+    records = protocol.observations(items, protocol.validate(items, good_answer(protocol, values)))
+    pairs = [frozenset((r.left, r.right)) for r in records if isinstance(r, Comparison)]
+    assert len(pairs) == len(set(pairs))

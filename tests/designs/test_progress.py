@@ -1,0 +1,75 @@
+"""The bookkeeping behind designs."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.designs import Progress, RandomTuples
+from steelyard.designs.progress import Levels, Seen
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1, 1])), max_size=60))
+def test_levels_hold_every_item_once_at_its_level(moves):
+    levels = Levels()
+    levels.add_items(6)
+    expected = [0] * 6
+    for item, by in moves:
+        if expected[item] + by >= 0:
+            expected[item] += by
+            levels.move(item, by)
+    assert levels.level.tolist() == expected
+    for level in range(max(expected) + 1):
+        assert sorted(levels.members(level)) == [item for item in range(6) if expected[item] == level]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 4), min_size=1, max_size=3)), max_size=50))
+def test_seen_remembers_and_forgets_like_a_set(steps):
+    seen, twin = Seen(), set()
+    for add, codes in steps:
+        key = tuple(sorted(codes))
+        if add:
+            seen.add(key)
+            twin.add(key)
+        else:
+            seen.discard(key)
+            twin.discard(key)
+        assert all((codes in seen) for codes in twin)
+        assert {tuple(sorted(set(row.tolist()))) for row in seen.rows} == twin
+        assert len(seen.rows) == len(twin)
+
+
+def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
+    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4)
+    first = design.pick(progress, 2, "ann", np.random.default_rng(0))
+    progress.picked("ann", first.items, first.slot, 2)
+    second = design.pick(progress, 2, "bob", np.random.default_rng(1))
+    assert second.slot == first.slot
+    progress.picked("bob", second.items, second.slot, 2)
+    progress.released(second.items, second.slot)
+    assert design.pick(progress, 2, "bob", np.random.default_rng(2)).slot != first.slot
+    assert design.pick(progress, 2, "cleo", np.random.default_rng(3)).slot == first.slot
+
+
+def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends():
+    design, progress = RandomTuples(judgments=50), Progress(5)
+    seen = set()
+    for step in range(100):
+        pick = design.pick(progress, 2, "ann", np.random.default_rng(step))
+        if not hasattr(pick, "items"):
+            break
+        progress.picked("ann", pick.items, pick.slot, 1)
+        progress.answer(pick.items, pick.slot)
+        seen.add(tuple(sorted(pick.items)))
+    assert len(seen) == 10
+    assert pick.reason == "You have judged every set of items that still needs judgments."
+    assert not pick.complete
+
+
+def test_items_are_shown_evenly():
+    design, progress = RandomTuples(judgments=12), Progress(50)
+    for step in range(100):
+        pick = design.pick(progress, 4, f"ann-{step % 7}", np.random.default_rng(step))
+        progress.picked(f"ann-{step % 7}", pick.items, pick.slot, 1)
+        assert progress.planned.level.max() - progress.planned.level.min() <= 1

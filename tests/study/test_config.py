@@ -1,0 +1,147 @@
+"""study.toml: defaults, and every error at once with its line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from steelyard import Study
+from steelyard.errors import ConfigError, DataError, SteelyardError
+from steelyard.study import read_config
+from steelyard.study.opening import check_study
+
+
+def problems(make, toml: str, items: str = "id,text\na,a\nb,b\nc,c\nd,d\n") -> list[str]:
+    folder = make()
+    (folder / "study.toml").write_text(toml, encoding="utf-8")
+    (folder / "items.csv").write_text(items, encoding="utf-8")
+    with pytest.raises(SteelyardError) as caught:
+        check_study(folder)
+    return [str(problem) for problem in caught.value.problems]
+
+
+ONE_SHARE = '[[stage]]\nshare = 0.5\nprotocol = { name = "direct" }\n[[stage]]\nprotocol = { name = "likert" }\n'
+TUPLES_OF_ONE = '[protocol]\nname = "direct"\n[design]\nname = "random_tuples"\n'
+BOTH = '[protocol]\nname = "direct"\n[[stage]]\nprotocol = { name = "direct" }\n'
+GOOD = 'title = "T"\nquestion = "Q"\nitems = "items.csv"\n'
+
+
+def test_only_four_keys_are_needed(make_study):
+    config = read_config(make_study() / "study.toml")
+    assert (config.stages[0].design.name, config.model.name) == ("redundant", "mean")
+    assert config.people.lease_minutes == 30
+
+
+@pytest.mark.parametrize(
+    ("protocol", "design", "model"),
+    [
+        ('"likert"', "redundant", "mean"),
+        ('"choice"\nlabels = ["a", "b"]', "redundant", "majority"),
+        ('"pairwise"', "random_tuples", "counting"),
+        ('"best_worst"', "random_tuples", "counting"),
+        ('"scored_ranking"', "random_tuples", "easl"),
+        ('"ranking"', "random_tuples", "counting"),
+    ],
+)
+def test_defaults_follow_the_protocol(make_study, protocol, design, model):
+    config = read_config(make_study(f"name = {protocol}") / "study.toml")
+    assert config.stages[0].design.name == design
+    assert config.model.name == model
+
+
+def test_every_problem_comes_at_once_with_file_and_line(make_study):
+    toml = 'titel = "T"\nquestion = ""\nitems = "items.csv"\n\n[protocol]\nname = "pairwize"\n\n[people]\nleas = 3\n'
+    found = problems(make_study, toml, "id,text\na,a\na,b\n")
+    assert len(found) == 6
+    assert any(re.match(r"study.toml line 1 \(titel\): unknown key 'titel'. Did you mean 'title'", p) for p in found)
+    assert any(p.startswith("study.toml (title): 'title' is missing.") for p in found)
+    assert any(p.startswith("study.toml line 2 (question)") for p in found)
+    assert any(p.startswith("study.toml line 6 (protocol.name)") and "'pairwise'" in p for p in found)
+    assert any(p.startswith("study.toml line 9 (people.leas)") and "lease_minutes" in p for p in found)
+    assert any(p.startswith("items.csv line 3") for p in found)
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        ("version = 2\n" + GOOD, "study.toml line 1 (version): it was written for a newer Steelyard"),
+        (GOOD, "study.toml (protocol): 'protocol' is missing"),
+        (GOOD + "[protocol]\nname = 3\n", "protocol has no name"),
+        (GOOD + '[protocol]\nname = "direct"\nskale = [0, 1]\n', "study.toml line 6 (protocol.skale): direct has no"),
+        (GOOD + '[protocol]\nname = "direct"\n[design]\nname = "redundnt"\n', "study.toml line 7 (design.name)"),
+        (GOOD + '[protocol]\nname = "direct"\n[design]\njudgments = 0\n', "study.toml line 7 (design.judgments)"),
+        (GOOD + '[protocol]\nname = "direct"\n[model]\nname = "counting"\n', "counting needs choices or comparisons"),
+        (GOOD + TUPLES_OF_ONE, "random_tuples shows items together"),
+        (GOOD + '[protocol]\nname = "best_worst"\nsize = 9\n', "a task shows 9 items, but there are only 4"),
+        (GOOD + BOTH, "both [[stage]] and [protocol]"),
+        (GOOD + '[[stage]]\nprotocol = { name = "direkt" }\n', "study.toml line 5 (stage.0.protocol.name)"),
+        (
+            GOOD + ONE_SHARE,
+            "some stages have a share and some have none",
+        ),
+        (
+            GOOD + '[[stage]]\nprotocol = { name = "direct" }\n[[stage]]\nprotocol = { name = "direct" }\n',
+            "two stages are called 'direct'",
+        ),
+        (GOOD.replace("items.csv", "gone.csv") + '[protocol]\nname = "direct"\n', "gone.csv"),
+        ("title = \n", "not valid TOML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(make_study, toml, expected):
+    found = problems(make_study, toml)
+    assert any(expected in problem for problem in found), found
+
+
+def test_a_folder_without_a_study_says_how_to_make_one(tmp_path):
+    with pytest.raises(ConfigError, match=r"no study.toml.*steelyard new"):
+        Study.open(tmp_path)
+
+
+def test_nothing_is_created_when_the_study_is_refused(make_study):
+    folder = make_study("name = 'nonsense'")
+    with pytest.raises(ConfigError):
+        Study.open(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["items.csv", "study.toml"]
+
+
+def test_items_can_be_added_while_a_study_runs(make_study):
+    folder = make_study(items=2, design="judgments = 1")
+    with Study.open(folder) as study:
+        for _ in range(2):
+            task = study.ask("ann")
+            study.tell(task, {task.items[0].id: 1})
+        assert study.offer("ann").complete
+    with (folder / "items.csv").open("a") as file:
+        file.write("new,a new word\n")
+    with Study.open(folder) as study:
+        task = study.ask("ann")
+        assert task.item_ids == ("new",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [("w0,another text", "'w0' has changed"), ("", "no longer in the file")]
+)
+def test_items_that_people_judge_do_not_change_under_them(make_study, change, message):
+    folder = make_study(items=2)
+    Study.open(folder).close()
+    text = (folder / "items.csv").read_text()
+    (folder / "items.csv").write_text(text.replace("w0,word w0\n", change + "\n" if change else ""))
+    with pytest.raises(DataError, match=message):
+        Study.open(folder)
+    (folder / "items.csv").write_text(text)
+    Study.open(folder).close()
+
+
+def test_the_protocol_cannot_change_once_people_were_asked_but_the_design_can(make_study):
+    folder = make_study(design="judgments = 1")
+    with Study.open(folder) as study:
+        study.ask("ann")
+    path = folder / "study.toml"
+    good = path.read_text()
+    path.write_text(good.replace("judgments = 1", "judgments = 3"))
+    with Study.open(folder) as study:
+        assert study.status().stages[0].total == 18
+    path.write_text(good.replace('name = "direct"', 'name = "likert"'))
+    with pytest.raises(ConfigError, match="protocol has changed since people began"):
+        Study.open(folder)
