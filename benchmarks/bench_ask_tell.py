@@ -1,22 +1,26 @@
 """ask + tell in one process: how many a second with 10,000 items, and is it flat as the log grows?
 
-`--judgments N` grows the log to N (a million takes about ten minutes); 100,000 by default.
+`--judgments 1000000` grows the log to a million, by importing; 100,000 by default.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 from steelyard import Study
+from steelyard.study.study import ImportedAnswer
 
 ITEMS = 10_000
 PEOPLE = 200
 STAGES = {
-    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = 200'),
-    "random_tuples": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 1000'),
+    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = 2000'),
+    "random_tuples": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 2000'),
 }
 
 
@@ -41,29 +45,35 @@ def work(study: Study, first: int, count: int) -> float:
     return count / (time.perf_counter() - began)
 
 
+def grow(study: Study, design: str, size: int, rng: np.random.Generator) -> None:
+    """Bring the log to so many judgments by importing some."""
+    count = size - study.status().judgments
+    answers = []
+    for number in range(count):
+        ids = tuple(f"i{n}" for n in rng.choice(ITEMS, 1 if design == "redundant" else 4, replace=False))
+        answer = {ids[0]: 50} if len(ids) == 1 else {"best": ids[0], "worst": ids[-1]}
+        answers.append(ImportedAnswer(f"{size}-{number}", f"old-{number % PEOPLE}", ids, answer))
+    study.take_in_answers(0, answers)
+
+
 def main() -> None:
     """Print the rate at growing sizes of the log."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--judgments", type=int, default=100_000)
-    parser.add_argument("--design", choices=STAGES, default=None)
     wanted = parser.parse_args()
-    for design in [wanted.design] if wanted.design else STAGES:
+    rng = np.random.default_rng(0)
+    for design in STAGES:
         with tempfile.TemporaryDirectory() as folder, make(Path(folder), design) as study:
             print(f"{design}: {ITEMS:,} items, {PEOPLE} annotators, SQLite (goal: at least 300 a second, flat)")
-            done, first_rate = 0, None
-            mark = 1000
-            while done < wanted.judgments:
-                rate = work(study, done, mark - done)
-                done = mark
-                recent = work(study, done, 1000)
-                done += 1000
-                first_rate = first_rate or recent
-                print(
-                    f"  at {done:>9,} judgments: {recent:7.0f} a second ({recent / first_rate:.2f}×; on the way {rate:.0f})"
-                )
-                mark = min(max(done * 3, done + 1000), wanted.judgments)
-                if mark <= done:
+            first_rate = None
+            for size in (1_000, 10_000, 100_000, 1_000_000):
+                if size > wanted.judgments:
                     break
+                grow(study, design, size, rng)
+                rates = [work(study, 500 * block, 500) for block in range(6)]
+                rate = statistics.median(rates)
+                first_rate = first_rate or rate
+                print(f"  at {size:>9,} judgments: {rate:6.0f} a second ({rate / first_rate:.2f}×)", flush=True)
 
 
 if __name__ == "__main__":

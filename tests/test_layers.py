@@ -21,6 +21,7 @@ LAYERS = [
     {"models", "engines"},
     {"formats"},
     {"protocols"},
+    {"grouping"},
     {"observations"},
     {"records", "errors", "registry", "version", "examples"},
 ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         StoreError,
         TaskError,
     )
-    from steelyard.formats import judgment_table, read_items, read_judgments, read_table, write_table
+    from steelyard.formats import judgment_table, read_gold, read_items, read_judgments, read_table, write_table
     from steelyard.models.counting import Counting
     from steelyard.models.easl import EASL
     from steelyard.models.fit import Fit
@@ -51,7 +51,7 @@ _HOMES = {
         "StoreError",
         "TaskError",
     ),
-    "steelyard.formats": ("judgment_table", "read_items", "read_judgments", "read_table", "write_table"),
+    "steelyard.formats": ("judgment_table", "read_gold", "read_items", "read_judgments", "read_table", "write_table"),
     "steelyard.models.counting": ("Counting",),
     "steelyard.models.easl": ("EASL",),
     "steelyard.models.fit": ("Fit",),
@@ -94,6 +94,7 @@ __all__ = [
     "agreement",
     "judgment_table",
     "krippendorff_alpha",
+    "read_gold",
     "read_items",
     "read_judgments",
     "read_table",

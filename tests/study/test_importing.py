@@ -40,7 +40,7 @@ def test_an_import_says_what_the_file_says(make_study, tmp_path, protocol):
         assert _plain(again[criterion]) == _plain(observations)
 
 
-def _plain(observations) -> list:
+def _plain(observations):
     """What a set of observations says, whatever its codes and order."""
     ids, kind = observations.items.ids, observations.kind
     who = [observations.annotators[int(a)] for a in observations.annotator]

@@ -23,7 +23,7 @@ PROTOCOLS = {
 }
 
 
-def lively(folder, database=None) -> Study:
+def lively(folder, database=None):
     """A study in which everything that can happen has happened."""
     study = Study.open(folder, database=database)
     rng = np.random.default_rng(5)

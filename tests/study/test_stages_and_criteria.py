@@ -143,3 +143,15 @@ def test_another_model_can_look_at_the_same_judgments(tmp_path):
         assert joined.select(pl.corr("score", "score_c", method="spearman")).item() > 0.9
         # Every task compares each of its four items with the three others.
         assert counting.scores["judgments"].sum() == study.status().judgments * 12
+
+
+def test_groups_are_scored_from_the_judgments_of_their_items(tmp_path):
+    folder = write(tmp_path / "s", '[protocol]\nname = "direct"\n', "id,text,system\na1,x,A\na2,y,A\nb1,z,B\n")
+    with Study.open(folder) as study:
+        for annotator in ("ann", "bob"):
+            for _ in range(3):
+                task = study.ask(annotator)
+                study.tell(task, {task.items[0].id: {"a1": 10, "a2": 30, "b1": 90}[task.items[0].id]})
+        scores = study.scores(by="group")
+        assert scores.select("item", "score", "judgments").rows() == [("B", 90.0, 2), ("A", 20.0, 4)]
+        assert study.scores()["group"].to_list() == ["B", "A", "A"]

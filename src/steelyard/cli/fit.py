@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,35 +36,46 @@ def fit(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the model. Repeatable.")
     ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold", help="Known answers (columns item, gold), for models that use them.", show_default=False
+        ),
+    ] = None,
+    annotators: Annotated[
+        bool, typer.Option("--annotators", help="Print what the model found about the annotators instead.")
+    ] = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
 ) -> None:
     """Score the items of a file of judgments.
 
     Example: steelyard fit ratings.csv --model easl --scale 0 100
     """
-    import polars as pl
+    from rich.console import Console
 
     from steelyard import registry
-    from steelyard.cli.output import print_notes, print_scores
-    from steelyard.formats import read_judgments
+    from steelyard.cli.output import plain_table, print_frame, print_notes, print_scores
+    from steelyard.errors import DataError
+    from steelyard.formats import read_gold, read_judgments
+    from steelyard.study.results import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     read = read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
     if chosen is None:
         chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
-    fits = {criterion: chosen.fit(observations) for criterion, observations in read.by_criterion.items()}
-    tables = [
-        fitted.scores.select("item", pl.lit(criterion).alias("criterion"), pl.exclude("item"))
-        if criterion
-        else fitted.scores
-        for criterion, fitted in fits.items()
-    ]
+    fitted = fit_by_criterion(chosen, read.by_criterion, read_gold(gold) if gold else None)
     print_notes(read.notes)
     total = sum(map(len, read.by_criterion.values()))
-    print_scores(
-        pl.concat(tables, how="diagonal"), f"{file.name}: {chosen.name} of {total:,} {read.kind}", form, top or None
-    )
-    print_notes(note for fitted in fits.values() for note in fitted.notes)
+    title = f"{file.name}: {chosen.name} of {total:,} {read.kind}"
+    if not annotators:
+        print_scores(fitted.scores, title, form, top or None)
+    elif fitted.annotators is None:
+        raise DataError(f"{chosen.name} says nothing about annotators.", "Choose a model that does.")
+    elif form is Format.table:
+        Console().print(plain_table(fitted.annotators, title))
+    else:
+        print_frame(fitted.annotators, form)
+    print_notes(fitted.notes)
 
 
 def usual_model(kind: str) -> str:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder, settings
+
+
+class By(StrEnum):
+    """What is scored."""
+
+    item = "item"
+    group = "group"
 
 
 def scores(
@@ -18,6 +26,7 @@ def scores(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of that model. Repeatable.")
     ] = None,
+    by: Annotated[By, typer.Option("--by", help="Score the items, or the groups they belong to.")] = By.item,
     top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
 ) -> None:
     """Print a study's scores so far, with their intervals.
@@ -30,7 +39,7 @@ def scores(
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     with Study.open(existing_folder(folder)) as study:
-        fitted = study.fit(chosen)
+        fitted = study.fit(chosen, by=by.value)
         title = f"{study.config.title}: {fitted.model} of {study.status().judgments:,} judgments"
     print_scores(fitted.scores, title, form, top or None)
     print_notes(fitted.notes)

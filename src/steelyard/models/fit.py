@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -42,6 +44,17 @@ class Model(ABC):
     @abstractmethod
     def fit(self, observations: Any) -> Fit:
         """Score every item of the observations' index."""
+
+    @classmethod
+    def takes_gold(cls) -> bool:
+        """Whether `fit` can be given the known answers of some items."""
+        return "gold" in inspect.signature(cls.fit).parameters
+
+    def fitted(self, observations: Observations, gold: Mapping[str, str | float] | None = None) -> Fit:
+        """Fit with gold where the model takes it, and without it where not."""
+        fit: Any = self.fit
+        fitted: Fit = fit(observations, gold=gold) if gold and self.takes_gold() else fit(observations)
+        return fitted
 
     def settings(self) -> dict[str, object]:
         """The model's settings by name."""

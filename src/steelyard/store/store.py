@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, insert, select, update
+from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from steelyard.errors import StoreError
@@ -18,6 +18,24 @@ from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
 from steelyard.store.tables import events, studies, tasks
 
 _CHUNK = 10_000
+
+# Statements are built once: building them anew would cost more than running them.
+_STUDY: BindParameter[int] = bindparam("in_study")
+_THIS_TASK = (tasks.c.study == _STUDY) & (tasks.c.judgment_id == bindparam("this_id"))
+_LOCK = select(studies.c.last_seq, studies.c.digest).where(studies.c.id == _STUDY).with_for_update()
+_FINISH = (
+    update(studies).where(studies.c.id == _STUDY).values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"))
+)
+_EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
+_ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
+_ONE_TASK = select(tasks).where(_THIS_TASK)
+_OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
+_OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
+_OVERDUE = _OPEN.where(tasks.c.lease_end <= bindparam("now"))
+_SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
+_SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
+_RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
+_ADD_EVENTS, _ADD_TASKS = insert(events), insert(tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +120,12 @@ class Store:
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
-        query = select(events).where(events.c.study == self._study).order_by(events.c.seq).limit(_CHUNK)
+        query = _EVENTS_AFTER.limit(_CHUNK)
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         while True:
             with self._reading() as connection:
-                rows = connection.execute(query.where(events.c.seq > after)).all()
+                rows = connection.execute(query, {"in_study": self._study, "after": after}).all()
             yield from map(_event, rows)
             if len(rows) < _CHUNK:
                 return
@@ -135,9 +153,7 @@ class Writer:
     def __init__(self, connection: Connection, study: int) -> None:
         self._connection = connection
         self._study = study
-        row = connection.execute(
-            select(studies.c.last_seq, studies.c.digest).where(studies.c.id == study).with_for_update()
-        ).one()
+        row = connection.execute(_LOCK, {"in_study": study}).one()
         self.last_seq: int = row.last_seq
         self.digest: str = row.digest
         self._pending: list[dict[str, Any]] = []
@@ -175,15 +191,14 @@ class Writer:
     def events(self, after: int) -> Iterator[Event]:
         """Yield the events after a number, in order, this transaction's own included."""
         self._flush()
-        query = select(events).where(events.c.study == self._study, events.c.seq > after).order_by(events.c.seq)
-        for row in self._connection.execute(query, execution_options={"yield_per": _CHUNK}):
+        values = {"in_study": self._study, "after": after}
+        for row in self._connection.execute(_EVENTS_AFTER, values, execution_options={"yield_per": _CHUNK}):
             yield _event(row)
 
     def event(self, seq: int) -> Event:
         """Return one event by its number."""
         self._flush()
-        query = select(events).where(events.c.study == self._study, events.c.seq == seq)
-        return _event(self._connection.execute(query).one())
+        return _event(self._connection.execute(_ONE_EVENT, {"in_study": self._study, "this_seq": seq}).one())
 
     def task(self, judgment_id: str) -> StoredTask | None:
         """Find a task that went out."""
@@ -191,19 +206,14 @@ class Writer:
 
     def open_tasks(self, annotator: str) -> list[StoredTask]:
         """List the tasks an annotator holds, the oldest first."""
-        return self._tasks(tasks.c.annotator == annotator)
+        return self._tasks(_OPEN_OF, holder=annotator)
 
     def overdue_tasks(self, now: int) -> list[StoredTask]:
         """List the open tasks whose lease has ended."""
-        return self._tasks(tasks.c.lease_end <= now)
+        return self._tasks(_OVERDUE, now=now)
 
-    def _tasks(self, condition: Any) -> list[StoredTask]:
-        query = (
-            select(tasks)
-            .where(tasks.c.study == self._study, tasks.c.state == "open", condition)
-            .order_by(tasks.c.picked_seq)
-        )
-        return [_stored_task(row) for row in self._connection.execute(query)]
+    def _tasks(self, query: Select[Any], **values: object) -> list[StoredTask]:
+        return [_stored_task(row) for row in self._connection.execute(query, {"in_study": self._study, **values})]
 
     def add_task(self, task: StoredTask) -> None:
         """Keep a task that goes out."""
@@ -226,35 +236,29 @@ class Writer:
             for task in new
         ]
         for start in range(0, len(rows), _CHUNK):
-            self._connection.execute(insert(tasks), rows[start : start + _CHUNK])
+            self._connection.execute(_ADD_TASKS, rows[start : start + _CHUNK])
 
     def set_state(self, judgment_id: str, state: str, answer_seq: int | None = None) -> None:
         """Note what became of a task."""
-        values: dict[str, Any] = {"state": state}
-        if answer_seq is not None:
-            values["answer_seq"] = answer_seq
-        self._connection.execute(
-            update(tasks).where(tasks.c.study == self._study, tasks.c.judgment_id == judgment_id).values(values)
-        )
+        values: dict[str, Any] = {"in_study": self._study, "this_id": judgment_id, "new_state": state}
+        if answer_seq is None:
+            self._connection.execute(_SET_STATE, values)
+        else:
+            self._connection.execute(_SET_ANSWERED, {**values, "new_seq": answer_seq})
 
     def renew(self, judgment_id: str, lease_end: int) -> None:
         """Keep a task for its annotator a while longer."""
-        self._connection.execute(
-            update(tasks)
-            .where(tasks.c.study == self._study, tasks.c.judgment_id == judgment_id)
-            .values(lease_end=lease_end)
-        )
+        self._connection.execute(_RENEW, {"in_study": self._study, "this_id": judgment_id, "new_end": lease_end})
 
     def finish(self) -> None:
         """Write what is pending."""
         self._flush()
-        self._connection.execute(
-            update(studies).where(studies.c.id == self._study).values(last_seq=self.last_seq, digest=self.digest)
-        )
+        values = {"in_study": self._study, "new_seq": self.last_seq, "new_digest": self.digest}
+        self._connection.execute(_FINISH, values)
 
     def _flush(self) -> None:
         if self._pending:
-            self._connection.execute(insert(events), self._pending)
+            self._connection.execute(_ADD_EVENTS, self._pending)
             self._pending = []
 
 
@@ -263,9 +267,7 @@ def _event(row: Row[Any]) -> Event:
 
 
 def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:
-    row = connection.execute(
-        select(tasks).where(tasks.c.study == study, tasks.c.judgment_id == judgment_id)
-    ).one_or_none()
+    row = connection.execute(_ONE_TASK, {"in_study": study, "this_id": judgment_id}).one_or_none()
     return None if row is None else _stored_task(row)
 
 

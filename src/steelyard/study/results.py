@@ -10,7 +10,7 @@ import polars as pl
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Observations
-from steelyard.records import Item, Judgment
+from steelyard.records import Judgment
 from steelyard.store import Event
 from steelyard.store.events import to_json
 from steelyard.study.config import Stage
@@ -91,13 +91,24 @@ def kind_for(model: Model, stages: Sequence[Stage]) -> str:
     return kind
 
 
-def fit_by_criterion(model: Model, by_criterion: Mapping[str, Observations], items: Sequence[Item]) -> Fit:
-    """Fit each criterion by itself; the scores stand in one table, with columns for criterion and group."""
+def fit_by_criterion(
+    model: Model,
+    by_criterion: Mapping[str, Observations],
+    gold: Mapping[str, Mapping[str, str]] | None = None,
+    groups: Mapping[str, str] | None = None,
+) -> Fit:
+    """Fit each criterion by itself; the scores stand in one table, with columns for criterion and group.
+
+    `gold` is by criterion, as `read_gold` gives it; that of "" is for all criteria. `groups` are the items'.
+    """
     if not by_criterion:
         raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
-    fits = {criterion: model.fit(observations) for criterion, observations in by_criterion.items()}
-    groups = {item.id: item.group for item in items if item.group is not None}
-    tables = [_decorated(fit.scores, criterion, groups) for criterion, fit in fits.items()]
+    gold = gold or {}
+    fits = {
+        criterion: model.fitted(observations, gold.get(criterion, gold.get("")))
+        for criterion, observations in by_criterion.items()
+    }
+    tables = [_decorated(fit.scores, criterion, groups or {}) for criterion, fit in fits.items()]
     people = [
         _decorated(fit.annotators, criterion, {}) for criterion, fit in fits.items() if fit.annotators is not None
     ]

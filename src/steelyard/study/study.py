@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import polars as pl
 
 from steelyard.designs.base import Nothing
 from steelyard.errors import StoreError, TaskError
+from steelyard.grouping import by_group
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
@@ -249,14 +250,23 @@ class Study:
         judgments = (j for j in self._effective() if stage is None or j.stage == stage)
         return collect(kind, judgments, protocols, index)
 
-    def fit(self, model: Model | None = None) -> Fit:
-        """Score the items from all judgments so far, with the study's model or another."""
-        model = model or self.config.model
-        return fit_by_criterion(model, self.observations(kind_for(model, self.config.stages)), self.items)
+    def fit(self, model: Model | None = None, *, by: Literal["item", "group"] = "item") -> Fit:
+        """Score the items, or the groups they belong to, with the study's model or another.
 
-    def scores(self) -> pl.DataFrame:
-        """The scores table: item, score, lower, upper, rank, judgments and more."""
-        return self.fit().scores
+        The items' gold goes to models that take it.
+        """
+        model = model or self.config.model
+        observations = self.observations(kind_for(model, self.config.stages))
+        items = self.items
+        gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
+        groups = {item.id: item.group for item in items if item.group is not None}
+        if by == "item":
+            return fit_by_criterion(model, observations, gold, groups)
+        return fit_by_criterion(model, {name: by_group(part, groups)[0] for name, part in observations.items()})
+
+    def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
+        """The scores table: item (or group), score, lower, upper, rank, judgments and more."""
+        return self.fit(by=by).scores
 
     # Inside
 
