@@ -74,7 +74,7 @@ def make_study(tmp_path: Path) -> MakeStudy:
         folder.mkdir()
         ids = [f"w{number}" for number in range(items)] if isinstance(items, int) else items
         (folder / "items.csv").write_text("id,text\n" + "".join(f"{i},word {i}\n" for i in ids), encoding="utf-8")
-        lines = ['title = "Words"', 'question = "How positive?"', 'items = "items.csv"', extra]
+        lines = [f'name = "{name}"', 'title = "Words"', 'question = "How positive?"', 'items = "items.csv"', extra]
         lines += ["[protocol]", protocol]
         lines += ["[design]", design] if design else []
         (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")

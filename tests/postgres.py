@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -39,7 +40,7 @@ class PostgresServer:
     def new_database(self, name: str) -> str:
         """Create an empty database and return its URL."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]
+            connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
 
     @classmethod
@@ -75,7 +76,7 @@ class PostgresServer:
                 server.wait_until_up(process, folder / "log")
                 yield server
             finally:
-                process.terminate()
+                process.send_signal(signal.SIGINT)
                 process.wait(timeout=30)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -28,14 +28,45 @@ if TYPE_CHECKING:
         TaskError,
     )
     from steelyard.formats import judgment_table, read_gold, read_items, read_judgments, read_table, write_table
+    from steelyard.models.bounded_ranking import BoundedRanking
+    from steelyard.models.bradley_terry import BradleyTerry
     from steelyard.models.counting import Counting
+    from steelyard.models.dawid_skene import DawidSkene
+    from steelyard.models.dominance import Dominance, average_dominance
     from steelyard.models.easl import EASL
+    from steelyard.models.elo import Elo
     from steelyard.models.fit import Fit
+    from steelyard.models.gaussian_calibration import GaussianCalibration
+    from steelyard.models.gold import disputed_gold
+    from steelyard.models.gold_calibrated import GoldCalibrated, accuracy_by_annotators
+    from steelyard.models.harmonization import harmonization_agreement, harmonize
+    from steelyard.models.mace import MACE
     from steelyard.models.majority import Majority
+    from steelyard.models.maxdiff import MaxDiff
     from steelyard.models.mean import Mean
+    from steelyard.models.median import Median, Mode
+    from steelyard.models.plackett_luce import PlackettLuce
+    from steelyard.models.thurstone import Thurstone
+    from steelyard.models.trueskill import TrueSkill
+    from steelyard.models.weighted_vote import WeightedVote
+    from steelyard.models.win_rate import WinRate
     from steelyard.observations import Choices, Comparisons, Index, Labels, Rankings, Ratings
-    from steelyard.records import Annotator, Item, Judgment, Task
-    from steelyard.reliability import agreement, krippendorff_alpha
+    from steelyard.records import Item, Judgment, Task
+    from steelyard.reliability.agreement import agreement
+    from steelyard.reliability.alpha import krippendorff_alpha
+    from steelyard.reliability.comparison import compare_scorings
+    from steelyard.reliability.cycles import cycle_consistency
+    from steelyard.reliability.ita import ita_with_experts
+    from steelyard.reliability.meta_annotator import meta_annotator
+    from steelyard.reliability.position_bias import position_bias
+    from steelyard.reliability.self_consistency import self_consistency
+    from steelyard.reliability.separation import scale_separation
+    from steelyard.reliability.split_half import (
+        split_half,
+        split_half_by_budget,
+        split_half_by_subset,
+        split_half_difference,
+    )
     from steelyard.study import Study
     from steelyard.version import __version__
 
@@ -52,36 +83,90 @@ _HOMES = {
         "TaskError",
     ),
     "steelyard.formats": ("judgment_table", "read_gold", "read_items", "read_judgments", "read_table", "write_table"),
+    "steelyard.models.bounded_ranking": ("BoundedRanking",),
+    "steelyard.models.bradley_terry": ("BradleyTerry",),
+    "steelyard.models.dawid_skene": ("DawidSkene",),
+    "steelyard.models.dominance": (
+        "Dominance",
+        "average_dominance",
+    ),
+    "steelyard.models.elo": ("Elo",),
+    "steelyard.models.gaussian_calibration": ("GaussianCalibration",),
+    "steelyard.models.gold": ("disputed_gold",),
+    "steelyard.models.gold_calibrated": (
+        "GoldCalibrated",
+        "accuracy_by_annotators",
+    ),
+    "steelyard.models.harmonization": (
+        "harmonization_agreement",
+        "harmonize",
+    ),
+    "steelyard.models.mace": ("MACE",),
+    "steelyard.models.maxdiff": ("MaxDiff",),
+    "steelyard.models.median": (
+        "Median",
+        "Mode",
+    ),
+    "steelyard.models.plackett_luce": ("PlackettLuce",),
+    "steelyard.models.thurstone": ("Thurstone",),
+    "steelyard.models.trueskill": ("TrueSkill",),
+    "steelyard.models.weighted_vote": ("WeightedVote",),
+    "steelyard.models.win_rate": ("WinRate",),
     "steelyard.models.counting": ("Counting",),
     "steelyard.models.easl": ("EASL",),
     "steelyard.models.fit": ("Fit",),
     "steelyard.models.majority": ("Majority",),
     "steelyard.models.mean": ("Mean",),
     "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Rankings", "Ratings"),
-    "steelyard.records": ("Annotator", "Item", "Judgment", "Task"),
-    "steelyard.reliability": ("agreement", "krippendorff_alpha"),
+    "steelyard.records": ("Item", "Judgment", "Task"),
+    "steelyard.reliability.agreement": ("agreement",),
+    "steelyard.reliability.alpha": ("krippendorff_alpha",),
+    "steelyard.reliability.comparison": ("compare_scorings",),
+    "steelyard.reliability.cycles": ("cycle_consistency",),
+    "steelyard.reliability.ita": ("ita_with_experts",),
+    "steelyard.reliability.meta_annotator": ("meta_annotator",),
+    "steelyard.reliability.position_bias": ("position_bias",),
+    "steelyard.reliability.self_consistency": ("self_consistency",),
+    "steelyard.reliability.separation": ("scale_separation",),
+    "steelyard.reliability.split_half": (
+        "split_half",
+        "split_half_by_budget",
+        "split_half_by_subset",
+        "split_half_difference",
+    ),
     "steelyard.study": ("Study",),
     "steelyard.version": ("__version__",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "EASL",
     "AnswerError",
-    "Annotator",
+    "BoundedRanking",
+    "BradleyTerry",
     "Choices",
     "Comparisons",
     "ConfigError",
     "ConvergenceWarning",
     "Counting",
     "DataError",
+    "DawidSkene",
+    "Dominance",
+    "EASL",
+    "Elo",
     "Fit",
+    "GaussianCalibration",
+    "GoldCalibrated",
     "Index",
     "Item",
     "Judgment",
     "Labels",
+    "MACE",
     "Majority",
+    "MaxDiff",
     "Mean",
+    "Median",
+    "Mode",
+    "PlackettLuce",
     "Rankings",
     "Ratings",
     "SteelyardError",
@@ -90,14 +175,34 @@ __all__ = [
     "Study",
     "Task",
     "TaskError",
+    "Thurstone",
+    "TrueSkill",
+    "WeightedVote",
+    "WinRate",
     "__version__",
+    "accuracy_by_annotators",
     "agreement",
+    "average_dominance",
+    "compare_scorings",
+    "cycle_consistency",
+    "disputed_gold",
+    "harmonization_agreement",
+    "harmonize",
+    "ita_with_experts",
     "judgment_table",
     "krippendorff_alpha",
+    "meta_annotator",
+    "position_bias",
     "read_gold",
     "read_items",
     "read_judgments",
     "read_table",
+    "scale_separation",
+    "self_consistency",
+    "split_half",
+    "split_half_by_budget",
+    "split_half_by_subset",
+    "split_half_difference",
     "write_table",
 ]
 

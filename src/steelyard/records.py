@@ -1,9 +1,9 @@
-"""The nouns of a study: Item, Task, Judgment, Annotator."""
+"""The nouns of a study: Item, Task, Judgment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -64,16 +64,3 @@ class Judgment:
     late: bool = False
     imported: bool = False
     revised: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Annotator:
-    """One person (or machine) who judges, and how much they have done."""
-
-    id: str
-    judgments: int = 0
-    skipped: int = 0
-    late: int = 0
-    first: datetime | None = None
-    last: datetime | None = None
-    open_tasks: tuple[str, ...] = field(default=())

@@ -58,6 +58,10 @@ def find(kind: Kind, name: str) -> type[Any]:
     return loaded
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @cache
 def _validator(kind: Kind, name: str) -> Any:
     from pydantic import TypeAdapter
@@ -76,6 +80,11 @@ def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) 
         Problem(f"{name} has no setting '{key}'.", did_you_mean(key, known), field=f"{kind[:-1]}.{key}")
         for key in given
         if key not in known
+    ]
+    problems += [
+        Problem(f"{given[f.name]!r} is not a number.", "Write it without quotes.", field=f"{kind[:-1]}.{f.name}")
+        for f in fields(cls)
+        if f.name in given and _is_number(f.default) and not _is_number(given[f.name]) and given[f.name] is not None
     ]
     try:
         built = _validator(kind, name).validate_python({k: v for k, v in given.items() if k in known})

@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ def run(*arguments: str, cwd: Path, text: str = "", code: int = 0) -> Done:
     sys.argv, sys.stdin = ["steelyard", *arguments], io.StringIO(text)
     try:
         with (
+            warnings.catch_warnings(),
             contextlib.chdir(cwd),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
@@ -100,7 +102,9 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     rows = "".join(f"{who},word {n},{n}\n" for n in range(50) for who in ("ann", "bob"))
     (tmp_path / "judgments.csv").write_text("annotator,item,value\n" + rows)
     assert "100 judgments imported" in run("import", "study", "judgments.csv", cwd=tmp_path).stdout
-    assert "imported before" in run("import", "study", "judgments.csv", cwd=tmp_path).stdout
+    again = run("import", "study", "judgments.csv", cwd=tmp_path).stdout
+    assert "0 judgments imported" in again
+    assert "100 were there already" in again
     table = run("scores", "study", "--top", "3", cwd=tmp_path).stdout
     assert "word 49" in table
     assert "… and 47 more" in table

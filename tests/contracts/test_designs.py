@@ -27,7 +27,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Design, int]:
 
 def run(design: Design, size: int, *, people: int = 9, seed: int = 0, lose: float = 0.0):
     """Work through a design; some tasks are given up. Return the progress and who was shown what."""
-    progress = Progress(N_ITEMS)
+    progress = Progress(N_ITEMS, design.capacity)
     rng = np.random.default_rng(seed)
     shown: list[tuple[str, tuple[int, ...]]] = []
     active = [f"ann-{n}" for n in range(people)]
@@ -39,7 +39,7 @@ def run(design: Design, size: int, *, people: int = 9, seed: int = 0, lose: floa
         if isinstance(pick, Nothing):
             active.remove(annotator)
             continue
-        progress.picked(annotator, pick.items, pick.slot, design.capacity)
+        progress.picked(annotator, pick.items, pick.slot)
         shown.append((annotator, pick.items))
         if rng.random() < lose:
             progress.released(pick.items, pick.slot)
@@ -81,13 +81,13 @@ def test_it_says_when_it_is_complete(case):
 
 def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
     design, size = case
-    progress = Progress(N_ITEMS)
+    progress = Progress(N_ITEMS, design.capacity)
     rng = np.random.default_rng(1)
     for number in range(10_000):
         pick = design.pick(progress, size, f"ann-{number}", rng)
         if isinstance(pick, Nothing):
             break
-        progress.picked(f"ann-{number}", pick.items, pick.slot, design.capacity)
+        progress.picked(f"ann-{number}", pick.items, pick.slot)
     assert isinstance(pick, Nothing)
     assert not pick.complete
     assert "other annotators" in pick.reason
@@ -124,7 +124,7 @@ def test_items_added_later_are_asked_too(case):
         pick = design.pick(progress, size, f"new-{number}", np.random.default_rng(number))
         if isinstance(pick, Nothing):
             break
-        progress.picked(f"new-{number}", pick.items, pick.slot, design.capacity)
+        progress.picked(f"new-{number}", pick.items, pick.slot)
         progress.answer(pick.items, pick.slot)
         seen.update(pick.items)
     assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= design.settings()["judgments"]
@@ -141,11 +141,11 @@ def test_the_order_shown_is_random(case):
 def test_propensities_are_those_of_the_draw(case):
     """Draw the next task many times over: each set comes up as often as its recorded propensity says."""
     design, size = case
-    progress, rng = Progress(7), np.random.default_rng(3)
+    progress, rng = Progress(7, design.capacity), np.random.default_rng(3)
     for annotator in ("ann", "bob", "ann", "cleo"):
         pick = design.pick(progress, size, annotator, rng)
         assert isinstance(pick, Pick)
-        progress.picked(annotator, pick.items, pick.slot, design.capacity)
+        progress.picked(annotator, pick.items, pick.slot)
     draws = 3000
     picks = [design.pick(progress, size, "ann", rng) for _ in range(draws)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))

@@ -185,7 +185,7 @@ def test_scores_recover_the_order_of_the_items(case):
     rows = by_item(frame)
     if "score" in frame.columns:
         scores = [rows[f"item {n}"]["score"] for n in range(N_ITEMS)]
-        assert np.corrcoef(scores, TRUTH)[0, 1] > 0.85
+        assert np.corrcoef(scores, TRUTH)[0, 1] > 0.75
         assert all(0 <= rows[f"item {n}"]["unit_score"] <= 1 for n in range(N_ITEMS))
     else:
         right = [rows[f"item {n}"]["label"] == ("yes" if TRUTH[n] > 0 else "no") for n in range(N_ITEMS)]

@@ -77,7 +77,7 @@ def test_the_same_judgment_id_cannot_be_two_tasks(store):
             writer.add_task(task("j1"))
 
     add()
-    with pytest.raises(StoreError, match="Nothing was saved"):
+    with pytest.raises(StoreError, match="never counted twice"):
         add()
     assert store.last_seq() == 1
 
@@ -93,12 +93,38 @@ def test_studies_of_one_database_do_not_see_each_other(postgres_url):
             assert writer.overdue_tasks(10**9) == []
 
 
-def test_an_sqlite_file_keeps_its_study_when_the_folder_is_renamed(tmp_path):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    with Store.open(url, "old") as store, store.write() as writer:
-        writer.append("config", at=1)
-    with Store.open(url, "new") as store:
-        assert store.last_seq() == 1
+def test_an_sqlite_file_needs_no_name_but_keeps_the_one_it_was_given(tmp_path):
+    nameless, named = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db"))
+    for _ in range(2):
+        with Store.open(nameless, None) as store, store.write() as writer:
+            writer.append("config", at=1)
+    assert store.name == ""
+    Store.open(named, "valence").close()
+    Store.open(named, None).close()
+    with pytest.raises(StoreError, match="another study, 'valence', not 'arousal'"):
+        Store.open(named, "arousal")
+
+
+def test_a_shared_database_needs_a_name(postgres_url):
+    with pytest.raises(StoreError, match="needs a name"):
+        Store.open(postgres_url, None)
+
+
+def test_the_last_configuration_is_found_at_once(store):
+    assert store.config_event() is None
+    with store.write() as writer:
+        writer.append("config", at=1, data={"n": 1})
+        writer.append("items", at=2)
+        writer.append("config", at=3, data={"n": 2})
+        writer.append("items", at=4)
+    assert store.config_event().data == {"n": 2}
+
+
+def test_whether_anybody_was_ever_asked_is_known(store):
+    assert not store.has_tasks()
+    with store.write() as writer:
+        writer.add_task(task("j1"))
+    assert store.has_tasks()
 
 
 def test_writers_in_many_threads_leave_an_unbroken_chain(database_url):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,28 +27,29 @@ def test_levels_hold_every_item_once_at_its_level(moves):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 4), min_size=1, max_size=3)), max_size=50))
-def test_seen_remembers_and_forgets_like_a_set(steps):
-    seen, twin = Seen(), set()
+def test_seen_forgets_a_set_only_when_every_showing_is(steps):
+    seen, twin = Seen(), Counter()
     for add, codes in steps:
         key = tuple(sorted(codes))
         if add:
             seen.add(key)
-            twin.add(key)
-        else:
+            twin[key] += 1
+        elif twin[key]:
             seen.discard(key)
-            twin.discard(key)
-        assert all((codes in seen) for codes in twin)
-        assert {tuple(sorted(set(row.tolist()))) for row in seen.rows} == twin
-        assert len(seen.rows) == len(twin)
+            twin[key] -= 1
+        there = {key for key, times in twin.items() if times}
+        assert all((codes in seen) for codes in there)
+        assert {tuple(sorted(set(row.tolist()))) for row in seen.rows} == there
+        assert len(seen.rows) == len(there)
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
-    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4)
+    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4, 2)
     first = design.pick(progress, 2, "ann", np.random.default_rng(0))
-    progress.picked("ann", first.items, first.slot, 2)
+    progress.picked("ann", first.items, first.slot)
     second = design.pick(progress, 2, "bob", np.random.default_rng(1))
     assert second.slot == first.slot
-    progress.picked("bob", second.items, second.slot, 2)
+    progress.picked("bob", second.items, second.slot)
     progress.released(second.items, second.slot)
     assert design.pick(progress, 2, "bob", np.random.default_rng(2)).slot != first.slot
     assert design.pick(progress, 2, "cleo", np.random.default_rng(3)).slot == first.slot
@@ -59,7 +62,7 @@ def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends
         pick = design.pick(progress, 2, "ann", np.random.default_rng(step))
         if not hasattr(pick, "items"):
             break
-        progress.picked("ann", pick.items, pick.slot, 1)
+        progress.picked("ann", pick.items, pick.slot)
         progress.answer(pick.items, pick.slot)
         seen.add(tuple(sorted(pick.items)))
     assert len(seen) == 10
@@ -71,5 +74,18 @@ def test_items_are_shown_evenly():
     design, progress = RandomTuples(judgments=12), Progress(50)
     for step in range(100):
         pick = design.pick(progress, 4, f"ann-{step % 7}", np.random.default_rng(step))
-        progress.picked(f"ann-{step % 7}", pick.items, pick.slot, 1)
+        progress.picked(f"ann-{step % 7}", pick.items, pick.slot)
         assert progress.planned.level.max() - progress.planned.level.min() <= 1
+
+
+def test_late_answers_beyond_a_slots_places_do_not_stand_for_another_slots():
+    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4, 2)
+    for slot, items in enumerate([(0, 1), (2, 3)]):
+        progress.picked("ann", items, slot)
+    progress.answer((0, 1), 0)
+    for late in ("bob", "cleo", "dan"):
+        progress.picked(late, (0, 1), 0)
+        progress.answer((0, 1), 0)
+    progress.answer((2, 3), 1)
+    assert (design.goal(progress, 2).done, design.goal(progress, 2).total) == (3, 4)
+    assert design.pick(progress, 2, "eve", np.random.default_rng(0)).slot == 1

@@ -93,7 +93,9 @@ NUMBERED = (
 def test_amt_with_numbered_questions(tmp_path: Path, columns: dict[str, str] | None) -> None:
     file = judged(tmp_path, NUMBERED, columns=columns, scale=(0, 100))
     assert judgment_table(file.observations).rows() == [("w1", "h1", "x", 70.0), ("w2", "h2", "z", 10.0)]
-    assert file.notes == ("1 answer marked as missing: left out.", "2 of 10 columns were not used.")
+    assert file.notes == ("1 answer marked as missing: left out.", "1 of 10 columns were not used.")
+    # Nine seconds an assignment: two questions in the first, one in the second.
+    assert [file.seconds("", 0), file.seconds("", 1)] == [4.5, 9.0]
 
 
 def test_wrong_amt_values_are_refused_by_line_and_column(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from steelyard.models.resampling import poisson_weights
 from steelyard.reliability import krippendorff_alpha
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.alpha import interval_alpha
+from steelyard.reliability.bootstrap import Bootstrap, SumStatistic, weighted_share
+from steelyard.reliability.units import Units, distinct
 
 
 def test_weights_are_poisson_with_mean_and_variance_one() -> None:
@@ -15,6 +18,13 @@ def test_weights_are_poisson_with_mean_and_variance_one() -> None:
     assert weights.mean() == pytest.approx(1.0, abs=0.003)
     assert weights.var() == pytest.approx(1.0, abs=0.006)
     assert (weights == 0).mean() == pytest.approx(np.exp(-1), abs=0.002)
+
+
+def test_few_units_get_the_weights_that_the_models_draw_from_their_names() -> None:
+    (weights,) = Bootstrap(3, 7).weights(2, 2, lambda: ("dog", "cat"))
+    assert weights.tolist() == poisson_weights(("dog", "cat"), 7, 3).T.tolist()
+    (numbered,) = Bootstrap(3, 7).weights(2, 2)
+    assert numbered.tolist() == poisson_weights(("0", "1"), 7, 3).T.tolist()
 
 
 def test_the_same_seed_gives_the_same_interval_in_any_order_and_another_seed_another() -> None:
@@ -87,3 +97,35 @@ def test_95_percent_intervals_of_alpha_cover_the_truth_about_as_often() -> None:
         assert figure.upper is not None
         hits += figure.lower <= 0.5 <= figure.upper
     assert 87 <= hits <= 100
+
+
+def test_many_units_get_the_spread_that_the_bootstrap_tends_to() -> None:
+    rng = np.random.default_rng(4)
+    unit = np.repeat(np.arange(3000), 3)
+    value = rng.normal(size=3000)[unit] + rng.normal(size=9000)
+    statistic = interval_alpha(Units.of(unit, value))
+    assert isinstance(statistic, SumStatistic)
+    draws = np.concatenate([statistic(rng.poisson(1, (3000, 100)).astype(float)) for _ in range(10)])
+    figure = krippendorff_alpha(unit, value)
+    assert figure.interval == "jackknife(units)"
+    assert figure.lower is not None
+    assert figure.upper is not None
+    assert (figure.upper - figure.lower) / 2 == pytest.approx(1.96 * draws.std(), rel=0.1)
+
+
+def test_the_influence_of_a_unit_is_the_derivative_by_its_weight() -> None:
+    part, whole = np.array([1.0, 0.0, 2.0]), np.array([2.0, 1.0, 3.0])
+    statistic = weighted_share(part, whole)
+    assert isinstance(statistic, SumStatistic)
+    # d(Σ w·part / Σ w·whole)/dw = (part - share · whole) / Σ whole.
+    assert statistic.influence() == pytest.approx((part - 0.5 * whole) / 6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "values", [np.arange(2000) % 7 - 3, (np.arange(2000) * 31 % 97).astype(float) / 2, np.array([])]
+)
+def test_distinct_values_are_those_of_numpys_unique(values: np.ndarray) -> None:
+    found, place = distinct(values)
+    expected, inverse = np.unique(values, return_inverse=True)
+    assert found.tolist() == expected.tolist()
+    assert place.tolist() == inverse.tolist()

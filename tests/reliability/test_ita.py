@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from steelyard.errors import DataError
 from steelyard.observations import FloatArray, Index, Ratings
 from steelyard.reliability.bootstrap import Bootstrap
-from steelyard.reliability.ita import ita
+from steelyard.reliability.ita import ita, ita_with_experts
 
 Correlate = Callable[[FloatArray, FloatArray], Any]
 
@@ -97,3 +98,45 @@ def test_95_percent_intervals_of_ita_cover_its_expectation_over_new_annotators_a
     figures = [ita(study(), Bootstrap()) for _ in range(100)]
     hits = sum((figure.lower or 0.0) <= truth <= (figure.upper or 0.0) for figure in figures)
     assert 87 <= hits <= 100
+
+
+def naive_panels(table: FloatArray, expert: list[int]) -> dict[str, float]:
+    """Table 1 of Snow et al. (2008) by loops: rows of the table are annotators."""
+    others = [a for a in range(len(table)) if a not in expert]
+
+    def r(a: int, panel: list[int]) -> float:
+        mean = np.nanmean(table[[b for b in panel if b != a]], axis=0)
+        both = ~np.isnan(table[a]) & ~np.isnan(mean)
+        return float(np.corrcoef(table[a, both], mean[both])[0, 1])
+
+    everyone = list(range(len(table)))
+    return {
+        "E vs. E": float(np.mean([r(a, expert) for a in expert])),
+        "E vs. All": float(np.mean([r(a, everyone) for a in expert])),
+        "NE vs. E": float(np.mean([r(a, [e for e in expert if e != out]) for a in others for out in expert])),
+        "NE vs. All": float(np.mean([r(a, everyone) for a in others])),
+    }
+
+
+def test_expert_and_non_expert_ita_are_those_of_table_1() -> None:
+    rng = np.random.default_rng(9)
+    noise = np.array([5, 6, 7, 20, 22, 25, 30])[:, None]
+    table = np.clip(50 + 15 * rng.normal(size=40) + noise * rng.normal(size=(7, 40)), 0, 100)
+    table[3:][rng.random((4, 40)) < 0.3] = np.nan
+    annotator, item = np.nonzero(~np.isnan(table))
+    figures = ita_with_experts(ratings_of(item, table[annotator, item], annotator), ["w0", "w1", "w2"])
+    expected = naive_panels(table, [0, 1, 2])
+    assert {figure.name: figure.value for figure in figures} == pytest.approx(expected, abs=1e-9)
+    assert [figure.n for figure in figures] == [3, 3, 4, 4]
+    for figure in figures:
+        assert figure.lower is not None
+        assert figure.upper is not None
+        assert figure.lower < (figure.value or 0.0) < figure.upper
+
+
+def test_experts_must_be_among_the_annotators() -> None:
+    ratings = ratings_of([0, 1, 2] * 2, [10, 20, 30, 20, 20, 20], [0] * 3 + [1] * 3)
+    with pytest.raises(DataError, match="unknown id"):
+        ita_with_experts(ratings, ["w9"])
+    with pytest.raises(DataError, match="none of the annotators is an expert"):
+        ita_with_experts(ratings, [])

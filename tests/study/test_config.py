@@ -38,10 +38,10 @@ def test_only_four_keys_are_needed(make_study):
     [
         ('"likert"', "redundant", "mean"),
         ('"choice"\nlabels = ["a", "b"]', "redundant", "majority"),
-        ('"pairwise"', "random_tuples", "counting"),
+        ('"pairwise"', "random_tuples", "bradley_terry"),
         ('"best_worst"', "random_tuples", "counting"),
         ('"scored_ranking"', "random_tuples", "easl"),
-        ('"ranking"', "random_tuples", "counting"),
+        ('"ranking"', "random_tuples", "plackett_luce"),
     ],
 )
 def test_defaults_follow_the_protocol(make_study, protocol, design, model):

@@ -71,7 +71,7 @@ def test_the_same_file_twice_is_imported_once(make_study, tmp_path):
     with Study.open(make_study()) as study:
         assert import_file(study, file).added == 3
         again = import_file(study, file)
-        assert (again.added, again.already) == (0, True)
+        assert (again.added, again.already) == (0, 3)
         assert study.status().judgments == 3
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
 
 from steelyard.cli import agreement, check, demo, export, fit, import_, judge, new, scores, status
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, SteelyardWarning
 
 app = typer.Typer(
     name="steelyard",
@@ -54,6 +55,8 @@ app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
 
 def main() -> None:
     """Run a command; exit 1 when the data or the configuration is wrong, 2 when the command line is."""
+    # What a model warns of is in its notes, which the commands print.
+    warnings.simplefilter("ignore", SteelyardWarning)
     try:
         app()
     except SteelyardError as error:
@@ -65,6 +68,3 @@ def main() -> None:
         # The reader of a pipe (head, less) has seen enough.
         sys.stderr.close()
         sys.exit(0)
-    except KeyboardInterrupt:
-        typer.echo("\nStopped. Every answer that was acknowledged is saved.", err=True)
-        sys.exit(130)

@@ -12,12 +12,13 @@ def check(folder: StudyFolder) -> None:
     """
     from rich.console import Console
 
+    from steelyard.cli.output import print_done
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study
 
     config, items = check_study(existing_folder(folder))
-    console = Console(highlight=False)
-    console.print(f"[green]✓[/green] {CONFIG_FILE} and {len(items):,} items are fine.", soft_wrap=True)
+    console = Console(highlight=False, markup=False)
+    print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
     for stage in config.stages:
         size = stage.protocol.task_size
         shown = f"{size} items a task" if size > 1 else "one item a task"

@@ -37,6 +37,9 @@ def export(
             "--output", "-o", help="The file (.csv .tsv .jsonl .parquet); else it is printed.", show_default=False
         ),
     ] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="Which stage's judgments, if there are several.", show_default=False)
+    ] = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print it without --output.")] = Format.csv,
 ) -> None:
     """Write a study's judgments, scores or whole log to a file.
@@ -65,7 +68,7 @@ def export(
         elif what is What.answers:
             frame = study.judgments()
         else:
-            frame = conventional_judgments(study)
+            frame = conventional_judgments(study, stage)
     if output is not None:
         write_table(frame, output)
         typer.echo(f"{frame.height:,} rows written to {output}", err=True)

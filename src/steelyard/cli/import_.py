@@ -31,17 +31,14 @@ def import_judgments(
 
     Example: steelyard import words ratings.csv
     """
-    from rich.console import Console
-
-    from steelyard.cli.output import print_notes
+    from steelyard.cli.output import print_done, print_notes
     from steelyard.study import Study
     from steelyard.study.importing import import_file
 
     with Study.open(existing_folder(folder)) as study:
         result = import_file(study, file, stage=stage, kind=kind, columns=pairs(columns, "--columns"), strict=strict)
     print_notes(result.notes)
-    console = Console(highlight=False)
+    text = f"{result.added:,} judgments imported from {file.name}"
     if result.already:
-        console.print(f"{file.name} was imported before: nothing to do.", soft_wrap=True)
-    else:
-        console.print(f"[green]✓[/green] {result.added:,} judgments imported from {file.name}.", soft_wrap=True)
+        text += f"; {result.already:,} were there already"
+    print_done(f"{text}.")

@@ -37,6 +37,7 @@ def judge(
     Example: steelyard judge words --annotator ann
     """
     from rich.console import Console
+    from rich.text import Text
 
     from steelyard.records import Task
     from steelyard.study import Study
@@ -44,7 +45,7 @@ def judge(
     console = Console(highlight=False)
     done = 0
     with Study.open(existing_folder(folder)) as study:
-        console.print(f"[bold]{study.config.title}[/bold]   (s: skip, q: quit)")
+        console.print(Text(study.config.title, style="bold"), Text("(s: skip, q: quit)"))
         while most is None or done < most:
             offered = study.offer(annotator)
             if not isinstance(offered, Task):

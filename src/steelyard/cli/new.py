@@ -88,6 +88,7 @@ def new(
     from rich.console import Console
 
     from steelyard import registry
+    from steelyard.cli.output import print_done
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study
 
@@ -118,9 +119,9 @@ def new(
         folder.mkdir(exist_ok=True)
         for made in draft.iterdir():
             shutil.move(made, folder / made.name)
-    console = Console(highlight=False)
-    console.print(f"[green]✓[/green] {folder} holds a study of {len(found):,} items.", soft_wrap=True)
-    console.print(f"  Change [bold]{folder / CONFIG_FILE}[/bold] as you like, then:", soft_wrap=True)
+    console = Console(highlight=False, markup=False)
+    print_done(f"{folder} holds a study of {len(found):,} items.")
+    console.print(f"  Change {folder / CONFIG_FILE} as you like, then:", soft_wrap=True)
     console.print(f"  steelyard check {folder}", soft_wrap=True)
     console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
     console.print(f"  steelyard scores {folder}", soft_wrap=True)

@@ -32,6 +32,11 @@ def print_problems(error: SteelyardError) -> None:
         console.print(Text("✗ ", style="bold red"), Text(str(problem)), sep="", soft_wrap=True)
 
 
+def print_done(text: str) -> None:
+    """Say that something worked."""
+    Console(highlight=False).print(Text("✓ ", style="green"), Text(text), sep="", soft_wrap=True)
+
+
 def print_notes(notes: Iterable[str]) -> None:
     """Say what the reader of a result should know."""
     console = err_console()
@@ -86,7 +91,7 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
         cells += [number(row["score"], places), _interval(row, places)]
         if draws_bars:
             cells.append(_bar(row, low, high))
-        table.add_row(*cells, str(row["judgments"]))
+        table.add_row(*map(Text, cells), str(row["judgments"]))
     return table
 
 
@@ -103,7 +108,7 @@ def labels_table(frame: pl.DataFrame, title: str) -> Table:
         if (row.get("tied") or 0) > 1:
             label += f" (tied with {row['tied'] - 1})"
         cells = [str(row["item"]), *(str(row[name] or "") for name in extra), label]
-        table.add_row(*cells, number(row["probability"]), _interval(row), str(row["judgments"]))
+        table.add_row(*map(Text, cells), number(row["probability"]), _interval(row), str(row["judgments"]))
     return table
 
 
@@ -118,7 +123,7 @@ def figures_table(frame: pl.DataFrame, title: str) -> Table:
     table.add_column("interval by")
     for row in frame.iter_rows(named=True):
         cells = [*(str(row[name]) for name in extra), row["figure"], number(row["value"]), _interval(row)]
-        table.add_row(*cells, "" if row["n"] is None else f"{row['n']:,}", row["interval"] or "")
+        table.add_row(*map(Text, cells), "" if row["n"] is None else f"{row['n']:,}", row["interval"] or "")
     return table
 
 
@@ -128,14 +133,13 @@ def plain_table(frame: pl.DataFrame, title: str) -> Table:
     for name, dtype in frame.schema.items():
         table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
     for row in frame.iter_rows():
-        table.add_row(
-            *[number(value) if isinstance(value, float) else "" if value is None else str(value) for value in row]
-        )
+        table.add_row(*[Text(number(v) if isinstance(v, float) else "" if v is None else str(v)) for v in row])
     return table
 
 
 def _bare_table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    # Ids, labels and titles are other people's words: [red] in them is not ours to obey.
+    return Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
 
 
 def number(value: float | None, places: int = 3) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
+from steelyard.protocols.base import Protocol
 
 EXACT_PROPENSITY_ITEMS = 10_000
 """Up to this many items, every pick records the exact probability with which it was drawn."""
@@ -64,8 +65,8 @@ class Design(ABC):
         """How many annotators a slot is for."""
         return 1
 
-    def problems(self, task_size: int, n_items: int) -> list[Problem]:
-        """Name what does not go together with tasks of this size and this many items."""
+    def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
+        """Name what does not go together with a protocol and this many items."""
         return []
 
     @abstractmethod

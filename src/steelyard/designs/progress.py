@@ -14,12 +14,17 @@ from steelyard.observations import IntArray
 
 
 class Seen:
-    """Sets of items that an annotator has been shown, each a row of sorted codes in one growing array."""
+    """Sets of items that an annotator has been shown, each a row of sorted codes in one growing array.
 
-    __slots__ = ("_row", "_rows")
+    A set may have been shown more than once (a lease ran out, a late answer came); it is forgotten only when
+    every showing is.
+    """
+
+    __slots__ = ("_row", "_rows", "_times")
 
     def __init__(self) -> None:
         self._row: dict[tuple[int, ...], int] = {}
+        self._times: dict[tuple[int, ...], int] = {}
         self._rows: IntArray = np.empty((8, 1), np.int32)
 
     def __contains__(self, codes: tuple[int, ...]) -> bool:
@@ -31,7 +36,8 @@ class Seen:
         return self._rows[: len(self._row)]
 
     def add(self, codes: tuple[int, ...]) -> None:
-        """Remember a set."""
+        """Remember a showing of a set."""
+        self._times[codes] = self._times.get(codes, 0) + 1
         if codes in self._row:
             return
         size, width = self._rows.shape
@@ -45,7 +51,11 @@ class Seen:
         self._row[codes] = len(self._row)
 
     def discard(self, codes: tuple[int, ...]) -> None:
-        """Forget a set."""
+        """Take one showing of a set back."""
+        self._times[codes] = self._times.get(codes, 0) - 1
+        if self._times[codes] > 0:
+            return
+        del self._times[codes]
         place = self._row.pop(codes, None)
         if place is not None and place != len(self._row):
             last = next(key for key, row in self._row.items() if row == len(self._row))
@@ -69,6 +79,11 @@ class Levels:
         self.level = np.concatenate([self.level, np.zeros(count, np.int32)])
         self._place += range(len(self._members[0]), len(self._members[0]) + count)
         self._members[0] += range(first, first + count)
+
+    @property
+    def height(self) -> int:
+        """One more than the highest level ever reached."""
+        return len(self._members)
 
     def members(self, level: int) -> list[int]:
         """The items at a level, in an order that depends on the past alone."""
@@ -117,18 +132,23 @@ class Progress:
     """A stage's state.
 
     `asked` holds, for each item, how many tasks with it are answered or out with somebody; `answered` how many
-    are answered. `slots` are the planned tasks of designs that plan them, `planned` how many slots each item is
-    in, and `queue` the slots with room, in order; a slot that is given back joins its end.
+    are answered. `slots` are the planned tasks, by number, each for `capacity` annotators; `planned` says how
+    many slots (or tasks without one) each item is in; `queue` holds the slots with room, in order: a slot that
+    is given back joins its end. `places_asked` and `places_answered` count the slots' places that are taken.
     """
 
-    def __init__(self, n_items: int) -> None:
+    def __init__(self, n_items: int, capacity: int = 1) -> None:
+        self.capacity = capacity
         self.asked = Levels()
         self.planned = Levels()
         self.answered: IntArray = np.zeros(0, np.int32)
-        self.slots: list[Slot] = []
+        self.slots: dict[int, Slot] = {}
         self.queue: list[int] = []
         self.tasks_asked = 0
         self.tasks_answered = 0
+        self.places_asked = 0
+        self.places_answered = 0
+        self._next_slot = 0
         self._slot_of_set: dict[tuple[int, ...], int] = {}
         self._people: dict[str, Person] = {}
         self.add_items(n_items)
@@ -143,6 +163,11 @@ class Progress:
         """How many tasks are with annotators right now."""
         return self.tasks_asked - self.tasks_answered
 
+    @property
+    def next_slot(self) -> int:
+        """The number of the next new slot."""
+        return self._next_slot
+
     def person(self, annotator: str) -> Person:
         """Return what an annotator has been shown."""
         return self._people.setdefault(annotator, Person())
@@ -153,20 +178,22 @@ class Progress:
         self.planned.add_items(count)
         self.answered = np.concatenate([self.answered, np.zeros(count, np.int32)])
 
-    def slot_for(self, items: tuple[int, ...], capacity: int) -> int:
+    def slot_for(self, items: tuple[int, ...]) -> int:
         """Return the slot of a set of items that has room, or the number of the next new one."""
         slot = self._slot_of_set.get(tuple(sorted(items)))
-        return slot if slot is not None and self.slots[slot].asked < capacity else len(self.slots)
+        return slot if slot is not None and self.slots[slot].asked < self.capacity else self.next_slot
 
-    def picked(self, annotator: str, items: tuple[int, ...], slot: int | None, capacity: int) -> None:
-        """Note that a task went out; `slot` is the one it fills, a new one if it equals their number."""
+    def picked(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that a task went out; `slot` is the one it fills, a new one if there is none of that number."""
         key = tuple(sorted(items))
-        if slot == len(self.slots):
-            self.slots.append(Slot(key))
+        if slot is None:
+            self._plan(key, 1)
+        elif slot not in self.slots:
+            self.slots[slot] = Slot(key)
+            self._next_slot = max(self._next_slot, slot + 1)
             self._slot_of_set[key] = slot
-            for item in items:
-                self.planned.move(item, 1)
-            if capacity > 1:
+            self._plan(key, 1)
+            if self.capacity > 1:
                 self._enqueue(slot)
         self._went_out(annotator, key, slot)
 
@@ -176,25 +203,32 @@ class Progress:
         self.tasks_answered += 1
         if slot is not None:
             self.slots[slot].answered += 1
+            self.places_answered += self.slots[slot].answered <= self.capacity
 
     def released(self, items: tuple[int, ...], slot: int | None) -> None:
         """Note that a task came back without an answer: it may go to somebody else."""
         for item in items:
             self.asked.move(item, -1)
         self.tasks_asked -= 1
-        if slot is not None:
+        if slot is None:
+            self._plan(items, -1)
+        else:
+            self.places_asked -= self.slots[slot].asked <= self.capacity
             self.slots[slot].asked -= 1
             self._enqueue(slot)
 
     def forget(self, annotator: str, items: tuple[int, ...]) -> None:
         """Let an annotator whose task ran out be asked the same again."""
         person = self.person(annotator)
-        person.sets.discard(tuple(sorted(items)))
+        if len(items) > 1:
+            person.sets.discard(tuple(sorted(items)))
         for item in items:
             person.items.discard((item,))
 
     def reclaimed(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Note that an answer is coming, late, for a task that had been given back."""
+        if slot is None:
+            self._plan(items, 1)
         self._went_out(annotator, tuple(sorted(items)), slot)
 
     def _went_out(self, annotator: str, key: tuple[int, ...], slot: int | None) -> None:
@@ -207,6 +241,11 @@ class Progress:
         self.tasks_asked += 1
         if slot is not None:
             self.slots[slot].asked += 1
+            self.places_asked += self.slots[slot].asked <= self.capacity
+
+    def _plan(self, items: tuple[int, ...], by: int) -> None:
+        for item in items:
+            self.planned.move(item, by)
 
     def _enqueue(self, slot: int) -> None:
         self.slots[slot].queued_at = len(self.queue)

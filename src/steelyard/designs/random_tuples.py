@@ -15,6 +15,7 @@ from steelyard.designs.drawing import draw_from_level
 from steelyard.designs.progress import Levels, Person, Progress
 from steelyard.errors import Problem
 from steelyard.observations import IntArray
+from steelyard.protocols.base import Protocol
 
 _ENUMERABLE = 20_000
 """Up to this many sets are listed when drawing at random keeps finding ones already seen."""
@@ -43,10 +44,19 @@ class RandomTuples(Design):
     @property
     def tuples_per_item(self) -> int:
         """In how many tuples each item is shown, at least."""
-        return ceil(self.judgments / self.annotators)
+        return self.judgments // self.annotators
 
-    def problems(self, task_size: int, n_items: int) -> list[Problem]:
-        """Refuse tuples larger than the study, and pages of one item."""
+    def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
+        """Refuse tuples larger than the study, pages of one item, and a number of judgments that cannot come out."""
+        task_size = protocol.task_size
+        if self.judgments % self.annotators:
+            return [
+                Problem(
+                    f"{self.judgments} judgments an item cannot come from tuples of {self.annotators} annotators each.",
+                    f"Make judgments a multiple of {self.annotators}.",
+                    field="design.judgments",
+                )
+            ]
         if task_size < 2:
             return [
                 Problem(
@@ -76,7 +86,7 @@ class RandomTuples(Design):
             return self._nothing(progress)
         items, sets = drawn
         exact = 1 / sets if progress.n_items <= EXACT_PROPENSITY_ITEMS else None
-        return Pick(_shuffled(items, rng), slot=len(progress.slots), propensity=exact)
+        return Pick(_shuffled(items, rng), slot=progress.next_slot, propensity=exact)
 
     def _join(self, progress: Progress, person: Person) -> int | None:
         for place in range(person.queue_read, len(progress.queue)):
@@ -100,7 +110,7 @@ class RandomTuples(Design):
         sets = comb(len(members), count) - _drawable(person.sets.rows, levels, certain, level, task_size)
         if sets * 20 >= comb(len(members), count):
             while True:
-                drawn, _ = draw_from_level(levels, level, count, None, rng)
+                drawn, _ = draw_from_level(levels, level, count, len(members), None, rng)
                 items = tuple(sorted([*certain, *drawn]))
                 if items not in person.sets:
                     return items, sets
@@ -108,7 +118,8 @@ class RandomTuples(Design):
 
     def _certain(self, levels: Levels, task_size: int) -> tuple[list[int], int | None]:
         """Return the items of the lowest levels that fit whole, and the level to draw the rest from."""
-        needy = next((level for level in range(self.tuples_per_item) if levels.members(level)), None)
+        lowest = range(min(self.tuples_per_item, levels.height))
+        needy = next((level for level in lowest if levels.members(level)), None)
         if needy is None:
             return [], None
         certain: list[int] = []
@@ -133,8 +144,9 @@ class RandomTuples(Design):
 
     def _nothing(self, progress: Progress) -> Nothing:
         planned_out = progress.planned.level.min(initial=self.tuples_per_item) >= self.tuples_per_item
-        filled = planned_out and progress.tasks_asked >= len(progress.slots) * self.annotators
-        if filled and progress.tasks_out == 0:
+        places = len(progress.slots) * self.annotators
+        filled = planned_out and progress.places_asked >= places
+        if filled and progress.places_answered >= places:
             return Nothing(f"Every item has been shown in {self.tuples_per_item} tasks.", complete=True)
         if filled:
             return Nothing("The last tasks are with other annotators; come back later in case one is given up.")
@@ -142,8 +154,9 @@ class RandomTuples(Design):
 
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks."""
-        planned = max(len(progress.slots), ceil(progress.n_items * self.tuples_per_item / task_size))
-        return Goal(progress.tasks_answered, planned * self.annotators)
+        missing = np.maximum(self.tuples_per_item - progress.planned.level, 0).sum()
+        places = (len(progress.slots) + ceil(missing / task_size)) * self.annotators
+        return Goal(progress.places_answered, places)
 
 
 def _shuffled(items: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
@@ -154,6 +167,9 @@ def _drawable(seen: IntArray, levels: Levels, certain: list[int], level: int, ta
     """Count the seen sets that the next draw could come up with."""
     if not len(seen) or seen.shape[1] < task_size:
         return 0
+    # Rows of other sizes (from imports) are padded with their last code, or rise further.
+    rising = (np.diff(seen[:, :task_size], axis=1) > 0).all(axis=1)
+    seen = seen[rising & (seen[:, task_size - 1 :] == seen[:, task_size - 1 : task_size]).all(axis=1), :task_size]
     fits = (levels.level[seen] == level) | np.isin(seen, certain)
     whole = fits.all(axis=1) & (np.isin(seen, certain).sum(axis=1) == len(certain))
     return int(whole.sum())

@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, Design, Goal, Nothing, Pick
-from steelyard.designs.drawing import draw_from_level
+from steelyard.designs.drawing import draw_unseen
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
+from steelyard.protocols.base import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,20 @@ class Redundant(Design):
 
     judgments: Annotated[int, Field(ge=1, description="distinct annotators for each item")] = 10
 
-    def problems(self, task_size: int, n_items: int) -> list[Problem]:
-        """Refuse pages larger than the study."""
-        if task_size > n_items:
+    def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
+        """Refuse protocols that set items against each other, and pages larger than the study."""
+        if not protocol.takes_short_pages:
             return [
                 Problem(
-                    f"a page shows {task_size} items, but there are only {n_items}.",
+                    f"redundant asks about items one by one, but {protocol.name} sets them against each other.",
+                    "Use the design random_tuples.",
+                    field="design.name",
+                )
+            ]
+        if protocol.task_size > n_items:
+            return [
+                Problem(
+                    f"a page shows {protocol.task_size} items, but there are only {n_items}.",
                     "Show fewer items a page, or add items.",
                     field="protocol.items_per_page",
                 )
@@ -40,14 +49,7 @@ class Redundant(Design):
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | Nothing:
         """Choose the items this annotator has not seen that have been asked least."""
         seen = progress.person(annotator).items
-        chosen: list[int] = []
-        sets = 1
-        for level in range(self.judgments):
-            if len(chosen) == task_size:
-                break
-            drawn, of = draw_from_level(progress.asked, level, task_size - len(chosen), seen, rng)
-            chosen += drawn
-            sets *= of
+        chosen, sets = draw_unseen(progress.asked, self.judgments, task_size, seen, rng)
         if not chosen:
             return self._nothing(progress)
         rng.shuffle(chosen)

@@ -34,7 +34,7 @@ _ANSWERED = {
     "ranking": ("ranking",),
     "missing": ("na", "missing"),
 }
-_ABOUT = {"annotator": "WorkerId", "task": "HITId"}
+_ABOUT = {"annotator": "WorkerId", "task": "HITId", "seconds": "WorkTimeInSeconds"}
 _NEEDS = {
     "comparisons": ("left", "right", "winner"),
     "choices": ("items", "best", "worst"),
@@ -42,7 +42,7 @@ _NEEDS = {
     "ratings": ("item", "value"),
     "labels": ("item", "label"),
 }
-_OPTIONAL = ("criterion", "missing", "annotator", "task")
+_OPTIONAL = ("criterion", "missing", "annotator", "task", "seconds")
 _FIELDS = tuple(dict.fromkeys([*_SHOWN, *_ANSWERED, *_ABOUT]))
 _UNTICKED = ("", "0", "false", "no", "off")
 
@@ -87,6 +87,10 @@ def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | N
     used = sum(map(len, fields.values()))
     notes.append(f"{table.frame.width - used} of {table.frame.width} columns were not used.")
     headers = {field: _pattern(found) for field, found in fields.items()}
+    if "seconds" in frame.columns:
+        # The time is the assignment's; each of its questions gets a like part of it.
+        share = pl.Series(np.bincount(row)[row])
+        frame = frame.with_columns(pl.col("seconds").cast(pl.Float64, strict=False) / share)
     return kind, Rows(frame.filter(pl.Series(use)), table, headers, strict, row[use], notes)
 
 

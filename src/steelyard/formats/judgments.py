@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats.amt import is_amt, rows_from_amt
@@ -39,6 +41,10 @@ class JudgmentFile:
     notes: tuple[str, ...] = ()
     line: Callable[[str, int], int | None] = field(default=lambda criterion, number: None, repr=False, compare=False)
     """The line of the file that an observation (criterion, number) comes from."""
+    seconds: Callable[[str, int], float | None] = field(
+        default=lambda criterion, number: None, repr=False, compare=False
+    )
+    """How long an observation (criterion, number) took, where the file says so."""
 
     @property
     def kind(self) -> str:
@@ -104,10 +110,23 @@ def read_judgments(
     parts = _parts(rows, reading)
     by_criterion = _split(rows, reading, parts)
 
-    def line(criterion: str, number: int) -> int:
-        return rows.lines([int(np.flatnonzero(parts[criterion])[number])])[0]
+    @cache
+    def rows_of(criterion: str) -> NDArray[np.intp]:
+        return np.flatnonzero(parts[criterion])
 
-    return JudgmentFile(by_criterion, tuple(map(_sentence, rows.notes)), line)
+    def row_of(criterion: str, number: int) -> int:
+        return int(rows_of(criterion)[number])
+
+    def line(criterion: str, number: int) -> int:
+        return rows.lines([row_of(criterion, number)])[0]
+
+    times = rows.frame["seconds"].cast(pl.Float64, strict=False).to_list() if "seconds" in rows else None
+
+    def seconds(criterion: str, number: int) -> float | None:
+        value = None if times is None else times[row_of(criterion, number)]
+        return value if value is not None and 0 <= value < float("inf") else None
+
+    return JudgmentFile(by_criterion, tuple(map(_sentence, rows.notes)), line, seconds)
 
 
 def _conventional_rows(

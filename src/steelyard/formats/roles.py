@@ -15,6 +15,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "annotator": ("annotatorid", "worker", "workerid", "judge", "judgeid", "rater", "raterid", "coder", "coderid"),
     "task": ("taskid",),
     "criterion": ("dimension", "aspect"),
+    "seconds": ("duration", "worktimeinseconds"),
     "item": ("itemid",),
     "value": ("score", "rating"),
     "label": (),
@@ -29,7 +30,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 """Our fields, and what else their columns may be called."""
 
-_SHARED = ("annotator", "task", "criterion")
+_SHARED = ("annotator", "task", "criterion", "seconds")
 _REQUIRED = {
     "ratings": ("item", "value"),
     "labels": ("item", "label"),

@@ -11,6 +11,7 @@ from scipy import stats
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.resampling import Units, resampled_means
+from steelyard.models.student import NO_SPREAD, UnitMeans
 from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
 from steelyard.observations import FloatArray, IntArray, Ratings
 
@@ -24,9 +25,10 @@ class BetaState(NamedTuple):
     @property
     def mode(self) -> FloatArray:
         """The most likely value; 0.5 while nothing is known (α = β = 1, where the formula is 0/0)."""
-        known = self.alpha + self.beta > 2
+        # Not α + β − 2 below, whose rounding can take the quotient past 1.
+        above, beside = self.alpha - 1, self.beta - 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(known, (self.alpha - 1) / (self.alpha + self.beta - 2), 0.5)
+            return np.where(above + beside > 0, above / (above + beside), 0.5)
 
     @property
     def mean(self) -> FloatArray:
@@ -45,8 +47,9 @@ class EASL(Model):
     """Add each rating s in [0, 1] to its item's Beta: α += s, β += 1 − s (Eq. 24–25).
 
     With α = β = 1 at the start the mode is the plain mean of the ratings; the gain over direct assessment
-    comes from what is asked next. The Beta's own interval is far too wide for fractional ratings, so the
-    default one is resampled over annotators; `interval = "model"` gives the Beta's highest-density one.
+    comes from what is asked next. The Beta's own interval is far too wide for fractional ratings (`interval =
+    "model"` shows it, as the highest-density one), and a resampled one (`"bootstrap"`) far too narrow for few of
+    them; the default is Student's t over annotators, as for the mean.
     """
 
     name: ClassVar[str] = "easl"
@@ -55,14 +58,15 @@ class EASL(Model):
     alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
     beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
     estimate: Annotated[Literal["mode", "mean"], Field(description="which of the Beta's is the score")] = "mode"
-    interval: Annotated[Literal["bootstrap", "model"], Field(description="how intervals are made")] = "bootstrap"
+    interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="how intervals are made")] = "t"
+    prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def start(self, n_items: int) -> BetaState:
         """Return the state before any rating."""
-        return BetaState(np.full(n_items, self.alpha), np.full(n_items, self.beta))
+        return BetaState(np.full(n_items, float(self.alpha)), np.full(n_items, float(self.beta)))
 
     def update(self, state: BetaState, item: IntArray, unit_value: FloatArray) -> BetaState:
         """Return the state after more ratings on [0, 1] (one, or a task's worth: order does not matter)."""
@@ -80,7 +84,9 @@ class EASL(Model):
         judgments, annotators = count_by_item(observations, observations.item, rows)
         state = self.update(self.start(len(observations.items)), observations.item, observations.unit_value)
         unit_score = np.where(judgments > 0, self._point(state), np.nan)
-        if self.interval == "bootstrap":
+        if self.interval == "t":
+            uncertainty, notes = self._student(observations, rows, judgments)
+        elif self.interval == "bootstrap":
             uncertainty, notes = self._bootstrap(observations, rows, judgments)
         else:
             uncertainty, notes = self._model(state, judgments), ()
@@ -98,16 +104,33 @@ class EASL(Model):
     def _point(self, state: BetaState) -> FloatArray:
         return state.mode if self.estimate == "mode" else state.mean
 
+    def _from_mean(self, mean: FloatArray, judgments: IntArray) -> FloatArray:
+        """Return the score of items with this mean over as many ratings as there were; NaN stays NaN."""
+        total = judgments * mean
+        return np.where(
+            np.isnan(mean), np.nan, self._point(BetaState(self.alpha + total, self.beta + judgments - total))
+        )
+
+    def _student(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
+        means = UnitMeans.of(Units.of(ratings), ratings.item, rows, ratings.unit_value, len(ratings.items))
+        of_mean = means.uncertainty(prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
+        drawn, lower, upper = (
+            self._from_mean(np.clip(value, 0, 1), judgments) for value in (of_mean.draws, of_mean.lower, of_mean.upper)
+        )
+        # The score is a straight line in the mean, flatter the more the start weighs.
+        slope = self._from_mean(np.ones(len(judgments)), judgments) - self._from_mean(
+            np.zeros(len(judgments)), judgments
+        )
+        notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(of_mean.sd).all() else ()
+        return Uncertainty(of_mean.how, drawn, slope * of_mean.sd, lower, upper), notes
+
     def _bootstrap(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
         units = Units.of(ratings)
         n = len(ratings.items)
         means = resampled_means(
             units, ratings.item, rows, ratings.unit_value, n, replicates=self.replicates, seed=self.seed
         )
-        # Each resample stands for as many ratings as there were; the Beta's parameters follow from its mean.
-        total = judgments * means
-        draws = self._point(BetaState(self.alpha + total, self.beta + judgments - total))
-        draws[np.isnan(means)] = np.nan
+        draws = self._from_mean(means, judgments)
         alone = units.per_item(ratings.item, rows, n) < 2
         notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
         return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone), notes

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-import polars as pl
 from pydantic import Field
 from scipy import stats
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.table import count_by_item
+from steelyard.models.label_table import Interval, label_table
 from steelyard.observations import FloatArray, IntArray, Labels
 
 
@@ -33,36 +32,15 @@ class Majority(Model):
         self.accept(observations)
         votes = vote_counts(observations)
         total = votes.sum(axis=1)
-        winner = votes.argmax(axis=1)
         top = votes.max(axis=1)
         judged = total > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = votes / total[:, None]
-        lower, upper = wilson(top, total, self.level)
-        rows = np.arange(len(observations), dtype=np.int32)
-        judgments, annotators = count_by_item(observations, observations.item, rows)
-        ids = np.array([*observations.classes.ids, None], dtype=object)
-        frame = pl.DataFrame(
-            {
-                "item": pl.Series(observations.items.ids, dtype=pl.String),
-                "label": pl.Series(ids[np.where(judged, winner, -1)].tolist(), dtype=pl.String),
-                "probability": pl.Series(shares[np.arange(len(votes)), winner]).fill_nan(None),
-                "lower": pl.Series(lower).fill_nan(None),
-                "upper": pl.Series(upper).fill_nan(None),
-                "interval": pl.Series(["wilson" if known else None for known in judged], dtype=pl.String),
-                "tied": pl.Series(np.where(judged, (votes == top[:, None]).sum(axis=1), 0), dtype=pl.Int64),
-                "judgments": pl.Series(judgments, dtype=pl.Int64),
-                "annotators": pl.Series([None] * len(votes) if annotators is None else annotators, dtype=pl.Int64),
-            }
-        )
-        classes = [
-            pl.Series(f"p({name})", shares[:, code]).fill_nan(None)
-            for code, name in enumerate(observations.classes.ids)
-        ]
+        frame = label_table(observations, shares, Interval(*wilson(top, total, self.level)), "wilson")
         notes: tuple[str, ...] = ()
         if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[judged].sum()):
             notes = (f"{ties} of {judged.sum()} items have no single majority; see the column 'tied'",)
-        return Fit(self.name, self.settings(), frame.with_columns(classes), notes=notes)
+        return Fit(self.name, self.settings(), frame, notes=notes)
 
 
 def vote_counts(observations: Labels) -> IntArray:

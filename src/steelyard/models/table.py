@@ -83,12 +83,27 @@ def competition_ranks(score: FloatArray) -> NDArray[np.int64]:
     return ranks
 
 
+def _ranks_by_row(scores: FloatArray) -> NDArray[np.int32]:
+    """Apply `competition_ranks` to every row, all at once."""
+    order = np.argsort(-scores, axis=1)
+    ordered = np.take_along_axis(scores, order, axis=1)
+    place = np.broadcast_to(np.arange(1, scores.shape[1] + 1, dtype=np.int32), scores.shape).copy()
+    place[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = 0
+    np.maximum.accumulate(place, axis=1, out=place)
+    place[np.isnan(ordered)] = 0
+    ranks = np.empty_like(place)
+    np.put_along_axis(ranks, order, place, axis=1)
+    return ranks
+
+
 def rank_interval(score: FloatArray, draws: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
     """Return the middle `level` of each item's rank over joint draws, widened to hold its rank."""
     own = competition_ranks(score)
     ranks = np.empty(draws.shape, np.int32)
-    for row, draw in enumerate(draws):
-        ranks[row] = competition_ranks(np.where(np.isnan(draw), score, draw))
+    rows = max(1, 1_000_000 // max(1, draws.shape[1]))
+    for at in range(0, len(draws), rows):
+        block = draws[at : at + rows]
+        ranks[at : at + rows] = _ranks_by_row(np.where(np.isnan(block), score, block))
     lower, upper = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest")
     return np.minimum(lower, own), np.maximum(upper, own)
 
@@ -150,5 +165,10 @@ def count_by_item(observations: Observations, item: IntArray, row: IntArray) -> 
     judgments = np.bincount(item, minlength=n).astype(np.int32)
     if not observations.knows_annotators:
         return judgments, None
-    pairs = np.unique(item.astype(np.int64) * len(observations.annotators) + observations.annotator[row])
-    return judgments, np.bincount(pairs // len(observations.annotators), minlength=n).astype(np.int32)
+    who = len(observations.annotators)
+    cell = item.astype(np.int64) * who + observations.annotator[row]
+    if n * who <= max(1 << 20, 4 * len(cell)):
+        met = np.zeros(n * who, bool)
+        met[cell] = True
+        return judgments, met.reshape(n, who).sum(axis=1).astype(np.int32)
+    return judgments, np.bincount(np.unique(cell) // who, minlength=n).astype(np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -14,6 +15,8 @@ from steelyard.records import Answer
 
 
 def _rising(scale: tuple[float, float]) -> tuple[float, float]:
+    if not all(map(math.isfinite, scale)):
+        raise ValueError("the scale's ends must be numbers")
     if not scale[0] < scale[1]:
         raise ValueError("the scale's lower end must come first and be lower")
     return scale
@@ -35,6 +38,9 @@ class Protocol(ABC):
     default_model: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
     """The kinds of observations an answer yields, the most telling first."""
+
+    takes_short_pages: ClassVar[bool] = False
+    """Whether a task may show fewer items than `task_size`: true where each item is judged by itself."""
 
     @property
     @abstractmethod
@@ -69,6 +75,12 @@ class Protocol(ABC):
 def refuse(what: str, remedy: str, field: str | None = None) -> AnswerError:
     """Build the error for an answer that does not fit its task."""
     return AnswerError(what, remedy, field=field)
+
+
+def need_items(items: Sequence[str], least: int, protocol: str) -> None:
+    """Refuse a task that shows too few items for its protocol."""
+    if len(items) < least:
+        raise refuse(f"{protocol} needs at least {least} items in a task; this one has {len(items)}.", "Skip it.")
 
 
 def known_item(items: Sequence[str], name: object, field: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Choice, Comparison, Observation
-from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.protocols.base import Protocol, known_item, need_items, refuse
 from steelyard.records import Answer
 
 
@@ -37,6 +37,7 @@ class BestWorst(Protocol):
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{"best": item, "worst": item}`; a foreign log may lack one, or name one item as both."""
+        need_items(items, 2, self.name)
         if not isinstance(answer, Mapping) or set(answer) - {"best", "worst"}:
             raise refuse(
                 f"a best–worst choice names the best and the worst, not {answer!r}.",

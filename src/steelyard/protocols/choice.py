@@ -29,6 +29,7 @@ class Choice(PerItem):
     name: ClassVar[str] = "choice"
     default_design: ClassVar[str] = "redundant"
     default_model: ClassVar[str] = "majority"
+    takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("labels",)
 
     labels: Annotated[tuple[str, ...], Field(description="the classes, at least two")] = ()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Comparison, Observation
-from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.protocols.base import Protocol, known_item, need_items, refuse
 from steelyard.records import Answer
 
 
@@ -19,7 +19,7 @@ class Pairwise(Protocol):
 
     name: ClassVar[str] = "pairwise"
     default_design: ClassVar[str] = "random_tuples"
-    default_model: ClassVar[str] = "counting"
+    default_model: ClassVar[str] = "bradley_terry"
     kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
 
     ties: Annotated[bool, Field(description="whether 'about the same' is an answer")] = True
@@ -31,6 +31,7 @@ class Pairwise(Protocol):
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{"winner": item}`, or `{"winner": None}` for a tie."""
+        need_items(items, 2, self.name)
         if not isinstance(answer, Mapping) or set(answer) != {"winner"}:
             raise refuse(
                 f"a comparison is answered with its winner, not {answer!r}.",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from steelyard.errors import did_you_mean
@@ -88,8 +88,13 @@ class PerItem(Protocol):
 def number_on(scale: tuple[float, float], value: object, field: str) -> float:
     """Return `value` if it is a number within the scale."""
     low, high = scale
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise refuse(f"{value!r} is not a number.", f"Give a number from {low:g} to {high:g}.", field)
-    if not low <= value <= high:
-        raise refuse(f"{value:g} is outside the scale.", f"Give a number from {low:g} to {high:g}.", field)
-    return value
+    remedy = f"Give a number from {low:g} to {high:g}."
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refuse(f"{value!r} is not a number.", remedy, field)
+    # Plain numbers, also for those of numpy: they go into the log as JSON.
+    number = int(value) if isinstance(value, Integral) else float(value)
+    if number != number:  # noqa: PLR0124 - only NaN differs from itself
+        raise refuse("nan is not a number.", remedy, field)
+    if not low <= number <= high:
+        raise refuse("the value is outside the scale.", remedy, field)
+    return number

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Comparison, Observation, RankedItems
-from steelyard.protocols.base import Protocol, known_item, refuse
+from steelyard.protocols.base import Protocol, known_item, need_items, refuse
 from steelyard.records import Answer
 
 
@@ -20,7 +20,7 @@ class Ranking(Protocol):
 
     name: ClassVar[str] = "ranking"
     default_design: ClassVar[str] = "random_tuples"
-    default_model: ClassVar[str] = "counting"
+    default_model: ClassVar[str] = "plackett_luce"
     kinds: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
 
     size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5
@@ -33,6 +33,7 @@ class Ranking(Protocol):
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `[[a], [b, c], [d]]`, best first; a foreign log may leave items out."""
+        need_items(items, 2, self.name)
         if not isinstance(answer, list | tuple) or not all(isinstance(tier, list | tuple) and tier for tier in answer):
             raise refuse(
                 f"a ranking is a list of places, best first, not {answer!r}.",

@@ -30,6 +30,7 @@ class Rated(PerItem):
 
     default_design: ClassVar[str] = "redundant"
     default_model: ClassVar[str] = "mean"
+    takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("ratings",)
 
     scale: Annotated[Scale, Field(description="lower and upper end of the scale")] = (0, 100)

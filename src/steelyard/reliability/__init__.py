@@ -1,9 +1,46 @@
-"""How reliable judgments are: do annotators agree, with others and with themselves."""
+"""How reliable judgments are: do annotators agree, with others and with themselves, and do scores hold."""
 
 from __future__ import annotations
 
 from steelyard.reliability.agreement import Agreement, agreement
 from steelyard.reliability.alpha import krippendorff_alpha
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.comparison import ScoringComparison, compare_scorings
+from steelyard.reliability.cycles import Cycles, cycle_consistency
+from steelyard.reliability.figure import Figure, Significance
+from steelyard.reliability.ita import ita_with_experts
+from steelyard.reliability.meta_annotator import MetaAnnotator, meta_annotator
+from steelyard.reliability.position_bias import position_bias
+from steelyard.reliability.self_consistency import SelfConsistency, self_consistency
+from steelyard.reliability.separation import Separation, scale_separation
+from steelyard.reliability.split_half import (
+    SplitHalf,
+    split_half,
+    split_half_by_budget,
+    split_half_by_subset,
+    split_half_difference,
+)
 
-__all__ = ["agreement", "Agreement", "Figure", "krippendorff_alpha"]
+__all__ = [
+    "agreement",
+    "Agreement",
+    "compare_scorings",
+    "cycle_consistency",
+    "Cycles",
+    "Figure",
+    "ita_with_experts",
+    "krippendorff_alpha",
+    "meta_annotator",
+    "MetaAnnotator",
+    "position_bias",
+    "scale_separation",
+    "ScoringComparison",
+    "self_consistency",
+    "SelfConsistency",
+    "Separation",
+    "Significance",
+    "split_half",
+    "split_half_by_budget",
+    "split_half_by_subset",
+    "split_half_difference",
+    "SplitHalf",
+]

@@ -22,7 +22,8 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.reliability.alpha import alpha_figure, figure_of_units, mirrored_alpha, options_alpha
-from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, Statistic, weighted_share
+from steelyard.reliability.cycles import cycle_consistency
 from steelyard.reliability.figure import Figure, figures_table
 from steelyard.reliability.ita import ita
 from steelyard.reliability.kappa import (
@@ -33,9 +34,13 @@ from steelyard.reliability.kappa import (
     observed_agreement,
 )
 from steelyard.reliability.majority import majority, majority_histogram
+from steelyard.reliability.position_bias import position_bias
+from steelyard.reliability.self_consistency import self_consistency
+from steelyard.reliability.split_half import TRIALS, split_half_or_reason
 from steelyard.reliability.units import Codes, Units, group_codes
 
 _ANYONE = "the annotators are not known, so two answers of one person, if there are any, count as agreement"
+_SPLIT_ROWS, _LEAST_TRIALS = 10_000_000, 10
 _REPEATS = "some annotators answered a question more than once; pairs of answers by one annotator are left out"
 
 
@@ -85,11 +90,12 @@ def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 2
 def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(ratings.item, ratings.value, ratings.annotator)
     low, high = ratings.scale
+    names = _item_names(ratings, units)
     return Agreement(
         ratings.kind,
         (
-            alpha_figure(units, "interval", bootstrap, unit="items"),
-            alpha_figure(units, "ordinal", bootstrap, unit="items"),
+            alpha_figure(units, "interval", bootstrap, unit="items", names=names),
+            alpha_figure(units, "ordinal", bootstrap, unit="items", names=names),
             ita(ratings, bootstrap),
             ita(ratings, bootstrap, ranks=True),
             figure_of_units(
@@ -101,7 +107,10 @@ def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
                 note=f"between two annotators of one item, on the scale {low:g} to {high:g}",
                 low=0.0,
                 high=high - low,
+                names=names,
             ),
+            *_split_half(ratings, bootstrap),
+            *_self_consistency(ratings, bootstrap),
         ),
         _notes(ratings, units),
     )
@@ -110,16 +119,18 @@ def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
 def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(labels.item, labels.label, labels.annotator)
     obstacle = fleiss_obstacle(labels)
+    names = _item_names(labels, units)
     return Agreement(
         labels.kind,
         (
-            alpha_figure(units, "nominal", bootstrap, unit="items"),
+            alpha_figure(units, "nominal", bootstrap, unit="items", names=names),
             Figure("Fleiss' kappa", None, n=len(units), note=obstacle)
             if obstacle
-            else figure_of_units("Fleiss' kappa", fleiss_kappa, units, bootstrap, unit="items"),
+            else figure_of_units("Fleiss' kappa", fleiss_kappa, units, bootstrap, unit="items", names=names),
             cohen_kappa(labels, bootstrap),
-            _agreeing("observed agreement", units, bootstrap, unit="items"),
+            _agreeing("observed agreement", units, bootstrap, unit="items", names=names),
             majority(labels, bootstrap),
+            *_self_consistency(labels, bootstrap),
         ),
         _notes(labels, units),
         majority_histogram(labels, bootstrap.level),
@@ -127,38 +138,61 @@ def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
 
 
 def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement:
+    figures, notes = _agreement_on_pairs(comparisons, bootstrap)
+    figures += [
+        *_split_half(comparisons, bootstrap),
+        *_graph_figures(comparisons, bootstrap),
+        *_self_consistency(comparisons, bootstrap),
+    ]
+    return Agreement(comparisons.kind, tuple(figures), notes)
+
+
+def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Figure], tuple[str, ...]]:
     swapped = comparisons.left > comparisons.right
     outcome = np.where(swapped, -comparisons.outcome, comparisons.outcome)
     pair = group_codes(np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right))
     units, task, which = _pairs_in_tasks(comparisons, pair, outcome)
     unit = "pairs" if task is None else "tasks"
     chance, why = (1 / 3, "") if (outcome == 0).any() else (1 / 2, ", as no pair was tied")
-    return Agreement(
-        comparisons.kind,
-        (
-            figure_of_units(
-                "alpha (nominal)",
-                mirrored_alpha,
-                units,
-                bootstrap,
-                unit=unit,
-                note="chance takes each pair both ways round",
-                cluster=task,
-            ),
-            _agreeing("observed agreement", units, bootstrap, unit=unit, cluster=task),
-            figure_of_units(
-                "kappa (fixed chance)",
-                fixed_chance_kappa(chance),
-                units,
-                bootstrap,
-                unit=unit,
-                note=f"P(E) = 1/{round(1 / chance)}{why}",
-                low=-1.0,
-                cluster=task,
-            ),
+
+    def names() -> tuple[str, ...]:
+        row = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
+        row[pair] = np.arange(len(pair))
+        sides = zip(comparisons.left[row[units.kept]], comparisons.right[row[units.kept]], strict=True)
+        return tuple("|".join(sorted(comparisons.items[int(side)] for side in both)) for both in sides)
+
+    def task_names() -> tuple[str, ...]:
+        code = group_codes(comparisons.task, pair)
+        task_of = np.zeros(int(code.max()) + 1, np.int64)
+        task_of[code] = comparisons.task
+        return tuple(comparisons.tasks[int(c)] for c in np.unique(task_of[units.kept]))
+
+    called = names if task is None else task_names
+    figures = [
+        figure_of_units(
+            "alpha (nominal)",
+            mirrored_alpha,
+            units,
+            bootstrap,
+            unit=unit,
+            note="chance takes each pair both ways round",
+            cluster=task,
+            names=called,
         ),
-        (which, *_notes(comparisons, units)),
-    )
+        _agreeing("observed agreement", units, bootstrap, unit=unit, cluster=task, names=called),
+        figure_of_units(
+            "kappa (fixed chance)",
+            fixed_chance_kappa(chance),
+            units,
+            bootstrap,
+            unit=unit,
+            note=f"P(E) = 1/{round(1 / chance)}{why}",
+            low=-1.0,
+            cluster=task,
+            names=called,
+        ),
+    ]
+    return figures, (which, *_notes(comparisons, units))
 
 
 def _pairs_in_tasks(
@@ -179,8 +213,33 @@ def _pairs_in_tasks(
 
 
 def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
-    pairs = _of_comparisons(rankings.comparisons(), bootstrap)
-    return Agreement(rankings.kind, pairs.figures, ("rankings are taken as their pairs", *pairs.notes))
+    pairs = rankings.comparisons()
+    figures, notes = _agreement_on_pairs(pairs, bootstrap)
+    figures += [
+        *_split_half(rankings, bootstrap),
+        *_graph_figures(pairs, bootstrap),
+        *_self_consistency(pairs, bootstrap),
+    ]
+    return Agreement(rankings.kind, tuple(figures), ("rankings are taken as their pairs", *notes))
+
+
+def _split_half(observations: Observations, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    """Compute split-half reliability, with fewer trials the more judgments there are."""
+    trials = int(np.clip(_SPLIT_ROWS // max(len(observations), 1), _LEAST_TRIALS, TRIALS))
+    return split_half_or_reason(observations, trials, bootstrap)
+
+
+def _graph_figures(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    cycles = cycle_consistency(comparisons, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level)
+    return (*cycles.figures, position_bias(comparisons, level=bootstrap.level).figure)
+
+
+def _self_consistency(observations: Observations, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    """Compute the self-consistency of annotators, where any of them answered twice."""
+    if not (observations.annotator != UNKNOWN).any():
+        return ()
+    found = self_consistency(observations, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level)
+    return found.figures if any(figure.value is not None for figure in found.figures) else ()
 
 
 def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
@@ -189,15 +248,19 @@ def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
     options = (shown != UNKNOWN).sum(axis=1)
     figures: list[Figure] = []
     notes: list[str] = ["a unit is a set of items shown; chance takes its items as equally likely"]
+    row = np.zeros(int(tuples.max(initial=-1)) + 1, np.int64)
+    row[tuples] = np.arange(len(tuples))
     for name, chosen in (("best", choices.best), ("worst", choices.worst)):
         units, options_of_unit = _chosen(choices, chosen, tuples, options)
+        called = _tuple_names(choices, shown[row[units.kept]])
         figures += [
-            figure_of_units(f"alpha (nominal, {name})", options_of_unit, units, bootstrap, unit="tuples"),
-            _agreeing(f"observed agreement ({name})", units, bootstrap, unit="tuples"),
+            figure_of_units(f"alpha (nominal, {name})", options_of_unit, units, bootstrap, unit="tuples", names=called),
+            _agreeing(f"observed agreement ({name})", units, bootstrap, unit="tuples", names=called),
         ]
         notes += [note for note in _notes(choices, units) if note not in notes]
         if (chosen == UNKNOWN).any():
             notes.append(f"{(chosen == UNKNOWN).sum():,} answers that name no {name} item are left out")
+    figures += [*_split_half(choices, bootstrap), *_self_consistency(choices, bootstrap)]
     return Agreement(choices.kind, tuple(figures), tuple(notes))
 
 
@@ -211,16 +274,34 @@ def _chosen(
     return units, lambda those: options_alpha(those, by_tuple[those.kept])
 
 
-def _agreeing(name: str, units: Units, bootstrap: Bootstrap, *, unit: str, cluster: Codes | None = None) -> Figure:
+def _agreeing(
+    name: str,
+    units: Units,
+    bootstrap: Bootstrap,
+    *,
+    unit: str,
+    cluster: Codes | None = None,
+    names: Names | None = None,
+) -> Figure:
     note = "share of pairs that agree"
-    return figure_of_units(name, observed_agreement, units, bootstrap, unit=unit, note=note, low=0.0, cluster=cluster)
+    return figure_of_units(
+        name, observed_agreement, units, bootstrap, unit=unit, note=note, low=0.0, cluster=cluster, names=names
+    )
+
+
+def _item_names(observations: Observations, units: Units) -> Names:
+    return lambda: tuple(observations.items[int(code)] for code in units.kept)
+
+
+def _tuple_names(choices: Choices, shown: NDArray[np.int32]) -> Names:
+    return lambda: tuple("|".join(sorted(choices.items[int(c)] for c in row if c != UNKNOWN)) for row in shown)
 
 
 def _notes(observations: Observations, units: Units) -> tuple[str, ...]:
     notes = []
     if not observations.knows_annotators:
         notes.append(_ANYONE)
-    if units.own is not None:
+    if len(units.group_unit):
         notes.append(_REPEATS)
     return tuple(notes)
 

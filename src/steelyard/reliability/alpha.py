@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.errors import ConfigError, did_you_mean
 from steelyard.observations import FloatArray
-from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, Statistic, SumStatistic
 from steelyard.reliability.figure import Figure
 from steelyard.reliability.units import Codes, Counts, Units
 
@@ -78,27 +78,24 @@ def options_alpha(units: Units, options: FloatArray) -> Statistic:
     disagreement = _disagreement(units)
     differing = units.answers * (1 - 1 / options)
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        total = units.answers @ weights
-        return _alpha(_over(disagreement @ weights, total), _over(differing @ weights, total - 1))
+    def alpha(sums: FloatArray) -> FloatArray:
+        total, observed, expected = sums
+        return _alpha(_over(observed, total), _over(expected, total - 1))
 
-    return statistic
+    return SumStatistic((units.answers, disagreement, differing), alpha)
 
 
 def interval_alpha(units: Units) -> Statistic:
     """Return α with δ² = (x - y)², from sums and sums of squares per unit; O(N), whatever the values."""
-    low, high = float(units.values.min()), float(units.values.max())
-    score = ((units.values - low) / ((high - low) or 1.0) - 0.5)[:, None]
-    disagreement = units.spread(score)[:, 0] * units.answers / units.pairs
-    first = (units.counts @ score)[:, 0]
-    second = (units.counts @ score**2)[:, 0]
+    low, high = float(units.answer.min()), float(units.answer.max())
+    first, second, spread = units.moments((units.answer - low) / ((high - low) or 1.0) - 0.5)
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        total = units.answers @ weights
-        differing = 2 * (total * (second @ weights) - (first @ weights) ** 2)
-        return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
+    def alpha(sums: FloatArray) -> FloatArray:
+        total, disagreement, x, xx = sums
+        differing = 2 * (total * xx - x**2)
+        return _alpha(_over(disagreement, total), _over(differing, total * (total - 1)))
 
-    return statistic
+    return SumStatistic((units.answers, spread * units.answers / units.pairs, first, second), alpha)
 
 
 def ordinal_alpha(units: Units) -> Statistic:
@@ -208,15 +205,15 @@ def krippendorff_alpha(
     return alpha_figure(Units.of(unit, value, annotator), metric, Bootstrap.of(seed, replicates, level), unit="units")
 
 
-def alpha_figure(units: Units, metric: str, bootstrap: Bootstrap, *, unit: str) -> Figure:
+def alpha_figure(units: Units, metric: str, bootstrap: Bootstrap, *, unit: str, names: Names | None = None) -> Figure:
     """Compute α of grouped answers; `unit` is what the units are called."""
     name = f"alpha ({metric})"
-    if metric == "ratio" and len(units) and units.values[0] < 0:
+    if metric == "ratio" and len(units) and units.answer.min() < 0:
         return Figure(name, None, n=len(units), note="undefined: the ratio metric needs values ≥ 0")
     if metric == "ratio" and len(units.values) > RATIO_LIMIT:
         why = f"not computed: {len(units.values):,} distinct values; round them to at most {RATIO_LIMIT:,}"
         return Figure(name, None, n=len(units), note=why)
-    return figure_of_units(name, METRICS[metric], units, bootstrap, unit=unit)
+    return figure_of_units(name, METRICS[metric], units, bootstrap, unit=unit, names=names)
 
 
 def figure_of_units(
@@ -230,6 +227,7 @@ def figure_of_units(
     low: float = -np.inf,
     high: float = 1.0,
     cluster: Codes | None = None,
+    names: Names | None = None,
 ) -> Figure:
     """Compute a figure over units, or say that none has two answers; `cluster` is each unit's, from 0 on."""
     if not len(units):
@@ -245,4 +243,5 @@ def figure_of_units(
         low=low,
         high=high,
         cluster=cluster,
+        names=names,
     )

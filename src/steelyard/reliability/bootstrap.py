@@ -3,12 +3,18 @@
 The agreement of answers is resampled over units (items, pairs, tuples), never over annotators: drawing an
 annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
 only counts twice.
+
+Up to 2,000 units the weights come from hashes of the units' names (models/resampling.py), so that neither the
+order of the rows nor the engine matters. A hash costs a microsecond; beyond, figures that depend on the units by
+a few sums get the infinitesimal jackknife, which is where the bootstrap's variance tends, and the others weights
+from a generator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steelyard.errors import ConfigError
+from steelyard.models.resampling import poisson_weights
 from steelyard.observations import FloatArray
 from steelyard.reliability.figure import Figure
 
@@ -23,6 +30,12 @@ Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
 """From weights (units × replicates) to one number per replicate, NaN where it is undefined."""
 
 Seed: TypeAlias = int | np.random.Generator
+
+Names: TypeAlias = Callable[[], tuple[str, ...]]
+"""The names of the units, made only where they are needed."""
+
+HASHED_UNITS = 2_000
+"""Units up to which weights come from hashes of their names."""
 
 _BLOCK = 4_000_000
 _SAME = 1e-12
@@ -35,6 +48,33 @@ def _poisson_table() -> FloatArray:
 
 
 _POISSON = _poisson_table()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumStatistic:
+    """A statistic that depends on the units by a few sums over them: `of` takes Σ w·column for each column."""
+
+    columns: tuple[FloatArray, ...]
+    of: Callable[[FloatArray], FloatArray]
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """Return the statistic for each replicate, shape (r,)."""
+        return self.of(np.stack([column @ weights for column in self.columns]))
+
+    def influence(self) -> FloatArray:
+        """Return the derivative by the weight of each unit, shape (U,); that of the sums by central differences."""
+        sums = np.array([column.sum() for column in self.columns])
+        step = 1e-5 * np.maximum(np.abs(sums), 1e-6 * np.array([np.abs(column).sum() for column in self.columns]))
+        step = np.maximum(step, 1e-300)
+        ends = [self.of(sums[:, None] + sign * np.diag(step)) for sign in (1, -1)]
+        slope = (ends[0] - ends[1]) / (2 * step)
+        return np.asarray(sum(d * column for d, column in zip(slope, self.columns, strict=True)), np.float64)
+
+
+@lru_cache(maxsize=8)
+def _hashed_weights(names: tuple[str, ...], replicates: int, seed: int) -> NDArray[np.uint8]:
+    """Keep the weights of the last few sets of units: one table has several figures over the same units."""
+    return poisson_weights(names, replicates, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +103,19 @@ class Bootstrap:
             seed = int(seed.integers(2**63))
         return cls(seed, replicates, level)
 
-    def weights(self, units: int, rows: int) -> Iterator[FloatArray]:
-        """Yield Poisson(1) weights, units × some replicates at a time, so that `rows` × these stay bounded."""
-        rng = np.random.default_rng(self.seed)
+    def weights(self, units: int, rows: int, names: Names | None = None) -> Iterator[FloatArray]:
+        """Yield Poisson(1) weights, units × some replicates at a time, so that `rows` × these stay bounded.
+
+        Units without `names` are called by their numbers.
+        """
         step = max(1, _BLOCK // max(rows, 1))
+        if units <= HASHED_UNITS:
+            called = tuple(map(str, range(units))) if names is None else names()
+            hashed = _hashed_weights(called, self.replicates, self.seed)
+            for start in range(0, self.replicates, step):
+                yield np.ascontiguousarray(hashed[start : start + step].T, np.float64)
+            return
+        rng = np.random.default_rng(self.seed)
         for start in range(0, self.replicates, step):
             width = min(step, self.replicates - start)
             yield _POISSON[rng.integers(0, 65536, (units, width), dtype=np.uint16)]
@@ -83,11 +132,14 @@ class Bootstrap:
         low: float = -np.inf,
         high: float = 1.0,
         cluster: NDArray[np.int64] | None = None,
+        names: Names | None = None,
     ) -> Figure:
         """Compute a figure and its interval over `units` units, called `unit`, cut at `low` and `high`.
 
         With `cluster`, the units are clusters, and the statistic takes a weight for each of their members.
+        `names` are those of what is resampled.
         """
+        sums = statistic
         if cluster is not None:
             members, of_members = cluster, statistic
             statistic = lambda weights: of_members(weights[members])  # noqa: E731
@@ -95,7 +147,22 @@ class Bootstrap:
         value = float(statistic(np.ones((units, 1)))[0]) if units else float("nan")
         if not np.isfinite(value):
             return Figure(name, None, n=units, note=undefined)
-        draws = np.concatenate([statistic(weights) for weights in self.weights(units, rows)] or [np.empty(0)])
+        if units > HASHED_UNITS and self.replicates > 1 and isinstance(sums, SumStatistic):
+            # What the variance over replicates tends to as they grow in number.
+            influence = sums.influence()
+            influence = influence if cluster is None else np.bincount(cluster, influence, units).astype(np.float64)
+            return self.figure_from_spread(
+                name,
+                value,
+                float(np.sqrt(influence @ influence)),
+                units,
+                unit=unit,
+                interval=f"jackknife({unit})",
+                note=note,
+                low=low,
+                high=high,
+            )
+        draws = np.concatenate([statistic(weights) for weights in self.weights(units, rows, names)] or [np.empty(0)])
         draws = draws[np.isfinite(draws)]
         if units > 1 and self.replicates > 1 and len(draws) < max(2, self.replicates / 2):
             why = f"no interval: it is undefined in most resamples of so few {unit}"
@@ -136,9 +203,9 @@ class Bootstrap:
 def weighted_share(part: FloatArray, whole: FloatArray) -> Statistic:
     """Return the statistic Σ w·part / Σ w·whole."""
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        total = whole @ weights
-        share: FloatArray = np.where(total > 0, (part @ weights) / np.where(total > 0, total, 1), np.nan)
+    def share(sums: FloatArray) -> FloatArray:
+        shared, total = sums
+        share: FloatArray = np.where(total > 0, shared / np.where(total > 0, total, 1), np.nan)
         return share
 
-    return statistic
+    return SumStatistic((part, whole), share)

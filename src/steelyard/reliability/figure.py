@@ -36,6 +36,19 @@ class Figure:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """A figure that was tested: how probable one at least as far from `null` would be if that were the truth.
+
+    `p_value` is None where the test is not defined; the figure's note then has the reason.
+    """
+
+    figure: Figure
+    p_value: float | None
+    null: float
+    test: str
+
+
 def figures_table(figures: Iterable[Figure]) -> pl.DataFrame:
     """Put figures into a table, a row each: figure, value, lower, upper, interval, n, note."""
     return pl.DataFrame(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.errors import DataError
 from steelyard.observations import FloatArray, Ratings
-from steelyard.reliability.bootstrap import Bootstrap
+from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.figure import Figure
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
@@ -39,18 +41,33 @@ def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Figur
     if ranks:
         shared = shared._replace(own=_ranks(shared.person, shared.own), others=_ranks(shared.person, shared.others))
     correlation, influence = _correlations(shared, len(ratings.annotators))
+    note = "mean over annotators of the correlation with the mean of the others"
+    return _figure(
+        name, ratings, shared.item, correlation, influence, len(np.unique(ratings.annotator)), note, bootstrap
+    )
+
+
+def _figure(
+    name: str,
+    ratings: Ratings,
+    item: Codes,
+    correlation: FloatArray,
+    influence: FloatArray,
+    people: int,
+    note: str,
+    bootstrap: Bootstrap,
+) -> Figure:
+    """Average the correlations of `people` annotators; `influence` is what each row, on `item`, adds to its own."""
     defined = np.isfinite(correlation)
     count = int(defined.sum())
     if not count:
         why = f"undefined: no annotator shares {LEAST_ITEMS} items with others on which the values vary"
         return Figure(name, None, note=why)
-    left_out = len(np.unique(ratings.annotator)) - count
-    note = "mean over annotators of the correlation with the mean of the others"
-    if left_out:
+    if left_out := people - count:
         note += f"; {left_out:,} left out (fewer than {LEAST_ITEMS} shared items, or no variation)"
     by_person = float(correlation[defined].var(ddof=1)) / count if count > 1 else 0.0
-    items = len(np.unique(shared.item))
-    by_item = float((row_sums(shared.item, influence / count, len(ratings.items)) ** 2).sum())
+    items = len(np.unique(item))
+    by_item = float((row_sums(item, influence / count, len(ratings.items)) ** 2).sum())
     by_item *= items / (items - 1)
     # Satterthwaite's degrees of freedom of the sum of the two variances.
     noise = by_person**2 / max(count - 1, 1) + by_item**2 / (items - 1)
@@ -67,19 +84,98 @@ def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Figur
     )
 
 
-def _against_the_others(ratings: Ratings) -> _Shared:
+def ita_with_experts(
+    ratings: Ratings,
+    experts: Collection[str],
+    *,
+    seed: Seed = 0,
+    replicates: int = 200,
+    level: float = 0.95,
+) -> tuple[Figure, ...]:
+    """Compute the four figures of Table 1 of Snow et al. (2008), given which of the annotators are experts.
+
+    "E vs. E": each expert with the mean of the other experts. "E vs. All": each expert with the mean of all
+    others. "NE vs. E": each non-expert with the mean of all experts but one, averaged over whom to leave out
+    (so that the panel is as large as an expert's own). "NE vs. All": each non-expert with the mean of all others.
+    All are means over the annotators of Pearson's r.
+    """
+    bootstrap = Bootstrap.of(seed, replicates, level)
+    names = ("E vs. E", "E vs. All", "NE vs. E", "NE vs. All")
+    if not ratings.knows_annotators:
+        return tuple(Figure(name, None, note="undefined: the annotators are not known") for name in names)
+    expert = np.zeros(len(ratings.annotators), bool)
+    expert[ratings.annotators.codes(sorted(experts))] = True
+    cells = _cells(ratings)
+    panel = [int(code) for code in np.unique(cells.person[expert[cells.person]])]
+    if not panel:
+        raise DataError("none of the annotators is an expert.", "Name at least one of them.")
+    everyone = np.ones(len(expert), bool)
+    reduced = (
+        [np.where(np.arange(len(expert)) == code, False, expert) for code in panel] if len(panel) > 1 else [expert]
+    )
+    return (
+        _with_panels(names[0], ratings, cells, expert, [expert], bootstrap),
+        _with_panels(names[1], ratings, cells, expert, [everyone], bootstrap),
+        _with_panels(names[2], ratings, cells, ~expert, reduced, bootstrap),
+        _with_panels(names[3], ratings, cells, ~expert, [everyone], bootstrap),
+    )
+
+
+def _with_panels(
+    name: str,
+    ratings: Ratings,
+    cells: _Cells,
+    judged: NDArray[np.bool_],
+    panels: list[NDArray[np.bool_]],
+    bootstrap: Bootstrap,
+) -> Figure:
+    """Correlate each of the annotators `judged` with the mean of each panel, without themselves."""
+    people = len(ratings.annotators)
+    found, items, influences = [], [], []
+    for panel in panels:
+        shared = _against(cells, judged, panel, len(ratings.items))
+        correlation, influence = _correlations(shared, people)
+        found.append(correlation)
+        items.append(shared.item)
+        influences.append(influence / len(panels))
+    # An annotator counts where every panel gives a correlation.
+    mean = np.mean(found, axis=0)
+    count = len(np.unique(cells.person[judged[cells.person]]))
+    note = "mean over annotators of Pearson's r" + (f" over {len(panels)} panels" if len(panels) > 1 else "")
+    return _figure(name, ratings, np.concatenate(items), mean, np.concatenate(influences), count, note, bootstrap)
+
+
+class _Cells(NamedTuple):
+    """The mean value that each annotator gave each item."""
+
+    person: Codes
+    item: Codes
+    value: FloatArray
+
+
+def _cells(ratings: Ratings) -> _Cells:
     cell = group_codes(ratings.annotator, ratings.item)
     size = np.bincount(cell)
-    own = np.bincount(cell, ratings.unit_value) / size
     first = np.zeros(len(size), np.int64)
     first[cell] = np.arange(len(cell))
     person, item = ratings.annotator[first].astype(np.int64), ratings.item[first].astype(np.int64)
-    people = np.bincount(item)[item]
-    total = np.bincount(item, own)[item]
-    shared = people > 1
+    return _Cells(person, item, np.bincount(cell, ratings.unit_value) / size)
+
+
+def _against(cells: _Cells, judged: NDArray[np.bool_], panel: NDArray[np.bool_], n_items: int) -> _Shared:
+    """Put the values of those `judged` beside the mean of the panel's others on the same item."""
+    member = panel[cells.person].astype(np.float64)
+    people, total = (row_sums(cells.item, x, n_items)[cells.item] for x in (member, member * cells.value))
+    shared = judged[cells.person] & (people - member > 0)
+    own, member = cells.value[shared], member[shared]
     # Rounded, because total - own leaves differences of 1e-16 between equal means, which ranks would see.
-    others = np.round((total[shared] - own[shared]) / (people[shared] - 1), 12)
-    return _Shared(person[shared], item[shared], np.round(own[shared], 12), others)
+    others = np.round((total[shared] - member * own) / (people[shared] - member), 12)
+    return _Shared(cells.person[shared], cells.item[shared], np.round(own, 12), others)
+
+
+def _against_the_others(ratings: Ratings) -> _Shared:
+    everyone = np.ones(len(ratings.annotators), bool)
+    return _against(_cells(ratings), everyone, everyone, len(ratings.items))
 
 
 def _correlations(shared: _Shared, people: int) -> tuple[FloatArray, FloatArray]:

@@ -43,20 +43,20 @@ def _power(series: FloatArray, exponent: int) -> FloatArray:
     return product
 
 
-def _largest(labels: Labels) -> tuple[FloatArray, FloatArray]:
-    """Return the answers and the size of the largest class of each item with at least two answers."""
+def _largest(labels: Labels) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    """Return the answers, the size of the largest class and the code of each item with at least two answers."""
     counts = table(
         labels.item.astype(np.int64), labels.label.astype(np.int64), (len(labels.items), len(labels.classes))
     )
     answers: FloatArray = counts.sum(axis=1)
     largest: FloatArray = counts.max(axis=1).toarray().ravel()
-    return answers[answers > 1], largest[answers > 1]
+    return answers[answers > 1], largest[answers > 1], np.flatnonzero(answers > 1)
 
 
 def majority(labels: Labels, bootstrap: Bootstrap) -> Figure:
     """Compute the share of items on which more than half of the answers name one class."""
     name = "absolute majority"
-    answers, largest = _largest(labels)
+    answers, largest, items = _largest(labels)
     if not answers.size:
         return Figure(name, None, note="undefined: no item has two answers")
     sizes, times = np.unique(answers.astype(np.int64), return_counts=True)
@@ -72,6 +72,7 @@ def majority(labels: Labels, bootstrap: Bootstrap) -> Figure:
         note=note,
         undefined="",
         low=0.0,
+        names=lambda: tuple(labels.items[int(code)] for code in items),
     )
 
 
@@ -81,7 +82,7 @@ def majority_histogram(labels: Labels, level: float = 0.95) -> pl.DataFrame:
     Columns: answers, size, items, share, lower, upper (Wilson's interval of the share), at_least (share
     with this size or more), chance and chance_at_least (the same, if all classes were equally likely).
     """
-    answers, largest = _largest(labels)
+    answers, largest, _ = _largest(labels)
     schema = ("answers", "size", "items", "share", "lower", "upper", "at_least", "chance", "chance_at_least")
     if not answers.size:
         return pl.DataFrame(schema=dict.fromkeys(schema, pl.Float64))

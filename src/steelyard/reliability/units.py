@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,34 +45,51 @@ def table(rows: Codes, columns: Codes, shape: tuple[int, int]) -> Counts:
     return matrix
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
+    """Return the distinct values, ascending, and the place of each value among them.
+
+    As np.unique, but without sorting where the values are whole numbers in a range of about their number.
+    """
+    if len(values) > _FEW and (values.dtype.kind in "iu" or (values == np.rint(values)).all()):
+        low, high = values.min(), values.max()
+        if high - low <= 4 * len(values):
+            code = (values - low).astype(np.int64)
+            there = np.bincount(code) > 0
+            found = (np.flatnonzero(there) + low).astype(values.dtype)
+            return found, (np.cumsum(there) - 1)[code]
+    found, place = np.unique(values, return_inverse=True)
+    return found, place.astype(np.int64)
+
+
+_FEW = 1000
+
+
+@dataclass(frozen=True, eq=False)
 class Units:
-    """The units that at least two annotators answered, with how often each got each value.
+    """The units that at least two annotators answered, with their answers.
 
     Two answers by the same annotator to the same unit never form a pair: that is self-consistency, not
     agreement. Where the annotators are unknown each answer counts as somebody else's.
 
     Attributes
     ----------
-    values
-        The distinct values, ascending, shape (V,).
-    counts
-        Answers by unit and value, sparse (U, V).
+    unit, answer
+        The unit, from 0 on, and the value of each answer, shape (N,).
     answers, pairs
         Answers, and pairs of answers by different annotators, of each unit, shape (U,).
-    own, owner
-        The answers of annotators who answered a unit more than once (groups, V), and whose unit that is
-        (U, groups); None when nobody did.
+    group, group_unit
+        Where annotators answered a unit more than once: a number, from 0 on, for such an annotator and unit,
+        given to each answer (-1: none), and the unit of each number.
     kept
         For each unit, its code as given.
     """
 
-    values: FloatArray
-    counts: Counts
+    unit: Codes
+    answer: FloatArray
     answers: FloatArray
     pairs: FloatArray
-    own: Counts | None
-    owner: Counts | None
+    group: Codes
+    group_unit: Codes
     kept: Codes
 
     @classmethod
@@ -82,34 +100,69 @@ class Units:
             raise DataError("units, values and annotators differ in number.", "Give one of each per answer.")
         if values.size and not np.isfinite(values).all():
             raise DataError("a value is not a number.", "Leave out the answers that are missing.")
-        codes, place = np.unique(units, return_inverse=True)
+        codes, place = distinct(units)
         people = None if annotator is None else np.asarray(annotator)
         group, size, group_unit = _repeats(place, people)
         pairs = pairs_of(np.bincount(place, minlength=len(codes)).astype(np.float64))
         pairs -= np.bincount(group_unit, pairs_of(size), minlength=len(codes))
         keep = pairs > 0
-        renumber = np.cumsum(keep) - 1
-        rows = keep[place]
-        distinct, column = np.unique(values[rows], return_inverse=True)
-        shape = (int(keep.sum()), len(distinct))
-        counts = table(renumber[place[rows]], column, shape)
-        own = owner = None
-        groups = np.flatnonzero(keep[group_unit])
-        if len(groups):
-            number = np.full(len(group_unit) + 1, -1)
-            number[groups] = np.arange(len(groups))
-            mine = number[group[rows]]
-            own = table(mine[mine >= 0], column[mine >= 0], (len(groups), len(distinct)))
-            owner = table(renumber[group_unit[groups]], np.arange(len(groups)), (shape[0], len(groups)))
-        return cls(distinct, counts, counts.sum(axis=1), pairs[keep], own, owner, codes[keep].astype(np.int64))
+        if not keep.all():
+            rows = keep[place]
+            renumber = np.cumsum(keep) - 1
+            number = np.cumsum(keep[group_unit]) - 1
+            place, values, group = renumber[place[rows]], values[rows], group[rows]
+            group = np.where(group >= 0, np.append(number, -1)[group], -1)
+            group_unit = renumber[group_unit[keep[group_unit]]]
+        answers = np.bincount(place, minlength=int(keep.sum())).astype(np.float64)
+        return cls(place, values, answers, pairs[keep], group, group_unit, codes[keep].astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.answers)
 
+    @cached_property
+    def _coded(self) -> tuple[FloatArray, Codes]:
+        return distinct(self.answer)
+
+    @property
+    def values(self) -> FloatArray:
+        """The distinct values, ascending, shape (V,)."""
+        return self._coded[0]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Answers by unit and value, sparse (U, V)."""
+        return table(self.unit, self._coded[1], (len(self), len(self.values)))
+
+    @cached_property
+    def own(self) -> Counts | None:
+        """The answers of annotators who answered a unit more than once (groups, V); None when nobody did."""
+        if not len(self.group_unit):
+            return None
+        mine = self.group >= 0
+        return table(self.group[mine], self._coded[1][mine], (len(self.group_unit), len(self.values)))
+
+    @cached_property
+    def owner(self) -> Counts:
+        """Whose unit each of those groups is, sparse (U, groups)."""
+        count = len(self.group_unit)
+        return table(self.group_unit, np.arange(count), (len(self), count))
+
+    def moments(self, score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return Σx, Σx² and Σ (xᵢ - xⱼ)² over the pairs of each unit, for a score of each answer, shape (U,)."""
+        first, second = (row_sums(self.unit, x, len(self)) for x in (score, score**2))
+        spread = self.answers * second - first**2
+        if len(self.group_unit):
+            mine, count = self.group >= 0, len(self.group_unit)
+            size, own, squares = (
+                row_sums(self.group[mine], x[mine], count) for x in (np.ones(len(score)), score, score**2)
+            )
+            spread -= row_sums(self.group_unit, size * squares - own**2, len(self))
+        return first, second, np.maximum(spread, 0.0)
+
     def over_pairs(self, within: Callable[[Counts], FloatArray]) -> FloatArray:
         """Sum over the pairs of each unit, given the sum over all pairs in each row of counts."""
         total = within(self.counts)
-        if self.own is not None and self.owner is not None:
+        if self.own is not None:
             total = total - self.owner @ within(self.own)
         return np.maximum(total, 0.0)
 

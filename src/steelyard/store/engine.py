@@ -17,15 +17,30 @@ APPLICATION_ID = 0x57EE1
 HEAD = "0001"
 """The newest migration; a test keeps it equal to Alembic's."""
 
-_SQLITE_TIMEOUT_SECONDS = 30
+_TIMEOUT_SECONDS = 30
 
 
-def open_engine(url: str) -> Engine:
+def database_url(given: str, folder: Path) -> URL:
+    """Read a database URL; an SQLite file that is not given with its whole path is in `folder`."""
+    parsed = _parsed(given)
+    if parsed.get_backend_name() == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise StoreError("a study cannot live in memory only.", "Name a file: sqlite:///study.db")
+        return sqlite_url(folder / parsed.database)
+    return parsed
+
+
+def sqlite_url(path: Path) -> URL:
+    """Return the URL of an SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=str(path.resolve()))
+
+
+def open_engine(url: str | URL) -> Engine:
     """Connect, check that the database is ours or empty, and bring its tables up to date."""
     parsed = _parsed(url)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     try:
-        with engine.connect() as connection:
+        with engine.connect().execution_options(writes=False) as connection:
             version = _checked_version(connection, _shown(parsed))
         if version != HEAD:
             _migrate(engine)
@@ -41,7 +56,7 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
-def _parsed(url: str) -> URL:
+def _parsed(url: str | URL) -> URL:
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
@@ -63,7 +78,7 @@ def _shown(url: URL) -> str:
 def _sqlite(url: URL) -> Engine:
     if url.database and url.database != ":memory:" and not Path(url.database).parent.is_dir():
         raise StoreError(f"the folder of {url.database} does not exist.", "Create it first.")
-    engine = create_engine(url, connect_args={"timeout": _SQLITE_TIMEOUT_SECONDS})
+    engine = create_engine(url, connect_args={"timeout": _TIMEOUT_SECONDS})
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: object) -> None:
@@ -85,7 +100,9 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True)
+        # A process that stops while it holds a study must not stop everybody else for ever.
+        patience = {"options": f"-c lock_timeout={_TIMEOUT_SECONDS}s"}
+        return create_engine(url, pool_pre_ping=True, connect_args=patience)
     except ModuleNotFoundError as error:
         raise StoreError("PostgreSQL needs the psycopg package.", "pip install 'steelyard[postgres]'") from error
 

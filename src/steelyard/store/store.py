@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from steelyard.errors import StoreError
@@ -17,17 +18,30 @@ from steelyard.store.engine import open_engine
 from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
 from steelyard.store.tables import events, studies, tasks
 
+UNNAMED = ""
+"""What a study is called that has a database to itself and was given no name."""
+
 _CHUNK = 10_000
 
 # Statements are built once: building them anew would cost more than running them.
 _STUDY: BindParameter[int] = bindparam("in_study")
 _THIS_TASK = (tasks.c.study == _STUDY) & (tasks.c.judgment_id == bindparam("this_id"))
-_LOCK = select(studies.c.last_seq, studies.c.digest).where(studies.c.id == _STUDY).with_for_update()
+_LOCK = (
+    select(studies.c.last_seq, studies.c.digest, studies.c.config_seq).where(studies.c.id == _STUDY).with_for_update()
+)
 _FINISH = (
-    update(studies).where(studies.c.id == _STUDY).values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"))
+    update(studies)
+    .where(studies.c.id == _STUDY)
+    .values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"), config_seq=bindparam("new_config"))
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
+_CONFIG = (
+    select(events)
+    .join(studies, (events.c.study == studies.c.id) & (events.c.seq == studies.c.config_seq))
+    .where(studies.c.id == _STUDY)
+)
+_ANY_TASK = select(tasks.c.judgment_id).where(tasks.c.study == _STUDY).limit(1)
 _ONE_TASK = select(tasks).where(_THIS_TASK)
 _OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
 _OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
@@ -64,28 +78,28 @@ class Store:
         self.name = name
 
     @classmethod
-    def open(cls, url: str, name: str) -> Store:
+    def open(cls, url: str | URL, name: str | None) -> Store:
         """Open or create the study called `name`.
 
-        An SQLite file belongs to one study, so there the name may change (a folder was renamed).
+        An SQLite file belongs to one study, which needs no name; if one is given, it must be the same each time.
         """
         engine = open_engine(url)
-        query = select(studies.c.id, studies.c.name)
-        if engine.dialect.name != "sqlite":
-            query = query.where(studies.c.name == name)
-        new = {"name": name, "last_seq": 0, "digest": EMPTY_DIGEST}
         try:
-            with engine.begin() as connection:
-                found = connection.execute(query).first()
-                if found is None:
-                    found = connection.execute(
-                        insert(studies).values(new).returning(studies.c.id, studies.c.name)
-                    ).one()
-        except IntegrityError:
-            # Another process created it between our look and our insert.
-            with engine.begin() as connection:
-                found = connection.execute(query).one()
-        return cls(engine, found.id, found.name)
+            study, kept = _find_study(engine, name)
+            if name is not None and kept not in {name, UNNAMED}:
+                raise StoreError(
+                    f"the database holds another study, '{kept}', not '{name}'.",
+                    "Choose another file, or the right name.",
+                )
+        except DBAPIError as error:
+            engine.dispose()
+            raise StoreError(
+                f"the database cannot be used: {str(error.orig).strip()}.", "Check that it may be written to."
+            ) from error
+        except StoreError:
+            engine.dispose()
+            raise
+        return cls(engine, study, kept)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -109,8 +123,8 @@ class Store:
                 writer.finish()
         except DBAPIError as error:
             raise StoreError(
-                f"the database could not be written: {str(error.orig).strip()}. Nothing was saved.",
-                "Mend the database or free some space, then send it again.",
+                f"the database could not be written: {str(error.orig).strip()}.",
+                "Send it again when that is mended: what was saved is never counted twice.",
             ) from error
 
     def last_seq(self) -> int:
@@ -131,6 +145,17 @@ class Store:
                 return
             after = rows[-1].seq
 
+    def config_event(self) -> Event | None:
+        """Return the last event of the configuration, if there is one."""
+        with self._reading() as connection:
+            row = connection.execute(_CONFIG, {"in_study": self._study}).one_or_none()
+        return None if row is None else _event(row)
+
+    def has_tasks(self) -> bool:
+        """Say whether any task ever went out, or any judgment came in."""
+        with self._reading() as connection:
+            return connection.execute(_ANY_TASK, {"in_study": self._study}).first() is not None
+
     def task(self, judgment_id: str) -> StoredTask | None:
         """Find a task that went out."""
         with self._reading() as connection:
@@ -147,6 +172,34 @@ class Store:
             ) from error
 
 
+def _find_study(engine: Engine, name: str | None) -> tuple[int, str]:
+    """Return the number and name of the study, made if it is not there."""
+    query = select(studies.c.id, studies.c.name)
+    if engine.dialect.name != "sqlite":
+        if name is None:
+            raise StoreError(
+                "a study in a shared database needs a name.", 'Add  name = "my-study"  to study.toml.', field="name"
+            )
+        query = query.where(studies.c.name == name)
+    new = {"name": name or UNNAMED, "last_seq": 0, "digest": EMPTY_DIGEST, "config_seq": 0}
+    # Looking takes no lock: a study can be opened while others write to it.
+    with engine.connect().execution_options(writes=False) as connection:
+        found = connection.execute(query).first()
+    if found is not None:
+        return found.id, found.name
+    try:
+        with engine.begin() as connection:
+            found = connection.execute(query).first()
+            if found is None:
+                made = insert(studies).values(new).returning(studies.c.id, studies.c.name)
+                found = connection.execute(made).one()
+    except IntegrityError:
+        # Another process created it between our look and our insert.
+        with engine.begin() as connection:
+            found = connection.execute(query).one()
+    return found.id, found.name
+
+
 class Writer:
     """A transaction on one study. Nothing is kept unless the block it was opened in ends well."""
 
@@ -156,6 +209,7 @@ class Writer:
         row = connection.execute(_LOCK, {"in_study": study}).one()
         self.last_seq: int = row.last_seq
         self.digest: str = row.digest
+        self._config_seq: int = row.config_seq
         self._pending: list[dict[str, Any]] = []
 
     def append(
@@ -170,6 +224,8 @@ class Writer:
         """Add an event to the log."""
         text = to_json(data or {})
         self.last_seq += 1
+        if kind == "config":
+            self._config_seq = self.last_seq
         self.digest = chained_digest(self.digest, self.last_seq, at, kind, annotator, judgment_id, text)
         event = Event(self.last_seq, at, kind, annotator, judgment_id, data or {}, self.digest)
         self._pending.append(
@@ -253,7 +309,12 @@ class Writer:
     def finish(self) -> None:
         """Write what is pending."""
         self._flush()
-        values = {"in_study": self._study, "new_seq": self.last_seq, "new_digest": self.digest}
+        values = {
+            "in_study": self._study,
+            "new_seq": self.last_seq,
+            "new_digest": self.digest,
+            "new_config": self._config_seq,
+        }
         self._connection.execute(_FINISH, values)
 
     def _flush(self) -> None:

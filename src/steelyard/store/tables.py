@@ -13,8 +13,12 @@ studies = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("last_seq", BigInteger, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("config_seq", BigInteger, nullable=False),
 )
-"""One row a study: the number and digest of its last event. Writers lock this row, so events are in order."""
+"""One row a study: the number and digest of its last event, and the number of its last configuration.
+
+Writers lock this row, so events are in order.
+"""
 
 events = Table(
     "events",

@@ -123,5 +123,6 @@ def _on_one_scale(
     value = np.array([r.value for r in rows.records], np.float64)
     if len(set(scales.values())) > 1:
         own = np.array([scales[name] for name in rows.stages])
-        value = low + (value - own[:, 0]) / (own[:, 1] - own[:, 0]) * (high - low)
+        # Rounding may take an end of one scale a hair past the end of the other.
+        value = np.clip(low + (value - own[:, 0]) / (own[:, 1] - own[:, 0]) * (high - low), low, high)
     return value, (low, high)

@@ -36,9 +36,17 @@ class ItemsSource(_Table):
 class People(_Table):
     """How annotators work."""
 
-    tasks: Annotated[int | None, Field(ge=1, description="most tasks one annotator gets; unlimited if absent")] = None
+    tasks: Annotated[
+        int | None, Field(ge=1, strict=True, description="most tasks one annotator gets; unlimited if absent")
+    ] = None
     lease_minutes: Annotated[
-        float, Field(gt=0, description="how long a task is kept for an annotator before others may get it")
+        float,
+        Field(
+            gt=0,
+            le=60 * 24 * 365,
+            strict=True,
+            description="how long a task is kept for an annotator before others may get it",
+        ),
     ] = 30
 
 
@@ -56,17 +64,17 @@ class StageTable(_Table):
 class StudyTable(_Table):
     """The whole of study.toml."""
 
-    version: Annotated[int, Field(ge=1, description="version of this file's format")] = CONFIG_VERSION
+    version: Annotated[int, Field(ge=1, strict=True, description="version of this file's format")] = CONFIG_VERSION
     title: Annotated[str, Field(min_length=1, description="what the study is called")]
     question: Annotated[str, Field(min_length=1, description="what annotators are asked")]
     items: Annotated[str | ItemsSource, Field(description="the items file, or a table with file, columns, ignore")]
     database: Annotated[
         str | None, Field(description="where judgments are kept; study.db in the study's folder if absent")
     ] = None
-    name: Annotated[str | None, Field(description="the study's name in a shared database; its folder's if absent")] = (
-        None
-    )
-    seed: Annotated[int, Field(ge=0, description="seed of every random choice of the designs")] = 0
+    name: Annotated[
+        str | None, Field(description="the study's name; needed in a database that several studies share")
+    ] = None
+    seed: Annotated[int, Field(ge=0, strict=True, description="seed of every random choice of the designs")] = 0
     protocol: Annotated[dict[str, Any] | None, Field(description="how people are asked: name and its settings")] = None
     design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and its settings")] = None
     stage: Annotated[list[StageTable], Field(description="several stages, instead of [protocol] and [design]")] = []
@@ -107,11 +115,11 @@ class StudyConfig:
 
     def problems_with(self, n_items: int) -> list[Problem]:
         """Name the stages that do not fit this many items."""
-        several = len(self.stages) > 1
+        several = "stage" in (self.source or {})
         found = []
         for number, stage in enumerate(self.stages):
             prefix = f"stage.{number}." if several else ""
-            for problem in stage.design.problems(stage.protocol.task_size, n_items):
+            for problem in stage.design.problems(stage.protocol, n_items):
                 path = prefix + (problem.field or "")
                 line = line_of(dict(self.lines or {}), path)
                 found.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
@@ -158,7 +166,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     try:
         table = StudyTable.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError([_problem(details) for details in error.errors()] + _name_problems(data)) from None
+        raise ConfigError([_problem(details) for details in _telling(error)] + _name_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
     if problems or model is None:
@@ -176,6 +184,14 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         source=dict(data),
         lines=lines,
     )
+
+
+def _telling(error: ValidationError) -> list[Any]:
+    """Leave out what comes of `items` being a table and not a text, or the other way round."""
+    found = error.errors()
+    as_table = any("ItemsSource" in details["loc"] and len(details["loc"]) > 2 for details in found)
+    dropped = "str" if as_table else "ItemsSource"
+    return [details for details in found if not (details["loc"][0] == "items" and details["loc"][-1] == dropped)]
 
 
 def _problem(details: Any) -> Problem:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.errors import ConfigError, did_you_mean
 from steelyard.formats import judgment_table
 from steelyard.study.study import Study
 
 
-def conventional_judgments(study: Study) -> pl.DataFrame:
-    """Return the judgments in the columns of docs/reference/files.md.
+def conventional_judgments(study: Study, stage: str | None = None) -> pl.DataFrame:
+    """Return the judgments of a stage in the columns of docs/reference/files.md.
 
-    With stages of several kinds the tables are stacked, and `stage` says where a row comes from.
+    A study of one stage needs no name; of several, one file cannot hold all.
     """
-    tables = []
-    for stage in study.config.stages:
-        for_stage = study.observations(stage.protocol.kinds[0], stage=stage.name)
-        if for_stage:
-            table = judgment_table(for_stage[""] if list(for_stage) == [""] else for_stage)
-            tables.append(
-                table if len(study.config.stages) == 1 else table.insert_column(0, pl.lit(stage.name).alias("stage"))
-            )
-    return pl.concat(tables, how="diagonal_relaxed") if tables else pl.DataFrame()
+    stages = {known.name: known for known in study.config.stages}
+    if stage is None and len(stages) > 1:
+        raise ConfigError(
+            f"the study has several stages ({', '.join(stages)}), and each has a file of its own.",
+            "Choose one with --stage.",
+        )
+    if stage is not None and stage not in stages:
+        raise ConfigError(f"there is no stage called '{stage}'.", did_you_mean(stage, list(stages)))
+    chosen = stages[stage] if stage else study.config.stages[0]
+    found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
+    if not found:
+        return pl.DataFrame()
+    return judgment_table(found[""] if list(found) == [""] else found)

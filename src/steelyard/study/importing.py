@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
+from steelyard.store.events import to_json
 from steelyard.study.config import Stage
 from steelyard.study.study import ImportedAnswer, Study
 
@@ -28,10 +30,10 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """How many judgments joined, whether the file had been imported before, and what was odd about it."""
+    """How many judgments joined, how many had joined before, and what was odd about the file."""
 
     added: int
-    already: bool
+    already: int
     notes: tuple[str, ...]
 
 
@@ -46,17 +48,17 @@ def import_file(
 ) -> ImportResult:
     """Take the judgments of a file into a study.
 
-    The same file twice is imported once. Rows are read leniently, as logs from elsewhere are, unless `strict`;
-    an unknown item or a value outside the scale refuses the whole file.
+    A judgment that was imported before, from this file or a longer one, is not imported again; nor is one that
+    the study itself exported. Rows are read leniently, as logs from elsewhere are, unless `strict`; an unknown
+    item or a value outside the scale refuses the whole file.
     """
     path = Path(path)
     scale = _common_scale(study, stage)
     read = read_judgments(path, kind=kind, columns=columns, scale=scale, strict=strict)
     number, chosen = _stage_for(study, read.kind, stage)
-    digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
-    answers = list(_checked(study, path.name, chosen, read, digest, strict))
+    answers = list(_checked(study, path.name, chosen, read, strict))
     added = study.take_in_answers(number, answers)
-    return ImportResult(added, added == 0, read.notes)
+    return ImportResult(added, len(answers) - added, read.notes)
 
 
 def _stage_for(study: Study, kind: str, name: str | None) -> tuple[int, Stage]:
@@ -85,12 +87,13 @@ def _common_scale(study: Study, stage: str | None) -> tuple[float, float] | None
     return scales.pop() if len(scales) == 1 else None
 
 
-def _checked(
-    study: Study, file: str, stage: Stage, read: JudgmentFile, digest: str, strict: bool
-) -> Iterator[ImportedAnswer]:
+def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: bool) -> Iterator[ImportedAnswer]:
+    """Yield the file's answers with ids made of what they say, so that the same answer is the same judgment."""
     known = {item.id for item in study.items}
     problems: list[Problem] = []
-    for place, found in enumerate(_answers(read, stage)):
+    own = {str(event.judgment_id) for event in study.events(("judgment",)) if not event.data.get("imported")}
+    times: Counter[str] = Counter()
+    for found in _answers(read, stage):
         unknown = [item for item in found.items if item not in known]
         if unknown:
             problems.append(
@@ -109,8 +112,13 @@ def _checked(
                 line = read.line(found.criterion, found.row)
                 problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems]
             else:
-                judgment_id = hashlib.blake2b(f"{digest}:{place}".encode(), digest_size=16).hexdigest()
-                yield ImportedAnswer(judgment_id, found.annotator, tuple(found.items), plain)
+                says = to_json([stage.name, found.annotator, found.task, sorted(found.items), plain])
+                times[says] += 1
+                judgment_id = hashlib.blake2b(f"{says}:{times[says]}".encode(), digest_size=16).hexdigest()
+                if found.task in own:
+                    judgment_id = str(found.task)
+                seconds = read.seconds(found.criterion, found.row)
+                yield ImportedAnswer(judgment_id, found.annotator, tuple(found.items), plain, seconds)
         if len(problems) >= _MOST_PROBLEMS:
             break
     if problems:
@@ -124,6 +132,7 @@ class _Found:
     criterion: str
     row: int
     annotator: str | None
+    task: str | None
     items: list[str]
     answer: Any
 
@@ -148,17 +157,19 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
 def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_Found]:
     """Put the values of one answer together: criteria of one item, or items of one task."""
     found: dict[tuple[object, ...], _Found] = {}
+    times: Counter[tuple[object, ...]] = Counter()
     for criterion, observations in by_criterion.items():
         for row in range(len(observations)):
             item = observations.items[int(observations.item[row])]
             annotator, task = _name(observations, row), _task(observations, row)
             key: tuple[object, ...] = (annotator, task) if together else (annotator, task, item)
             # The same question answered again is a judgment of its own.
-            again = 0
-            while (answer := found.get((*key, again))) is not None and _has(answer, item, criterion):
-                again += 1
+            asked = (*key, item, criterion)
+            again = times[asked]
+            times[asked] += 1
+            answer = found.get((*key, again))
             if answer is None:
-                answer = found[*key, again] = _Found(criterion, row, annotator, [], {})
+                answer = found[*key, again] = _Found(criterion, row, annotator, task, [], {})
             if item not in answer.items:
                 answer.items.append(item)
             value = _value(observations, row)
@@ -167,10 +178,6 @@ def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> I
             else:
                 answer.answer[item] = value
     return found.values()
-
-
-def _has(found: _Found, item: str, criterion: str) -> bool:
-    return item in found.answer and (not criterion or criterion in found.answer[item])
 
 
 def _value(observations: Ratings | Labels, row: int) -> float | str:
@@ -184,7 +191,7 @@ def _comparisons(comparisons: Comparisons) -> Iterator[_Found]:
         pair = [comparisons.items[int(side[row])] for side in (comparisons.left, comparisons.right)]
         outcome = int(comparisons.outcome[row])
         winner = None if outcome == 0 else pair[0] if outcome > 0 else pair[1]
-        yield _Found("", row, _name(comparisons, row), pair, {"winner": winner})
+        yield _Found("", row, _name(comparisons, row), _task(comparisons, row), pair, {"winner": winner})
 
 
 def _choices(choices: Choices) -> Iterator[_Found]:
@@ -194,7 +201,7 @@ def _choices(choices: Choices) -> Iterator[_Found]:
             "best": _known(choices.items, int(choices.best[row])),
             "worst": _known(choices.items, int(choices.worst[row])),
         }
-        yield _Found("", row, _name(choices, row), shown, answer)
+        yield _Found("", row, _name(choices, row), _task(choices, row), shown, answer)
 
 
 def _rankings(rankings: Rankings) -> Iterator[_Found]:
@@ -203,7 +210,7 @@ def _rankings(rankings: Rankings) -> Iterator[_Found]:
         names = [rankings.items[int(code)] for code in rankings.item[span]]
         ranks = rankings.rank[span].tolist()
         tiers = [[n for n, r in zip(names, ranks, strict=True) if r == rank] for rank in sorted(set(ranks))]
-        yield _Found("", row, _name(rankings, row), names, tiers)
+        yield _Found("", row, _name(rankings, row), _task(rankings, row), names, tiers)
 
 
 def _name(observations: Observations, row: int) -> str | None:

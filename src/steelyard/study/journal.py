@@ -33,34 +33,54 @@ class Journal:
         """Give the database back."""
         self._store.close()
 
+    def config_event(self) -> Event | None:
+        """The last event of the configuration, if there is one."""
+        return self._store.config_event()
+
+    def has_tasks(self) -> bool:
+        """Whether anybody was ever asked anything."""
+        return self._store.has_tasks()
+
     def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """The log, in order."""
         return self._store.events(kinds=kinds)
+
+    def settle(self, seq: int) -> None:
+        """Hold on to the configuration: from its event on, one changed by another process is an error."""
+        self._ledger.settled_at = seq
+
+    def _catch_up(self) -> None:
+        for event in self._store.events(self._ledger.seq):
+            self._ledger.apply(event)
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
         """Look at the ledger, up to date with the log."""
         with self._lock:
-            for event in self._store.events(self._ledger.seq):
-                self._ledger.apply(event)
+            self._catch_up()
             yield self._ledger
 
     @contextmanager
     def writing(self) -> Iterator[Entry]:
         """Hold the study, with the ledger up to date; all that is written in the block is kept, or nothing."""
         with self._lock:
-            ledger, committed = self._ledger, -1
+            # The log may be long: read it before holding up everybody else, then only what came since.
+            if self._ledger.seq == 0:
+                self._catch_up()
+            ledger = self._ledger
+            committed = ledger.seq
             try:
                 with self._store.write() as writer:
                     if ledger.seq != writer.last_seq:
                         for event in writer.events(ledger.seq):
                             ledger.apply(event)
-                    committed = ledger.seq
+                            committed = event.seq
                     yield Entry(writer, ledger)
             except BaseException:
                 # What was rolled back must not stay in the ledger; a mere refusal has not touched it.
                 if ledger.seq != committed:
                     self._ledger = Ledger(self._stages)
+                    self._ledger.settled_at = ledger.settled_at
                 raise
 
 

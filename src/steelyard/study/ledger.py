@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from steelyard.designs.progress import Progress
@@ -32,8 +33,10 @@ class Ledger:
         self.items: list[Item] = []
         self.code: dict[str, int] = {}
         self.config: dict[str, Any] = {}
+        self.settled_at: float = inf
+        """The event from which on the configuration must not change: it is open, and built on what it was."""
         self.stages = stages
-        self.progress = [Progress(0) for _ in stages]
+        self.progress = [Progress(0, stage.design.capacity) for stage in stages]
         self.tasks_of: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._out: dict[str, OutTask] = {}
@@ -44,18 +47,30 @@ class Ledger:
             raise StoreError(
                 f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
             )
-        getattr(self, f"_{event.kind}")(event)
+        handle = getattr(self, f"_{event.kind}", None)
+        if handle is None:
+            raise StoreError(
+                f"event {event.seq} is of a kind this Steelyard does not know ('{event.kind}').",
+                "Upgrade Steelyard: pip install -U steelyard.",
+            )
+        handle(event)
         self.seq = event.seq
 
     def _config(self, event: Event) -> None:
+        if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
+            raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
         self.config = event.data
 
     def _items(self, event: Event) -> None:
         new = [item_from_data(data) for data in event.data["items"]]
-        self.code |= {item.id: len(self.items) + place for place, item in enumerate(new)}
-        self.items += new
+        for item in new:
+            if item.id in self.code:
+                self.items[self.code[item.id]] = item
+            else:
+                self.code[item.id] = len(self.items)
+                self.items.append(item)
         for progress in self.progress:
-            progress.add_items(len(new))
+            progress.add_items(len(self.items) - progress.n_items)
 
     def _picked(self, event: Event) -> None:
         annotator, data = str(event.annotator), event.data
@@ -63,7 +78,7 @@ class Ledger:
         items = self._codes(data["items"])
         out = OutTask(annotator, stage, items, data["slot"])
         self._out[str(event.judgment_id)] = out
-        self.progress[stage].picked(annotator, items, out.slot, self.stages[stage].design.capacity)
+        self.progress[stage].picked(annotator, items, out.slot)
         self.tasks_of[annotator] += 1
 
     def _judgment(self, event: Event) -> None:
@@ -82,12 +97,13 @@ class Ledger:
     def _imported(self, event: Event) -> None:
         self.counts["imported"] += 1
         stage, annotator = event.data["stage"], event.annotator or ""
-        items, design = self._codes(event.data["items"]), self.stages[stage].design
-        progress = self.progress[stage]
-        slot = progress.slot_for(items, design.capacity) if design.plans else None
-        progress.picked(annotator, items, slot, design.capacity)
-        progress.answer(items, slot)
+        items, slot = self._codes(event.data["items"]), event.data["slot"]
+        self.progress[stage].picked(annotator, items, slot)
+        self.progress[stage].answer(items, slot)
         self.tasks_of[annotator] += 1
+
+    def _renewed(self, event: Event) -> None:
+        """Leases are in the table of tasks; nothing hangs on them here."""
 
     def _revision(self, event: Event) -> None:
         self.counts["revisions"] += 1

@@ -15,8 +15,11 @@ from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
 from steelyard.records import Item
 from steelyard.store.events import to_json
-from steelyard.study.config import CONFIG_FILE, ItemsSource, StudyConfig, read_config
+from steelyard.study.config import CONFIG_FILE, ItemsSource, StudyConfig, parse_config, read_config
 from steelyard.study.ledger import Ledger
+from steelyard.study.toml_lines import line_of
+
+_MOST_PROBLEMS = 20
 
 
 def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
@@ -47,8 +50,11 @@ def items_digest(folder: Path, source: ItemsSource) -> str:
     return hashlib.blake2b((folder / source.file).read_bytes() + how.encode(), digest_size=16).hexdigest()
 
 
-def new_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item]:
-    """Return the items that are not in the study yet; refuse a file from which one vanished or changed."""
+def changed_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item]:
+    """Return the items that are new, or differ in what annotators do not see (group, tags, gold).
+
+    Refuse a file from which one vanished, or that would show annotators something else.
+    """
     given = {item.id: item for item in items}
     problems = [
         Problem(
@@ -59,29 +65,42 @@ def new_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item]:
             file=file,
         )
         for old in ledger.items
-        if given.get(old.id) != old
+        if old.id not in given or _shown(given[old.id]) != _shown(old)
     ]
     if problems:
-        raise DataError(problems)
-    return [item for item in items if item.id not in ledger.code]
-
-
-def check_protocols_unchanged(ledger: Ledger, config: Mapping[str, Any]) -> None:
-    """Refuse another protocol once somebody was asked; designs and models may change."""
-    old = ledger.config.get("config")
-    if old is None or not any(progress.tasks_asked for progress in ledger.progress):
-        return
-    if _protocols(old) != _protocols(config):
-        raise ConfigError(
-            "the protocol has changed since people began to judge.",
-            "Put it back as it was, or make a new study (steelyard new).",
-            file=CONFIG_FILE,
-            field="protocol",
+        more = len(problems) - _MOST_PROBLEMS
+        raise DataError(
+            [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
+    return [item for item in items if item.id not in ledger.code or ledger.items[ledger.code[item.id]] != item]
 
 
-def _protocols(config: Mapping[str, Any]) -> list[Any]:
-    return [config.get("protocol"), *(stage["protocol"] for stage in config.get("stage", []))]
+def _shown(item: Item) -> Item:
+    return replace(item, group=None, tags=(), gold=None)
+
+
+def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
+    """Refuse another question or protocol once somebody was asked; designs and models may change."""
+    before = parse_config(old)
+    changed = [
+        name
+        for name, same in (
+            ("question", before.question == config.question),
+            ("protocol", [s.protocol for s in before.stages] == [s.protocol for s in config.stages]),
+        )
+        if not same
+    ]
+    if changed:
+        raise ConfigError(
+            Problem(
+                f"the {name} has changed since people began to judge.",
+                "Put it back as it was, or make a new study (steelyard new).",
+                file=CONFIG_FILE,
+                line=line_of(dict(config.lines or {}), name),
+                field=name,
+            )
+            for name in changed
+        )
 
 
 def _items_source(path: Path) -> ItemsSource | None:

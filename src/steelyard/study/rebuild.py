@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from steelyard.designs.base import Pick
 from steelyard.errors import DataError, StoreError
 from steelyard.store import Event, Store, StoredTask, Writer
+from steelyard.store.events import EMPTY_DIGEST, chained_digest, to_json
 from steelyard.study.config import parse_config
 from steelyard.study.ledger import Ledger
 from steelyard.study.picking import pick_next
@@ -15,12 +19,25 @@ from steelyard.study.study import Study
 
 
 def write_log(study: Study, path: str | Path) -> int:
-    """Write every event as a line of JSON; return how many."""
+    """Write every event as a line of JSON, the whole log or nothing; return how many."""
+    path = Path(path)
     count = 0
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-        for event in study.events():
-            file.write(event.as_json() + "\n")
-            count += 1
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}-", delete=False
+        ) as file:
+            try:
+                for event in study.events():
+                    file.write(event.as_json() + "\n")
+                    count += 1
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink()
+                raise
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
     return count
 
 
@@ -43,12 +60,13 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
     A log that was altered is refused: each event's digest covers all before it.
     """
     kept = list(events)
+    check_chain(kept)
     configs = [event.data["config"] for event in kept if event.kind == "config"]
     if not configs:
         raise DataError("the log has no configuration.", "Export the whole log of a study.")
     folder = Path(folder)
     config = parse_config(configs[-1])
-    store = Store.open(database, config.name or folder.resolve().name)
+    store = Store.open(database, config.name)
     try:
         with store.write() as writer:
             if writer.last_seq:
@@ -60,14 +78,23 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
     return Study(folder, config, store)
 
 
+def check_chain(events: Iterable[Event]) -> None:
+    """Refuse a log that was altered, or of which events are missing."""
+    previous = EMPTY_DIGEST
+    for seq, event in enumerate(events, start=1):
+        previous = chained_digest(
+            previous, seq, event.at, event.kind, event.annotator, event.judgment_id, to_json(event.data)
+        )
+        if (seq, previous) != (event.seq, event.digest):
+            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered export.")
+
+
 def _replay(events: list[Event], writer: Writer) -> None:
     tasks: dict[str, StoredTask] = {}
     for event in events:
-        written = writer.append(
+        writer.append(
             event.kind, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id, data=event.data
         )
-        if written.digest != event.digest or written.seq != event.seq:
-            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered export.")
         if event.judgment_id is not None:
             known = tasks.get(event.judgment_id)
             tasks[event.judgment_id] = task_after(event, known)
@@ -87,16 +114,24 @@ def task_after(event: Event, known: StoredTask | None) -> StoredTask:
         event.seq,
     )
     answered = event.kind in {"judgment", "revision"}
+    lease_end = event.data["lease_end"] if event.kind == "renewed" else task.lease_end
     return StoredTask(
         task.judgment_id,
         task.annotator,
         task.stage,
         task.items,
         after.get(event.kind, task.state),
-        task.lease_end,
+        lease_end,
         task.picked_seq,
         event.seq if answered else task.answer_seq,
     )
+
+
+_REPLAYED = ("stage", "items", "slot", "round", "weight", "propensity")
+
+
+def _as_logged(ledger: Ledger, stage: int, pick: Pick) -> list[object]:
+    return [stage, [ledger.items[c].id for c in pick.items], pick.slot, pick.round, pick.weight, pick.propensity]
 
 
 def differing_picks(events: Iterable[Event]) -> list[int]:
@@ -118,8 +153,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
             continue
         if event.kind == "picked":
             chosen = pick_next(config, ledger, str(event.annotator))
-            ids = [ledger.items[code].id for code in chosen[1].items] if isinstance(chosen, tuple) else None
-            if ids != event.data["items"]:
+            if not isinstance(chosen, tuple) or _as_logged(ledger, *chosen) != [event.data[key] for key in _REPLAYED]:
                 differing.append(event.seq)
         ledger.apply(event)
     return differing

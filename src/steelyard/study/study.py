@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -20,12 +22,12 @@ from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.store import Event, Store, StoredTask
-from steelyard.store.events import to_json
+from steelyard.store.engine import database_url, sqlite_url
 from steelyard.study.collect import collect
 from steelyard.study.config import Stage, StudyConfig
 from steelyard.study.journal import Entry, Journal, as_datetime
 from steelyard.study.ledger import Ledger, item_to_data
-from steelyard.study.opening import check_protocols_unchanged, check_study, items_digest, new_items
+from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
 from steelyard.study.picking import pick_next
 from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
 from steelyard.study.status import Status, status_of
@@ -48,6 +50,7 @@ class ImportedAnswer:
     annotator: str | None
     items: tuple[str, ...]
     answer: Answer
+    seconds: float | None = None
 
 
 class Study:
@@ -70,13 +73,19 @@ class Study:
     ) -> Study:
         """Open the study in a folder, creating its database the first time.
 
-        `database` overrides the one in study.toml. Items that were added to the items file since the last
-        time join the study; items that vanished or changed are refused.
+        `database` overrides the one in study.toml; one that several studies share needs their names. Items that
+        were added to the items file since the last time join the study; items that vanished, or show annotators
+        something else than before, are refused.
         """
         folder = Path(folder)
         config, items = check_study(folder)
-        url = database or config.database or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
-        study = cls(folder, config, Store.open(url, config.name or folder.resolve().name), clock)
+        if database is not None:
+            url = database_url(database, Path.cwd())
+        elif config.database is not None:
+            url = database_url(config.database, folder)
+        else:
+            url = sqlite_url(folder / DATABASE_FILE)
+        study = cls(folder, config, Store.open(url, config.name), clock)
         try:
             study._take_in(items, items_digest(folder, config.items))
         except BaseException:
@@ -116,9 +125,9 @@ class Study:
         with self._journal.reading() as ledger:
             return status_of(self.config, ledger)
 
-    def events(self) -> Iterator[Event]:
-        """The whole log, in order."""
-        return self._journal.events()
+    def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """The whole log, or the events of some kinds, in order."""
+        return self._journal.events(kinds)
 
     # Ask and tell
 
@@ -156,6 +165,8 @@ class Study:
             if stored.state == "answered":
                 return self._told_again(entry, stored, plain)
             now = self._clock()
+            if stored.state == "expired":
+                _close_twins(entry, stored, now)
             event = entry.append(
                 "judgment",
                 at=now,
@@ -179,7 +190,8 @@ class Study:
             if stored.state != "answered":
                 raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
-            data = {**_answer_event(entry, stored).data, "answer": plain}
+            latest = _answer_event(entry, stored)
+            data = {**latest.data, "answer": plain, "revises": latest.seq}
             event = entry.append(
                 "revision", at=self._clock(), annotator=stored.annotator, judgment_id=judgment_id, data=data
             )
@@ -210,29 +222,39 @@ class Study:
             stored = _owned_task(entry, task, annotator)
             if stored.state != "open":
                 raise TaskError(f"task {stored.judgment_id} is {stored.state}.", "Ask for the next one.")
-            end = max(stored.lease_end, self._lease_end(self._clock()))
-            entry.store.renew(stored.judgment_id, end)
-        return as_datetime(end)
+            return as_datetime(self._renew(entry, stored, self._clock()).lease_end)
 
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
-        """Add valid judgments made elsewhere, all or none; return how many (0 if they are there already)."""
+        """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
+        plans = self.config.stages[stage].design.plans
         with self._journal.writing() as entry:
-            if not answers or entry.store.task(answers[0].judgment_id) is not None:
-                return 0
             now = self._clock()
             tasks = []
             for new in answers:
-                data = {"stage": stage, "items": list(new.items), "answer": new.answer, "imported": True}
+                if entry.store.task(new.judgment_id) is not None:
+                    continue
+                codes = tuple(entry.ledger.code[item] for item in new.items)
                 event = entry.append(
-                    "judgment", at=now, annotator=new.annotator, judgment_id=new.judgment_id, data=data
+                    "judgment",
+                    at=now,
+                    annotator=None if new.annotator is None else annotator_name(new.annotator),
+                    judgment_id=new.judgment_id,
+                    data={
+                        "stage": stage,
+                        "items": list(new.items),
+                        "answer": new.answer,
+                        "seconds": new.seconds,
+                        "imported": True,
+                        "slot": entry.ledger.progress[stage].slot_for(codes) if plans else None,
+                    },
                 )
                 tasks.append(
                     StoredTask(
-                        new.judgment_id, new.annotator or "", stage, new.items, "answered", now, event.seq, event.seq
+                        new.judgment_id, event.annotator or "", stage, new.items, "answered", now, event.seq, event.seq
                     )
                 )
             entry.store.add_tasks(tasks)
-        return len(answers)
+        return len(tasks)
 
     # What came of it
 
@@ -274,10 +296,15 @@ class Study:
         return effective_judgments(self._journal.events(("judgment", "revision")), self.config.stages)
 
     def _told_again(self, entry: Entry, stored: StoredTask, answer: Any) -> Judgment:
-        first = _answer_event(entry, stored)
-        if to_json(first.data["answer"]) != to_json(answer):
-            raise TaskError(f"task {first.judgment_id} already has another answer.", "Use revise to change an answer.")
-        return judgment_of(first, self.config.stages)
+        """Return the judgment that counts, if this answer was given before; refuse a new one."""
+        latest = given = _answer_event(entry, stored)
+        while given.data["answer"] != answer:
+            if "revises" not in given.data:
+                raise TaskError(
+                    f"task {stored.judgment_id} already has another answer.", "Use revise to change an answer."
+                )
+            given = entry.store.event(given.data["revises"])
+        return judgment_of(latest, self.config.stages)
 
     def _note(self, entry: Entry, kind: str, stored: StoredTask, reason: str) -> None:
         entry.append(
@@ -285,20 +312,32 @@ class Study:
             at=self._clock(),
             annotator=stored.annotator,
             judgment_id=stored.judgment_id,
-            data={"reason": reason},
+            data={"reason": _checked_reason(reason)},
         )
+
+    def _renew(self, entry: Entry, stored: StoredTask, now: int) -> StoredTask:
+        renewed = replace(stored, lease_end=max(stored.lease_end, self._lease_end(now)))
+        entry.append(
+            "renewed",
+            at=now,
+            annotator=stored.annotator,
+            judgment_id=stored.judgment_id,
+            data={"lease_end": renewed.lease_end},
+        )
+        entry.store.renew(stored.judgment_id, renewed.lease_end)
+        return renewed
 
     def _lease_end(self, now: int) -> int:
         return now + round(self.config.people.lease_minutes * 60_000_000)
 
     def _lease(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
-        _check_annotator(annotator)
-        if count < 1:
-            raise TaskError(f"{count} tasks cannot be asked.", "Ask for at least one.")
+        annotator = annotator_name(annotator)
+        if not isinstance(count, int) or count < 1:
+            raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
         with self._journal.writing() as entry:
             now = self._clock()
             _expire(entry, now)
-            tasks = entry.store.open_tasks(annotator)[:count]
+            tasks = [self._kept(entry, stored, now) for stored in entry.store.open_tasks(annotator)[:count]]
             nothing = None
             while len(tasks) < count and nothing is None:
                 picked = self._pick(entry, annotator, now)
@@ -307,6 +346,11 @@ class Study:
                 else:
                     tasks.append(picked)
             return [self._task(entry.ledger, stored) for stored in tasks], nothing
+
+    def _kept(self, entry: Entry, stored: StoredTask, now: int) -> StoredTask:
+        """Hand a task out again with time enough to answer it."""
+        enough = (self._lease_end(now) - now) // 2
+        return stored if stored.lease_end - now >= enough else self._renew(entry, stored, now)
 
     def _pick(self, entry: Entry, annotator: str, now: int) -> StoredTask | Nothing:
         limit = self.config.people.tasks
@@ -350,19 +394,26 @@ class Study:
         )
 
     def _take_in(self, items: Sequence[Item], source_digest: str) -> None:
-        """Bring the log up to date with study.toml and the items file."""
-        config = dict(self.config.source or {})
+        """Bring the log up to date with study.toml and the items file; usually there is nothing to do."""
+        # Where the database is, and with which password, is nobody's business who reads the log.
+        config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
         data: dict[str, Any] = {"config": config, "items_digest": source_digest, "software": __version__}
+        last = self._journal.config_event()
+        if last is not None and last.data == data:
+            self._journal.settle(last.seq)
+            return
+        if last is not None and self._journal.has_tasks():
+            check_same_questions(last.data["config"], self.config)
         with self._journal.writing() as entry:
             now = self._clock()
             if entry.ledger.config.get("items_digest") != source_digest:
-                new = new_items(entry.ledger, items, self.config.items.file)
+                new = changed_items(entry.ledger, items, self.config.items.file)
                 for start in range(0, len(new), _ITEMS_PER_EVENT):
                     chunk = [item_to_data(item) for item in new[start : start + _ITEMS_PER_EVENT]]
                     entry.append("items", at=now, data={"items": chunk})
             if entry.ledger.config != data:
-                check_protocols_unchanged(entry.ledger, config)
                 entry.append("config", at=now, data=data)
+            self._journal.settle(entry.ledger.seq)
 
 
 def _expire(entry: Entry, now: int) -> None:
@@ -372,11 +423,20 @@ def _expire(entry: Entry, now: int) -> None:
         entry.store.set_state(overdue.judgment_id, "expired")
 
 
+def _close_twins(entry: Entry, late: StoredTask, now: int) -> None:
+    """Take back a task that repeats one whose late answer just came: nobody is asked the same twice."""
+    for other in entry.store.open_tasks(late.annotator):
+        if other.stage == late.stage and set(other.items) == set(late.items):
+            entry.append("expired", at=now, annotator=other.annotator, judgment_id=other.judgment_id)
+            entry.store.set_state(other.judgment_id, "expired")
+
+
 def _owned_task(entry: Entry, task: Task | str, annotator: str | None) -> StoredTask:
     """Find a task that went out, and refuse anybody but the one it went to."""
     judgment_id = task.judgment_id if isinstance(task, Task) else task
     if annotator is None and isinstance(task, Task):
         annotator = task.annotator
+    annotator = None if annotator is None else annotator_name(annotator)
     stored = entry.store.task(judgment_id)
     if stored is None:
         raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
@@ -393,12 +453,23 @@ def _answer_event(entry: Entry, stored: StoredTask) -> Event:
     return entry.store.event(stored.answer_seq)
 
 
-def _check_annotator(annotator: str) -> None:
-    if not isinstance(annotator, str) or not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
-        raise TaskError(f"{annotator!r} cannot be an annotator's name.", "Use 1 to 200 printable characters.")
+def annotator_name(given: str) -> str:
+    """Return an annotator's name in the one form it is kept in: é is é, however it was typed."""
+    name = unicodedata.normalize("NFC", given).strip() if isinstance(given, str) else ""
+    if not name or len(name) > 200 or not name.isprintable():
+        raise TaskError(f"{given!r} cannot be an annotator's name.", "Use 1 to 200 printable characters.")
+    return name
 
 
 def _checked_seconds(seconds: float | None) -> float | None:
-    if seconds is not None and not 0 <= seconds < float("inf"):
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 <= float(seconds) < float("inf"):
         raise TaskError(f"{seconds!r} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
-    return seconds
+    return float(seconds)
+
+
+def _checked_reason(reason: str) -> str:
+    if not isinstance(reason, str) or len(reason) > 2000 or any("\ud800" <= sign <= "\udfff" for sign in reason):
+        raise TaskError("the reason is not a text of up to 2,000 characters.", "Say it in fewer words.")
+    return reason

@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, nullable=False, unique=True),
         sa.Column("last_seq", sa.BigInteger, nullable=False),
         sa.Column("digest", sa.Text, nullable=False),
+        sa.Column("config_seq", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "events",

@@ -1,0 +1,210 @@
+"""Measure how often 95 % intervals of the label models and of gaussian calibration hold the truth.
+
+Run: python benchmarks/coverage_labels.py [DATA SETS A CELL, default 200]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.fit import Fit
+from steelyard.models.gaussian_calibration import GaussianCalibration
+from steelyard.models.gold_calibrated import GoldCalibrated
+from steelyard.models.mace import MACE
+from steelyard.models.majority import Majority
+from steelyard.models.table import competition_ranks
+from steelyard.observations import FloatArray, Index, IntArray, Labels, Ratings
+
+SIMULATED = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LabelWorld:
+    """Simulated labels with the truth behind them; `confusion` is (annotator, true, given)."""
+
+    labels: Labels
+    true: IntArray
+    confusion: FloatArray
+    accuracy: FloatArray
+    knowing: FloatArray
+
+    @property
+    def posterior(self) -> FloatArray:
+        """The probability of every class at the true parameters."""
+        rows = np.log(self.confusion)[self.labels.annotator, :, self.labels.label]
+        score = np.stack([np.bincount(self.labels.item, column) for column in rows.T], axis=1)
+        return np.asarray(special.softmax(score, axis=1))
+
+    @property
+    def vote_share(self) -> FloatArray:
+        """The share of all annotators that would give each class to each item."""
+        return np.asarray(self.confusion.mean(axis=0)[self.true])
+
+
+def label_world(seed: int, items: int, annotators: int, per_item: int, classes: int, kind: str) -> LabelWorld:
+    """Draw annotators who know the answer with probability .1 to .9 and else guess, by class or all alike."""
+    rng = np.random.default_rng(seed)
+    knowing = rng.uniform(0.1, 0.9, annotators)
+    if kind == "mace":
+        guess = rng.dirichlet(np.full(classes, 5.0), annotators)[:, None, :].repeat(classes, axis=1)
+        by_class = np.repeat(knowing[:, None], classes, axis=1)
+    else:
+        guess = rng.dirichlet(np.full(classes, 2.0), (annotators, classes))
+        by_class = np.clip(knowing[:, None] + rng.uniform(-0.2, 0.2, (annotators, classes)), 0.05, 0.95)
+    confusion = by_class[:, :, None] * np.eye(classes) + (1 - by_class[:, :, None]) * guess
+    true = rng.integers(0, classes, items).astype(np.int32)
+    item = np.repeat(np.arange(items, dtype=np.int32), per_item)
+    annotator = np.concatenate([rng.choice(annotators, per_item, replace=False) for _ in range(items)])
+    edges = confusion[annotator, true[item]].cumsum(axis=1)
+    label = np.minimum((rng.random(len(item))[:, None] > edges).sum(axis=1), classes - 1)
+    labels = Labels(
+        items=Index(f"i{k}" for k in range(items)),
+        annotators=Index(f"a{k}" for k in range(annotators)),
+        classes=Index(f"c{k}" for k in range(classes)),
+        item=item,
+        annotator=annotator.astype(np.int32),
+        label=label.astype(np.int32),
+    )
+    accuracy = confusion.trace(axis1=1, axis2=2) / classes
+    return LabelWorld(labels, true, confusion, accuracy, knowing)
+
+
+def share_held(lower: FloatArray, upper: FloatArray, truth: FloatArray) -> float:
+    """Return the share of intervals that hold the truth, to a millionth; missing intervals are left out."""
+    there = ~np.isnan(lower)
+    return float(((lower - 1e-6 <= truth) & (truth <= upper + 1e-6))[there].mean())
+
+
+def share_held_by(table: pl.DataFrame, name: str, truth: FloatArray) -> float:
+    """Return the share of the annotator table's intervals of `name` that hold the truth."""
+    return share_held(table[f"{name}_lower"].to_numpy(), table[f"{name}_upper"].to_numpy(), truth)
+
+
+def measure_labels(fit: Fit, world: LabelWorld, truth: FloatArray, gold: float = 0.0) -> SIMULATED:
+    """Compare one fit with the truth; items with gold, the first, are left out."""
+    rest = slice(int(gold * len(world.true)), None)
+    scores = fit.scores
+    label = world.labels.classes.codes(scores["label"].to_list())
+    probability, lower, upper = (scores[name].to_numpy()[rest] for name in ("probability", "lower", "upper"))
+    found = {
+        "probability": share_held(lower, upper, truth[np.arange(len(label)), label][rest]),
+        "width": float(np.nanmean(upper - lower)),
+        "claimed": float(probability.mean()),
+        "right": float((label == world.true)[rest].mean()),
+    }
+    if fit.annotators is not None:
+        for name, true in (("accuracy", world.accuracy), ("competence", world.knowing)):
+            if name in fit.annotators.columns:
+                found[name] = share_held_by(fit.annotators, name, true)
+    return found
+
+
+def one_label_set(
+    model: DawidSkene | MACE | GoldCalibrated | Majority,
+    shape: Mapping[str, int],
+    kind: str,
+    gold: float,
+    seed: int,
+) -> SIMULATED:
+    """Simulate, fit and measure one data set of labels."""
+    world = label_world(seed, kind=kind, **shape)
+    n_gold = int(gold * len(world.true))
+    known: dict[str, str | float] = {f"i{k}": f"c{world.true[k]}" for k in range(n_gold)}
+    fit = model.fit(world.labels, gold=known) if isinstance(model, GoldCalibrated) else model.fit(world.labels)
+    return measure_labels(fit, world, world.vote_share if isinstance(model, Majority) else world.posterior, gold)
+
+
+def one_rating_set(shape: Mapping[str, float], seed: int) -> SIMULATED:
+    """Simulate, calibrate and measure one data set of ratings; noise is log-normal among annotators."""
+    rng = np.random.default_rng(seed)
+    items, annotators, per_item = int(shape["items"]), int(shape["annotators"]), int(shape["per_item"])
+    score = 50 + 15 * rng.standard_normal(items)
+    bias = 3 + shape.get("bias", 8.0) * rng.standard_normal(annotators)
+    noise = 10 * np.exp(shape.get("noise", 0.4) * rng.standard_normal(annotators))
+    item = np.repeat(np.arange(items, dtype=np.int32), per_item)
+    annotator = np.concatenate([rng.choice(annotators, per_item, replace=False) for _ in range(items)])
+    value = score[item] + bias[annotator] + noise[annotator] * rng.standard_normal(len(item))
+    # Ends far off, so that nothing is cut: the model is Gaussian.
+    ratings = Ratings(
+        items=Index(f"i{k}" for k in range(items)),
+        annotators=Index(f"a{k}" for k in range(annotators)),
+        item=item,
+        annotator=annotator.astype(np.int32),
+        value=value,
+        scale=(-200.0, 300.0) if value.min() > -200 and value.max() < 300 else (value.min() - 1, value.max() + 1),
+    )
+    n_gold = max(2, int(shape["gold"] * items))
+    fit = GaussianCalibration(seed=seed).fit(ratings, gold={f"i{k}": float(score[k]) for k in range(n_gold)})
+    table = fit.scores.sort(pl.col("item").str.slice(1).cast(pl.Int64))
+    lower, upper = table["lower"].to_numpy(), table["upper"].to_numpy()
+    ranks = competition_ranks(score)
+    in_rank = (table["rank_lower"].to_numpy() <= ranks) & (ranks <= table["rank_upper"].to_numpy())
+    assert fit.annotators is not None
+    mean = np.bincount(item, value) / per_item
+    mean -= (mean - score)[:n_gold].mean()
+    return {
+        "score": share_held(lower[n_gold:], upper[n_gold:], score[n_gold:]),
+        "gold items": share_held(lower[:n_gold], upper[:n_gold], score[:n_gold]),
+        "rank": float(in_rank.mean()),
+        "bias": share_held_by(fit.annotators, "bias", bias),
+        "noise": share_held_by(fit.annotators, "noise", noise),
+        "rmse": float(np.sqrt(np.mean((table["score"].to_numpy() - score)[n_gold:] ** 2))),
+        "rmse of mean": float(np.sqrt(np.mean((mean - score)[n_gold:] ** 2))),
+    }
+
+
+def report(name: str, run: Callable[[int], SIMULATED], count: int) -> None:
+    """Print the means over the data sets."""
+    with ProcessPoolExecutor(2) as pool:
+        found = list(pool.map(run, range(count), chunksize=5))
+    columns = ", ".join(f"{key} {np.nanmean([f[key] for f in found]):.3f}" for key in found[0])
+    print(f"{name:60} {columns}", flush=True)
+
+
+RATING_SHAPES: tuple[dict[str, float], ...] = (
+    {"items": 60, "annotators": 20, "per_item": 5, "gold": 0.3},
+    {"items": 60, "annotators": 20, "per_item": 5, "gold": 0.1},
+    {"items": 60, "annotators": 8, "per_item": 5, "gold": 0.3},
+    {"items": 200, "annotators": 40, "per_item": 5, "gold": 0.2},
+    {"items": 60, "annotators": 20, "per_item": 2, "gold": 0.3},
+    {"items": 60, "annotators": 20, "per_item": 5, "gold": 0.3, "noise": 0.8},
+    {"items": 60, "annotators": 20, "per_item": 5, "gold": 0.3, "bias": 0.0, "noise": 0.0},
+    {"items": 60, "annotators": 60, "per_item": 5, "gold": 0.2},
+)
+LABEL_SHAPES: tuple[dict[str, int], ...] = (
+    {"items": 100, "annotators": 20, "per_item": 5, "classes": 2},
+    {"items": 300, "annotators": 20, "per_item": 10, "classes": 2},
+    {"items": 200, "annotators": 20, "per_item": 5, "classes": 4},
+)
+
+
+def main() -> None:
+    """Print one line for each model and shape of data."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(f"means over {count} data sets a line")
+    for ratings_shape in RATING_SHAPES:
+        told = " ".join(f"{key}={value:g}" for key, value in ratings_shape.items())
+        report(f"gaussian_calibration {told}", partial(one_rating_set, ratings_shape), count)
+    for shape in LABEL_SHAPES:
+        told = " ".join(f"{key}={value}" for key, value in shape.items())
+        for name, model, kind, gold in (
+            ("majority", Majority(), "confusion", 0.0),
+            ("dawid_skene bootstrap", DawidSkene(max_iterations=5000), "confusion", 0.0),
+            ("dawid_skene model", DawidSkene(max_iterations=5000, interval="model"), "confusion", 0.0),
+            ("mace", MACE(max_iterations=5000), "mace", 0.0),
+            ("gold_calibrated 30% gold", GoldCalibrated(), "confusion", 0.3),
+        ):
+            report(f"{name} {told}", partial(one_label_set, model, shape, kind, gold), count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What the online comparison models share: the order of comparisons, resampled passes, gaps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from steelyard.errors import SteelyardWarning
+from steelyard.models.paired import Gaps
+from steelyard.models.replicates import Weights, replicate_weights
+from steelyard.models.resampling import Units
+from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
+
+ORDER_MATTERS = "the order of the comparisons matters: the same ones in another order give other scores"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Comparisons in the order of the pass, cut into mini-batches; `row` says which comparison each one is."""
+
+    left: IntArray
+    right: IntArray
+    outcome: NDArray[np.int8]
+    start: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> Matches:
+        """Put an annotator's answer to a task into one mini-batch, where tasks are known; else go one by one."""
+        n = len(comparisons)
+        rows = np.arange(n)
+        if not comparisons.knows_tasks:
+            return cls(comparisons.left, comparisons.right, comparisons.outcome, np.arange(n + 1), rows)
+        answer = comparisons.task.astype(np.int64) * (len(comparisons.annotators) + 1) + comparisons.annotator + 1
+        _, first, code = np.unique(answer, return_index=True, return_inverse=True)
+        # An answer takes its place when its first comparison comes.
+        rows = np.argsort(first[code], kind="stable")
+        ends = np.cumsum(np.bincount(code)[np.argsort(first)])
+        return cls(
+            comparisons.left[rows], comparisons.right[rows], comparisons.outcome[rows], np.r_[np.int64(0), ends], rows
+        )
+
+    def equally(self) -> tuple[IntArray, Weights]:
+        """Return the units and weights of a pass in which every comparison counts once."""
+        return np.zeros(len(self.row), np.int32), np.ones(1, np.uint8)
+
+
+def as_comparisons(observations: Comparisons | Rankings) -> Comparisons:
+    """Take a ranking as its pairs; each ranking is a task, if the source names none."""
+    if isinstance(observations, Comparisons):
+        return observations
+    pairs = observations.comparisons()
+    if observations.knows_tasks:
+        return pairs
+    size = np.diff(observations.start)
+    ranking = np.repeat(np.arange(len(observations), dtype=np.int32), size * (size - 1) // 2)
+    return replace(pairs, tasks=Index(f"ranking {r + 1}" for r in range(len(observations))), task=ranking)
+
+
+def both_sides(comparisons: Comparisons) -> tuple[IntArray, IntArray]:
+    """List the items of all comparisons, left ones first, and the comparison of each."""
+    rows = np.arange(len(comparisons), dtype=np.int32)
+    return np.concatenate([comparisons.left, comparisons.right]), np.concatenate([rows, rows])
+
+
+def units_per_item(units: Units, item: IntArray, row: IntArray, judgments: IntArray) -> NDArray[np.integer]:
+    """Count the units behind each item; single judgments are counted already, which saves sorting them."""
+    return judgments if units.kind == "judgments" else units.per_item(item, row, len(judgments))
+
+
+def resampled_passes(
+    run: Callable[[IntArray, Weights, NDArray[np.bool_]], FloatArray],
+    units: Units,
+    matches: Matches,
+    n_items: int,
+    *,
+    replicates: int,
+    seed: int,
+) -> FloatArray:
+    """Return every item's score (columns) in every replicate (rows), NaN where a replicate never saw the item.
+
+    The order stays as it was. A unit drawn k times has each of its updates multiplied by k, as if its copies
+    stood in one mini-batch; one drawn 0 times is passed over. `run(unit, weight, seen)` makes one pass from
+    the start, marks the items it saw, and returns the scores.
+    """
+    draws = np.empty((replicates, n_items))
+    unit = units.of_row[matches.row]
+    for replicate, weight in enumerate(replicate_weights(units, replicates, seed)):
+        seen = np.zeros(n_items, np.bool_)
+        score = run(unit, weight, seen)
+        draws[replicate] = np.where(seen, score, np.nan)
+    return draws
+
+
+def islands(comparisons: Comparisons) -> IntArray:
+    """Return the island of every item: those with the same number are connected by a chain of comparisons."""
+    n = len(comparisons.items)
+    links = sparse.coo_array((np.ones(len(comparisons)), (comparisons.left, comparisons.right)), shape=(n, n))
+    return np.asarray(csgraph.connected_components(links, directed=False)[1], np.int32)
+
+
+def gap_notes(name: str, comparisons: Comparisons) -> tuple[str, ...]:
+    """Warn of islands and of items never beaten or never winning, name them, and return the notes for the fit."""
+    left, right, outcome = comparisons.left, comparisons.right, comparisons.outcome
+    up, down = outcome >= 0, outcome <= 0
+    winner, loser = np.concatenate([left[up], right[down]]), np.concatenate([right[up], left[down]])
+    compared = np.zeros(len(comparisons.items), np.bool_)
+    compared[left] = compared[right] = True
+    code = np.cumsum(compared, dtype=np.int32) - 1
+    names = [name for name, known in zip(comparisons.items.ids, compared, strict=True) if known]
+    found = Gaps.find(code[winner], code[loser], names).sentences()
+    notes = tuple(f"{sentence}: only the common start holds it in place" for sentence in found)
+    for note in notes:
+        warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=3)
+    return notes

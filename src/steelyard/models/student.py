@@ -1,0 +1,62 @@
+"""Student's t interval of item means, with variances drawn towards a common one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from steelyard.models.resampling import Units
+from steelyard.models.table import Uncertainty
+from steelyard.observations import FloatArray, IntArray
+
+NO_SPREAD = "no item was judged by two of the {units}, so there is no spread to make intervals from"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitMeans:
+    """The mean that each unit (annotator, task or judgment) gave each item: repeats count once."""
+
+    kind: str
+    item: NDArray[np.int64]
+    value: FloatArray
+    n_items: int
+
+    @classmethod
+    def of(cls, units: Units, item: IntArray, row: IntArray, value: FloatArray, n_items: int) -> UnitMeans:
+        """Average the values one unit gave one item; `item`, `row` and `value` are parallel."""
+        if units.kind == "judgments":
+            return cls(units.kind, item.astype(np.int64), value, n_items)
+        cells, inverse, size = np.unique(
+            item.astype(np.int64) * len(units) + units.of_row[row], return_inverse=True, return_counts=True
+        )
+        return cls(units.kind, cells // len(units), np.bincount(inverse, value) / size, n_items)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Every item's mean over units; NaN where there is none."""
+        count = np.bincount(self.item, minlength=self.n_items)
+        with np.errstate(invalid="ignore"):
+            return np.bincount(self.item, self.value, minlength=self.n_items) / count
+
+    def uncertainty(self, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
+        """Return t intervals and joint draws of the means; NaN throughout when no item has two units.
+
+        An item's variance is drawn towards the common one, as if `prior_df` further degrees of freedom had been
+        seen (Smyth 2004): an item judged twice, both times alike, is not therefore certain.
+        """
+        mean = self.mean
+        count = np.bincount(self.item, minlength=self.n_items)
+        squares = np.bincount(self.item, (self.value - mean[self.item]) ** 2, minlength=self.n_items)
+        df = np.maximum(count - 1, 0)
+        common = squares.sum() / df.sum() if df.sum() else np.nan
+        total_df = df + prior_df
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.sqrt((squares + prior_df * common) / total_df / count)
+        error = np.where(count > 0, error, np.nan)
+        half = stats.t.ppf((1 + level) / 2, total_df) * error
+        rng = np.random.default_rng(seed)
+        drawn = mean + error * rng.standard_t(total_df, size=(draws, self.n_items))
+        return Uncertainty(f"t({self.kind})", drawn, error, mean - half, mean + half)

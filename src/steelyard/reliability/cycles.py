@@ -1,0 +1,279 @@
+"""Cycle consistency of comparisons: does anyone say a over b, b over c, and c over a?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.observations import Comparisons, FloatArray, Index, Observations, Rankings
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
+from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.shares import share_figure
+from steelyard.reliability.units import Codes, group_codes, row_sums
+
+WEDGE_LIMIT = 50_000_000
+"""Paths of two comparisons beyond which triads are not counted."""
+
+GRAPHS = ("graphs with a cycle", "items in no cycle", "circular triads", "coefficient of consistence")
+
+_Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do not follow
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """How free of contradictions the comparisons are.
+
+    `graphs` has a row for each graph: annotator and task (null where not known), items, comparisons, and
+    items_in_cycles.
+    """
+
+    figures: tuple[Figure, ...]
+    graphs: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The figures as a table, a row each."""
+        return figures_table(self.figures)
+
+    def __getitem__(self, name: str) -> Figure:
+        """Return the figure of that name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise ConfigError(f"no figure '{name}'.", did_you_mean(name, GRAPHS))
+
+
+def cycle_consistency(
+    observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95
+) -> Cycles:
+    """Look for contradictions in the comparisons of each annotator within each task.
+
+    A graph is what one annotator said in one task (or source); without tasks, all that the annotator said;
+    without annotators, all answers of a task. Ties are collapsed into one vertex; a strongly connected
+    component with more than one vertex, or an item beaten by one it ties with, is a contradiction
+    (Pighin et al. 2012, §3.1 and §4.1).
+
+    Figures: the share of graphs with a cycle; the share of items in no cycle; the share of circular triads
+    among those with all three pairs decided (1/4 by chance); and the mean of Kendall's coefficient of
+    consistence ζ over the graphs in which every pair was decided, once.
+
+    Intervals are resampled over annotators where there are several, else over graphs.
+    """
+    bootstrap = Bootstrap.of(seed, replicates, level)
+    if isinstance(observations, Rankings):
+        observations = observations.comparisons()
+    if not isinstance(observations, Comparisons):
+        raise DataError(f"cycles need comparisons or rankings; these are {observations.kind}.")
+    if not len(observations) or not (observations.knows_annotators or observations.knows_tasks):
+        why = "undefined: neither annotators nor tasks are known, and people may contradict each other"
+        why = why if len(observations) else "undefined: there are no comparisons"
+        return Cycles(tuple(Figure(name, None, note=why) for name in GRAPHS), _no_graphs())
+    graphs = _Graphs.of(observations)
+    contradicted = graphs.contradicted()
+    people, unit = graphs.clusters()
+    names = None if people is None else graphs.annotator_names(observations.annotators)
+    count = len(graphs.start)
+    items = np.bincount(graphs.of_vertex, minlength=count).astype(np.float64)
+    inside = row_sums(graphs.of_vertex, contradicted, count)
+    asked = f"{count:,} graphs of {int(items.sum()):,} items and {len(observations):,} comparisons"
+    figures = [
+        share_figure(
+            GRAPHS[0],
+            (inside > 0).astype(np.float64),
+            np.ones(count),
+            bootstrap,
+            unit=unit,
+            note=asked,
+            undefined="",
+            cluster=people,
+            counted="graphs",
+            names=names,
+        ),
+        share_figure(
+            GRAPHS[1],
+            items - inside,
+            items,
+            bootstrap,
+            unit=unit,
+            note=asked,
+            undefined="",
+            cluster=people,
+            counted="graphs",
+            names=names,
+        ),
+        *graphs.triads(bootstrap, people, unit),
+    ]
+    notes = [f"a graph is {graphs.what}"]
+    return Cycles(tuple(figures), graphs.table(observations, items, inside), tuple(notes))
+
+
+def _no_graphs() -> pl.DataFrame:
+    return pl.DataFrame(
+        schema={
+            "annotator": pl.String,
+            "task": pl.String,
+            "items": pl.Int64,
+            "comparisons": pl.Int64,
+            "items_in_cycles": pl.Int64,
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Graphs:
+    """All graphs side by side in one: a vertex is an item within a graph.
+
+    `graph`, `winner` and `loser` are per comparison (a tie has either item as the winner); `start` is a row of
+    each graph.
+    """
+
+    what: str
+    graph: Codes
+    start: Codes
+    winner: Codes
+    loser: Codes
+    tied: NDArray[np.bool_]
+    of_vertex: Codes
+    annotator: NDArray[np.int32] | None
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> _Graphs:
+        by = []
+        if comparisons.knows_annotators:
+            by.append(comparisons.annotator)
+        if comparisons.knows_tasks:
+            by.append(comparisons.task)
+        graph = group_codes(*by)
+        start = np.zeros(int(graph.max()) + 1, np.int64)
+        start[graph[::-1]] = np.arange(len(graph))[::-1]
+        turned = comparisons.outcome < 0
+        winner = np.where(turned, comparisons.right, comparisons.left)
+        loser = np.where(turned, comparisons.left, comparisons.right)
+        vertex = group_codes(np.concatenate([graph, graph]), np.concatenate([winner, loser]))
+        of_vertex = np.zeros(int(vertex.max()) + 1, np.int64)
+        of_vertex[vertex] = np.concatenate([graph, graph])
+        whose = "what one annotator said" if comparisons.knows_annotators else "all answers"
+        what = whose + (" in one task" if comparisons.knows_tasks else "")
+        annotator = comparisons.annotator[start] if comparisons.knows_annotators else None
+        count = len(graph)
+        return cls(what, graph, start, vertex[:count], vertex[count:], comparisons.outcome == 0, of_vertex, annotator)
+
+    def clusters(self) -> tuple[Codes | None, str]:
+        """Return each graph's annotator from 0 on, where there are several, and what is resampled."""
+        if self.annotator is None:
+            return None, "graphs"
+        people = np.unique(self.annotator, return_inverse=True)[1].astype(np.int64)
+        return (people, "annotators") if people.max() > 0 else (None, "graphs")
+
+    def annotator_names(self, annotators: Index) -> Names:
+        """Return what names those that `clusters` numbers."""
+        people = np.empty(0, np.int32) if self.annotator is None else np.unique(self.annotator)
+        return lambda: tuple(annotators[int(code)] for code in people)
+
+    def _edges(self, a: Codes, b: Codes, count: int) -> _Sparse:
+        edges = sparse.csr_array((np.ones(len(a)), (a, b)), shape=(count, count))
+        edges.sum_duplicates()
+        return edges
+
+    def contradicted(self) -> FloatArray:
+        """Return 1 for each vertex that lies on a cycle once ties are collapsed, else 0."""
+        count = len(self.of_vertex)
+        ties = self._edges(self.winner[self.tied], self.loser[self.tied], count)
+        level = csgraph.connected_components(ties, directed=False)[1].astype(np.int64)
+        over, under = level[self.winner[~self.tied]], level[self.loser[~self.tied]]
+        component = csgraph.connected_components(
+            self._edges(over, under, int(level.max()) + 1), directed=True, connection="strong"
+        )[1]
+        bad = np.bincount(component) > 1
+        bad[component[over[over == under]]] = True  # beaten by an item it ties with
+        inside: FloatArray = bad[component[level]].astype(np.float64)
+        return inside
+
+    def triads(self, bootstrap: Bootstrap, people: Codes | None, unit: str) -> list[Figure]:
+        """Compute the share of circular triads, and ζ over the complete graphs."""
+        count, decided = len(self.of_vertex), ~self.tied
+        net = self._edges(self.winner[decided], self.loser[decided], count)
+        net = net - net.T
+        beats = sparse.csr_array((net > 0).astype(np.float64))
+        either = beats + beats.T
+        degree = either.sum(axis=1)
+        if float((degree**2).sum()) > WEDGE_LIMIT:
+            why = "not computed: too many comparisons share an item; take fewer items or graphs at a time"
+            return [Figure(name, None, note=why) for name in GRAPHS[2:]]
+        # A circular triad a > b > c > a is met from each of its vertices, a triangle from both ends of its edges.
+        circular = row_sums(self.of_vertex, (beats @ beats).multiply(beats.T).sum(axis=1) / 3, len(self.start))
+        triads = row_sums(self.of_vertex, (either @ either).multiply(either).sum(axis=1) / 6, len(self.start))
+        some = np.flatnonzero(triads > 0.5)
+        if not len(some):
+            why = "undefined: no three items were all compared with each other and told apart"
+            return [Figure(name, None, note=why) for name in GRAPHS[2:]]
+        share = share_figure(
+            GRAPHS[2],
+            circular[some],
+            triads[some],
+            bootstrap,
+            unit=unit,
+            note=f"{round(circular.sum()):,} of {round(triads.sum()):,} triads; a quarter by chance",
+            undefined="",
+            cluster=_renumbered(people, some),
+            counted="graphs",
+        )
+        return [share, self._zeta(circular, either, bootstrap, people, unit)]
+
+    def _zeta(
+        self, circular: FloatArray, either: _Sparse, bootstrap: Bootstrap, people: Codes | None, unit: str
+    ) -> Figure:
+        n = np.bincount(self.of_vertex).astype(np.float64)
+        pairs = row_sums(self.of_vertex, either.sum(axis=1), len(self.start)) / 2
+        asked = np.bincount(self.graph)
+        complete = np.flatnonzero((pairs == n * (n - 1) / 2) & (asked == pairs) & (n > 2))
+        if not len(complete):
+            why = "undefined: in no graph was every pair of items decided exactly once"
+            return Figure(GRAPHS[3], None, note=why)
+        size = n[complete]
+        most = (size**3 - np.where(size % 2 == 1, size, 4 * size)) / 24
+        return bootstrap.figure(
+            GRAPHS[3],
+            weighted_share(1 - circular[complete] / most, np.ones(len(complete))),
+            len(complete) if people is None else len(np.unique(people[complete])),
+            unit=unit,
+            note=f"mean of Kendall's ζ over {len(complete):,} complete graphs",
+            undefined="",
+            low=0.0,
+            cluster=_renumbered(people, complete),
+        )
+
+    def table(self, comparisons: Comparisons, items: FloatArray, inside: FloatArray) -> pl.DataFrame:
+        """List the graphs."""
+        annotator = comparisons.annotator[self.start] if comparisons.knows_annotators else None
+        task = comparisons.task[self.start] if comparisons.knows_tasks else None
+        size = len(self.start)
+
+        def names(codes: NDArray[np.int32] | None, ids: tuple[str, ...]) -> pl.Series:
+            if codes is None:
+                return pl.Series([None] * size, dtype=pl.String)
+            return pl.Series(ids, dtype=pl.String).gather(codes)
+
+        return pl.DataFrame(
+            {
+                "annotator": names(annotator, comparisons.annotators.ids),
+                "task": names(task, comparisons.tasks.ids),
+                "items": items.astype(np.int64),
+                "comparisons": np.bincount(self.graph).astype(np.int64),
+                "items_in_cycles": inside.astype(np.int64),
+            }
+        )
+
+
+def _renumbered(people: Codes | None, graphs: Codes) -> Codes | None:
+    if people is None:
+        return None
+    return np.unique(people[graphs], return_inverse=True)[1].astype(np.int64)

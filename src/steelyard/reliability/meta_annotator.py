@@ -1,0 +1,278 @@
+"""Meta-annotators: how good is the average, or the majority, of n annotators, and how many match an expert?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.models.majority import vote_counts
+from steelyard.observations import FloatArray, Labels, Observations, Ratings
+from steelyard.reliability.bootstrap import Bootstrap, Seed
+from steelyard.reliability.correlation import LEAST_ITEMS, correlation_figure, jackknife_variance, pearson
+from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.ita import ita
+from steelyard.reliability.shares import share_figure
+from steelyard.reliability.units import group_codes
+
+SIZES = range(1, 11)
+SUBSETS = 300
+"""Subsets up to which all are taken; beyond, so many are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaAnnotator:
+    """How well n annotators together do against gold, for each n of `sizes`.
+
+    `least` is the smallest n that does at least as well as one expert (`expert`); None where none does, or where
+    no expert was given.
+    """
+
+    sizes: tuple[int, ...]
+    figures: tuple[Figure, ...]
+    expert: float | None = None
+    least: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The curve: annotators, then the columns of a figure."""
+        return figures_table(self.figures).select(pl.Series("annotators", self.sizes, dtype=pl.Int64), pl.all())
+
+    def __getitem__(self, size: int) -> Figure:
+        """Return the figure of so many annotators."""
+        try:
+            return self.figures[self.sizes.index(size)]
+        except ValueError:
+            raise ConfigError(f"no figure for {size} annotators.", f"Known: {self.sizes}.") from None
+
+
+def meta_annotator(
+    observations: Observations,
+    gold: Mapping[str, float] | Mapping[str, str],
+    *,
+    sizes: Sequence[int] = SIZES,
+    expert: float | Ratings | None = None,
+    subsets: int = SUBSETS,
+    seed: Seed = 0,
+    level: float = 0.95,
+) -> MetaAnnotator:
+    """Average over subsets of n annotations an item, and hold the result against gold (Snow et al. 2008, §4).
+
+    Labels: the accuracy of the majority of n labels drawn from the item's, ties shared among the tied classes;
+    exact, as an expectation over all subsets. Ratings: Pearson's r of the mean of n ratings. Where all
+    annotators rated the same items the subsets are of annotators, all of them if there are at most `subsets`;
+    otherwise each item's n ratings are drawn anew, `subsets` times.
+
+    Parameters
+    ----------
+    observations
+        Labels or ratings. At each n, the items with at least n annotations take part.
+    gold
+        The true label or value of each item.
+    sizes
+        The numbers n.
+    expert
+        What one expert reaches, or the experts' ratings, of which the ITA is taken (each with the mean of the
+        others).
+    subsets, seed
+        Of the subsets that are drawn.
+    level
+        Of the intervals, which are over items.
+    """
+    bootstrap = Bootstrap.of(seed, 200, level)
+    if any(size < 1 for size in sizes) or subsets < 1:
+        raise ConfigError("a subset has at least one annotation, and there is at least one subset.")
+    if not any(item in observations.items for item in gold):
+        raise DataError("gold names none of the judged items.", "Use the same ids in both.")
+    if isinstance(observations, Labels):
+        figures = _of_labels(observations, gold, sizes, bootstrap)
+    elif isinstance(observations, Ratings):
+        figures = _of_ratings(observations, gold, sizes, subsets, bootstrap)
+    else:
+        raise DataError(f"meta-annotators need ratings or labels; these are {observations.kind}.")
+    threshold = ita(expert, Bootstrap(0, 0)).value if isinstance(expert, Ratings) else expert
+    reached = [
+        size
+        for size, figure in sorted(zip(sizes, figures, strict=True))
+        if threshold is not None and figure.value is not None and figure.value >= threshold
+    ]
+    notes = []
+    if isinstance(expert, Ratings) and threshold is None:
+        notes.append("the experts' ITA is not defined")
+    elif threshold is not None and not reached:
+        notes.append(f"none of these sizes reaches one expert's {threshold:.3f}")
+    return MetaAnnotator(tuple(sizes), tuple(figures), threshold, reached[0] if reached else None, tuple(notes))
+
+
+def _of_labels(
+    labels: Labels, gold: Mapping[str, float] | Mapping[str, str], sizes: Sequence[int], bootstrap: Bootstrap
+) -> list[Figure]:
+    votes = vote_counts(labels).astype(np.int64)
+    codes = {name: code for code, name in enumerate(labels.classes.ids)}
+    # A gold class that nobody ever gave is one more class, always without votes.
+    votes = np.column_stack([votes, np.zeros(len(votes), np.int64)])
+    items = np.array([code for code, item in enumerate(labels.items.ids) if item in gold])
+    truth = np.array([codes.get(str(gold[labels.items[int(code)]]), len(codes)) for code in items])
+    own = votes[items, truth]
+    others = votes[items].copy()
+    others[np.arange(len(items)), truth] = 0
+    others = -np.sort(-others, axis=1)
+    cases, case = np.unique(np.column_stack([own, others]), axis=0, return_inverse=True)
+    total = cases.sum(axis=1)
+    figures = []
+    for size in sizes:
+        right = np.array(
+            [expected_correct(c[0], c[1:], size) if t >= size else np.nan for c, t in zip(cases, total, strict=True)]
+        )
+        each = right[case.ravel()]
+        taken = items[~np.isnan(each)]
+        known = each[~np.isnan(each)]
+        name = f"accuracy of {size}"
+        if not len(known):
+            figures.append(Figure(name, None, note=f"undefined: no item with gold has {size} labels"))
+            continue
+        figures.append(
+            share_figure(
+                name,
+                known,
+                np.ones(len(known)),
+                bootstrap,
+                unit="items",
+                note="expected over all subsets and ties",
+                undefined="",
+                names=lambda taken=taken: tuple(labels.items[int(code)] for code in taken),  # type: ignore[misc]
+            )
+        )
+    return figures
+
+
+def expected_correct(own: int, others: NDArray[np.int64], size: int) -> float:
+    """Return the chance that the majority of `size` labels, drawn without replacement, is the right one.
+
+    `own` labels name the right class and `others` the rest, class by class. A tie of t classes counts 1/t.
+    Exact: for each number g of right labels drawn, the ways to draw the rest with at most g of each other
+    class, by how many classes reach g.
+    """
+    total = 0.0
+    rivals = [int(count) for count in others if count > 0]
+    for g in range(1, min(own, size) + 1):
+        # ways[t, s]: draws of s other labels in which t classes have exactly g.
+        ways = np.zeros((len(rivals) + 1, size - g + 1))
+        ways[0, 0] = 1.0
+        for rival in rivals:
+            step = np.zeros_like(ways)
+            for k in range(min(rival, g, size - g) + 1):
+                part = ways[:, : ways.shape[1] - k] * comb(rival, k)
+                if k == g:
+                    step[1:, k:] += part[:-1]
+                else:
+                    step[:, k:] += part
+            ways = step
+        total += comb(own, g) * float((ways[:, size - g] / np.arange(1, len(rivals) + 2)).sum())
+    return total / comb(int(own + others.sum()), size)
+
+
+def _of_ratings(
+    ratings: Ratings,
+    gold: Mapping[str, float] | Mapping[str, str],
+    sizes: Sequence[int],
+    subsets: int,
+    bootstrap: Bootstrap,
+) -> list[Figure]:
+    truth = np.array([float(gold.get(item, np.nan)) for item in ratings.items.ids])
+    rows = np.flatnonzero(~np.isnan(truth[ratings.item]))
+    item, value, person = ratings.item[rows], ratings.value[rows], ratings.annotator[rows]
+    order = np.lexsort((value, person, item))
+    item, value, person = item[order], value[order], person[order]
+    count = np.bincount(item, minlength=len(truth))
+    crossed = _crossed(item, person, value, count) if ratings.knows_annotators else None
+    figures = []
+    for size in sizes:
+        name = f"r of {size}"
+        chosen = np.flatnonzero(count >= size)
+        if len(chosen) < LEAST_ITEMS:
+            figures.append(Figure(name, None, note=f"undefined: fewer than three items with gold have {size} ratings"))
+            continue
+        if crossed is not None:
+            means, how = _of_annotators(crossed, size, subsets, bootstrap.seed)
+        else:
+            means, how = _of_annotations(item, value, count, chosen, size, subsets, bootstrap.seed)
+        figures.append(_correlated(name, means, truth[chosen], bootstrap, how))
+    return figures
+
+
+def _crossed(
+    item: NDArray[np.int32], person: NDArray[np.int32], value: FloatArray, count: NDArray[np.int64]
+) -> FloatArray | None:
+    """Return the ratings by item and annotator where all annotators rated the same items, once each."""
+    people = len(np.unique(person))
+    judged = np.flatnonzero(count)
+    cells = group_codes(item, person) if len(item) else np.empty(0, np.int64)
+    if len(item) != people * len(judged) or len(np.unique(cells)) != len(cells):
+        return None
+    return value.reshape(len(judged), people)
+
+
+def _of_annotators(table: FloatArray, size: int, subsets: int, seed: int) -> tuple[Iterator[FloatArray], str]:
+    people = table.shape[1]
+    if comb(people, size) <= subsets:
+        chosen: Iterator[tuple[int, ...]] = combinations(range(people), size)
+        how = f"all {comb(people, size):,} subsets of the annotators"
+    else:
+        rng = np.random.default_rng([seed, size])
+        chosen = (tuple(rng.permutation(people)[:size]) for _ in range(subsets))
+        how = f"{subsets:,} random subsets of the annotators"
+    return (table[:, list(these)].mean(axis=1) for these in chosen), how
+
+
+def _of_annotations(
+    item: NDArray[np.int32],
+    value: FloatArray,
+    count: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    size: int,
+    subsets: int,
+    seed: int,
+) -> tuple[Iterator[FloatArray], str]:
+    """Draw, for each item, `size` of its ratings, so many times; once where each item has no more."""
+    start = np.concatenate([[0], np.cumsum(count)])
+    take = np.zeros(len(count), bool)
+    take[chosen] = True
+    rows = take[item]
+    kept_item, kept_value = item[rows], value[rows]
+    place = np.arange(len(item))[rows] - start[kept_item]
+    rng = np.random.default_rng([seed, size])
+    times = 1 if bool((count[chosen] == size).all()) else subsets
+
+    def draws() -> Iterator[FloatArray]:
+        for _ in range(times):
+            shuffled = np.lexsort((rng.random(len(kept_item)), kept_item))
+            drawn = shuffled[place < size]
+            total = np.bincount(kept_item[drawn], kept_value[drawn], len(count))
+            yield total[chosen] / size
+
+    return draws(), "all ratings" if times == 1 else f"{times:,} random subsets of each item's ratings"
+
+
+def _correlated(name: str, means: Iterator[FloatArray], truth: FloatArray, bootstrap: Bootstrap, how: str) -> Figure:
+    total, squares, count = 0.0, 0.0, 0
+    influence = np.zeros(len(truth))
+    for mean in means:
+        found = pearson(np.round(mean, 12), truth)
+        if found is None:
+            continue
+        total, squares, count = total + found.r, squares + found.r**2, count + 1
+        influence += found.influence
+    if not count:
+        return Figure(name, None, n=len(truth), note="undefined: the values or the gold do not vary")
+    drawn = "random" in how and count > 1
+    more = max(squares / count - (total / count) ** 2, 0.0) / (count - 1) if drawn else 0.0
+    variance = jackknife_variance(influence / count, len(truth)) + more
+    return correlation_figure(name, total / count, variance, len(truth), bootstrap, note=f"mean over {how}")

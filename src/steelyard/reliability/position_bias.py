@@ -1,0 +1,91 @@
+"""Position bias: is the item on the left chosen more often than the one on the right?"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from steelyard.errors import DataError
+from steelyard.models.majority import wilson
+from steelyard.observations import Comparisons, Observations, Rankings
+from steelyard.reliability.bootstrap import Bootstrap
+from steelyard.reliability.figure import Figure, Significance
+
+NAME = "position bias (share left)"
+EXACT, CLUSTERED = "exact binomial", "t over annotators"
+
+
+def position_bias(observations: Observations, *, order_known: bool | None = None, level: float = 0.95) -> Significance:
+    """Compute the share of decided comparisons won by the left (or first) item, and test it against one half.
+
+    Ties are left out, and counted in the note. Where annotators are known and some of them answered more than
+    once, the share is that of all answers, its variance is taken over annotators (each a cluster), and the test
+    is Student's t with annotators − 1 degrees of freedom: ten annotators with a habit are ten witnesses, not a
+    thousand. Otherwise each answer is a witness: the test is the exact binomial, and the interval is Wilson's.
+
+    Parameters
+    ----------
+    observations
+        Comparisons in the order shown, or rankings in the order shown.
+    order_known
+        Whether left and right are as shown. By default they are taken to be, unless the left item always won
+        or tied: that is how files of winners and losers are read.
+    level
+        Of the interval.
+    """
+    bootstrap = Bootstrap.of(0, 200, level)
+    comparisons = observations.comparisons() if isinstance(observations, Rankings) else observations
+    if not isinstance(comparisons, Comparisons):
+        raise DataError(f"position bias needs comparisons or rankings; these are {comparisons.kind}.")
+    left = comparisons.outcome > 0
+    decided = comparisons.outcome != 0
+    total, ties = int(decided.sum()), int((~decided).sum())
+
+    def undefined(why: str) -> Significance:
+        return Significance(Figure(NAME, None, n=len(comparisons), note=f"undefined: {why}"), None, 0.5, EXACT)
+
+    if not total:
+        return undefined("no comparison was decided")
+    if order_known is False:
+        return undefined("the order shown is not known")
+    if order_known is None and left.sum() == total:
+        return undefined("the winner is always on the left, as in files that do not tell the order shown")
+    share = float(left.sum()) / total
+    note = f"{int(left.sum()):,} of {total:,} decided comparisons" + (f"; {ties:,} ties left out" if ties else "")
+    annotator = comparisons.annotator[decided]
+    people, person = np.unique(annotator, return_inverse=True)
+    if comparisons.knows_annotators and 1 < len(people) < total:
+        wins, size = np.bincount(person, left[decided]), np.bincount(person)
+        off = (wins - share * size) / total
+        spread = float(np.sqrt((off @ off) * len(people) / (len(people) - 1)))
+        figure = bootstrap.figure_from_spread(
+            NAME,
+            share,
+            spread,
+            len(people),
+            unit="annotators",
+            interval="sandwich(annotators)",
+            note=note,
+            low=0.0,
+        )
+        if figure.lower is not None:
+            p_value = float(2 * stats.t.sf(abs(share - 0.5) / spread, len(people) - 1))
+            return Significance(_with_p(figure, p_value, CLUSTERED), p_value, 0.5, CLUSTERED)
+    p_value = float(stats.binomtest(int(left.sum()), total).pvalue)
+    lower, upper = wilson(np.array([left.sum()], np.int32), np.array([total], np.int32), level)
+    low, high = max(float(lower[0]), 0.0), min(float(upper[0]), 1.0)
+    figure = Figure(NAME, share, low, high, "wilson(comparisons)", total, note)
+    return Significance(_with_p(figure, p_value, EXACT), p_value, 0.5, EXACT)
+
+
+def _with_p(figure: Figure, p_value: float, test: str) -> Figure:
+    shown = f"p = {p_value:.3f}" if p_value >= 0.001 else "p < .001"
+    return Figure(
+        figure.name,
+        figure.value,
+        figure.lower,
+        figure.upper,
+        figure.interval,
+        figure.n,
+        f"{figure.note}; {shown} against 1/2 ({test})",
+    )

@@ -1,0 +1,305 @@
+"""Scale separation reliability, as comparative judgement reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse, stats
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import LinearOperator, cg
+
+from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.observations import Comparisons, FloatArray, Observations, Rankings
+from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_share
+from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.units import Codes, group_codes, row_sums
+
+EPSILON = 0.3
+"""What sirt's btm adds to the score of an item that lost everything, and takes from one that won everything."""
+
+NAMES = ("scale separation reliability", "separation G", "decisions in line with the scale")
+
+LEAVE_OUT = 100
+"""Judges up to which each is left out in turn."""
+
+_STEPS, _GAP = 100, 1e-9
+_Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do not follow
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """The reliability of a comparative-judgement scale.
+
+    `scale` has item, theta, se and comparisons, best first; `pairs` is the number of distinct pairs judged.
+    """
+
+    figures: tuple[Figure, ...]
+    scale: pl.DataFrame
+    pairs: int
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The figures as a table, a row each."""
+        return figures_table(self.figures)
+
+    def __getitem__(self, name: str) -> Figure:
+        """Return the figure of that name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise ConfigError(f"no figure '{name}'.", did_you_mean(name, NAMES))
+
+
+def scale_separation(
+    observations: Observations,
+    *,
+    epsilon: float = EPSILON,
+    seed: Seed = 0,
+    replicates: int = 200,
+    level: float = 0.95,
+) -> Separation:
+    """Compute SSR = 1 − mean(se²)/var(θ) of a Bradley–Terry scale, and the separation G = √(var(θ)/mean(se²)).
+
+    The fit is that of R's sirt::btm, which comparative-judgement papers use: item i with W wins (a tie is half)
+    in M comparisons is given the score s = ε + (M − 2ε)·W/M, so that all θ are finite; θ solves
+    s − Σ p = c·Σ p(1 − p) with Σ θ = 0, where c takes up what the corrected scores lack or exceed in sum; and
+    se = 1/√Σ p(1 − p), each item's own. The variance has n − 1 below.
+
+    The interval is for these items and other judges, even in log(1 − SSR): a jackknife that leaves one judge out
+    at a time, or its infinitesimal form where there are over 100 judges, where a judge holds islands together,
+    or where judges are not known and decisions take their place. The share of decisions in line with the scale is
+    that of the same decisions it was fitted to.
+    """
+    bootstrap = Bootstrap.of(seed, replicates, level)
+    comparisons = observations.comparisons() if isinstance(observations, Rankings) else observations
+    if not isinstance(comparisons, Comparisons):
+        raise DataError(f"scale separation needs comparisons or rankings; these are {comparisons.kind}.")
+    if not 0 < epsilon < 0.5:
+        raise ConfigError(f"epsilon {epsilon:g} is not between 0 and 1/2.", "Give 0.3, as sirt does.")
+    decisions = _Decisions.of(comparisons)
+    obstacle = decisions.obstacle()
+    if obstacle:
+        return Separation(tuple(Figure(name, None, note=obstacle) for name in NAMES), _no_scale(), decisions.pairs)
+    fit = _fit(decisions, epsilon)
+    order = np.argsort(-fit.theta, kind="stable")
+    scale = pl.DataFrame(
+        {
+            "item": [comparisons.items[int(code)] for code in decisions.items[order]],
+            "theta": fit.theta[order],
+            "se": 1 / np.sqrt(fit.information[order]),
+            "comparisons": decisions.shown[order].astype(np.int64),
+        }
+    )
+    return Separation(_figures(decisions, fit, epsilon, comparisons, bootstrap), scale, decisions.pairs)
+
+
+def _no_scale() -> pl.DataFrame:
+    return pl.DataFrame(schema={"item": pl.String, "theta": pl.Float64, "se": pl.Float64, "comparisons": pl.Int64})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decisions:
+    """Decisions over the items that were judged: `won` is 1, or 1/2 for a tie, to `first`."""
+
+    items: Codes
+    first: Codes
+    second: Codes
+    won: FloatArray
+    wins: FloatArray
+    shown: FloatArray
+    pairs: int
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> _Decisions:
+        turned = comparisons.outcome < 0
+        winner = np.where(turned, comparisons.right, comparisons.left)
+        loser = np.where(turned, comparisons.left, comparisons.right)
+        return cls._among(winner, loser, np.where(comparisons.outcome == 0, 0.5, 1.0))
+
+    @classmethod
+    def _among(cls, winner: NDArray[Any], loser: NDArray[Any], won: FloatArray) -> _Decisions:
+        items, codes = np.unique(np.concatenate([winner, loser]), return_inverse=True)
+        first, second = codes[: len(winner)].astype(np.int64), codes[len(winner) :].astype(np.int64)
+        n = len(items)
+        wins = row_sums(first, won, n) + row_sums(second, 1 - won, n)
+        shown = (np.bincount(first, minlength=n) + np.bincount(second, minlength=n)).astype(np.float64)
+        pair = group_codes(np.minimum(first, second), np.maximum(first, second)) if len(first) else first
+        return cls(items.astype(np.int64), first, second, won, wins, shown, int(pair.max(initial=-1)) + 1)
+
+    def only(self, keep: NDArray[np.bool_]) -> _Decisions:
+        """Return some of the decisions; `items` are then numbers of these items."""
+        return self._among(self.first[keep], self.second[keep], self.won[keep])
+
+    def matrix(self, value: FloatArray) -> _Sparse:
+        """Sum a value of each decision over both orders of its pair, items by items."""
+        n = len(self.items)
+        row, column = np.concatenate([self.first, self.second]), np.concatenate([self.second, self.first])
+        return sparse.csr_array((np.concatenate([value, value]), (row, column)), shape=(n, n))
+
+    def by_item(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Sum what each decision gives to its two items."""
+        n = len(self.items)
+        return row_sums(self.first, first, n) + row_sums(self.second, second, n)
+
+    def obstacle(self) -> str:
+        """Say why there is no scale, or nothing."""
+        if len(self.items) < 3:
+            return "undefined: fewer than three items were compared"
+        islands = csgraph.connected_components(self.matrix(np.ones(len(self.first))), directed=False)[0]
+        if islands > 1:
+            return f"undefined: the items form {islands:,} islands that were never compared with each other"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scale:
+    """θ, the information Σ p(1 − p) of each item, what is left over, and p and p(1 − p) of each decision."""
+
+    theta: FloatArray
+    information: FloatArray
+    surplus: float
+    p: FloatArray
+    q: FloatArray
+
+
+def _state(decisions: _Decisions, score: FloatArray, theta: FloatArray) -> tuple[_Scale, FloatArray]:
+    p = 1 / (1 + np.exp(theta[decisions.second] - theta[decisions.first]))
+    q = p * (1 - p)
+    information = decisions.by_item(q, q)
+    residual = score - decisions.by_item(p, 1 - p)
+    surplus = float(residual.sum() / information.sum())
+    return _Scale(theta, information, surplus, p, q), residual - surplus * information
+
+
+def _solve(decisions: _Decisions, scale: _Scale, right: FloatArray) -> FloatArray:
+    """Solve (diag(Σq) − Q) x = right with Σ x = 0; singular along 1, so `right` must sum to zero."""
+    matrix = sparse.diags_array(scale.information) - decisions.matrix(scale.q)
+    n = len(right)
+    inverse = LinearOperator((n, n), matvec=lambda x: x / scale.information, dtype=np.float64)
+    solution, _ = cg(matrix, right - right.mean(), rtol=1e-10, maxiter=20 * n, M=inverse)
+    centred: FloatArray = solution - solution.mean()
+    return centred
+
+
+def _fit(decisions: _Decisions, epsilon: float, start: FloatArray | None = None, gap: float = _GAP) -> _Scale:
+    shown = decisions.shown
+    score = epsilon + (shown - 2 * epsilon) * decisions.wins / shown
+    theta = 0.8 * np.log(score / (shown - score)) if start is None else start
+    theta = theta - theta.mean()
+    for _ in range(_STEPS):
+        scale, residual = _state(decisions, score, theta)
+        step = _solve(decisions, scale, residual)
+        largest = float(np.abs(step).max())
+        # Far from the solution the curvature misleads: no θ moves by more than 1 in one step.
+        theta = theta + step * min(1.0, 1.0 / max(largest, 1e-300))
+        if largest < gap:
+            break
+    return _state(decisions, score, theta)[0]
+
+
+def _unreliability(scale: _Scale) -> float:
+    """Return 1 − SSR."""
+    return float((1 / scale.information).mean()) / float(scale.theta.var(ddof=1))
+
+
+def _spread_without_each(decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float) -> float | None:
+    """Return the jackknife's standard error of log(1 − SSR), or None where some judge cannot be spared."""
+    units = int(of.max()) + 1
+    without = np.empty(units)
+    for unit in range(units):
+        others = decisions.only(of != unit)
+        if others.obstacle():
+            return None
+        without[unit] = np.log(_unreliability(_fit(others, epsilon, fit.theta[others.items], 1e-3)))
+    return float(np.sqrt((units - 1) * without.var()))
+
+
+def _influence(decisions: _Decisions, fit: _Scale, epsilon: float) -> FloatArray:
+    """Return the derivative of log(1 − SSR) by the weight of each decision.
+
+    log(1 − SSR) = log mean(1/I) − log var(θ) depends on a decision's weight directly, through I, and by way
+    of θ, for which one linear system (the adjoint) is solved.
+    """
+    theta, information = fit.theta, fit.information
+    first, second, p, q = decisions.first, decisions.second, fit.p, fit.q
+    share = -1 / information**2 / np.sum(1 / information)
+    bend = q * (1 - 2 * p) * (share[first] + share[second])
+    gradient = decisions.by_item(bend, -bend)
+    centred = theta - theta.mean()
+    gradient -= 2 * centred / float(centred @ centred)
+    adjoint = _solve(decisions, fit, gradient)
+    wins, shown, won = decisions.wins, decisions.shown, decisions.won
+    # s = ε + W − 2εW/M, so a decision moves it by v − 2ε(v·M − W)/M², v being what the item won by it.
+    gain_first = won - 2 * epsilon * (won * shown[first] - wins[first]) / shown[first] ** 2
+    gain_second = (1 - won) - 2 * epsilon * ((1 - won) * shown[second] - wins[second]) / shown[second] ** 2
+    moves = adjoint[first] * (gain_first - p - fit.surplus * q) + adjoint[second] * (
+        gain_second - (1 - p) - fit.surplus * q
+    )
+    surplus = (gain_first + gain_second - 1 - 2 * fit.surplus * q) / float(information.sum())
+    influence: FloatArray = moves - surplus * float(adjoint @ information) + q * (share[first] + share[second])
+    return influence
+
+
+def _figures(
+    decisions: _Decisions, fit: _Scale, epsilon: float, comparisons: Comparisons, bootstrap: Bootstrap
+) -> tuple[Figure, ...]:
+    n = len(fit.theta)
+    if float(fit.theta.var(ddof=1)) < 1e-12:
+        why = "undefined: no item comes out above another"
+        return tuple(Figure(name, None, note=why) for name in NAMES)
+    unreliability = _unreliability(fit)
+    note = f"{n:,} items, {len(decisions.first):,} decisions on {decisions.pairs:,} pairs; ε = {epsilon:g}"
+    known = comparisons.knows_annotators
+    unit = "judges" if known else "decisions"
+    of = np.unique(comparisons.annotator, return_inverse=True)[1] if known else np.arange(len(decisions.first))
+    of = of.astype(np.int64)
+    units = int(of.max()) + 1
+    names = [comparisons.annotators[int(code)] for code in np.unique(comparisons.annotator)] if known else None
+    reach, how, why = _reach(decisions, fit, of, epsilon, known, bootstrap)
+
+    def figure(name: str, value: Callable[[float], float]) -> Figure:
+        if reach is None:
+            return Figure(name, value(unreliability), n=units, note=f"{note}; {why}")
+        lower, upper = (value(unreliability * float(np.exp(end))) for end in (reach, -reach))
+        return Figure(name, value(unreliability), lower, upper, how, units, note)
+
+    in_line = np.sign(fit.theta[decisions.first] - fit.theta[decisions.second])
+    decided = decisions.won == 1.0
+    right, counted = (row_sums(of, x, units) for x in (decided * (in_line > 0), decided * 1.0))
+    return (
+        figure(NAMES[0], lambda x: 1 - x),
+        figure(NAMES[1], lambda x: float(1 / np.sqrt(x))),
+        bootstrap.figure(
+            NAMES[2],
+            weighted_share(right, counted),
+            units,
+            unit=unit,
+            note="share of the decisions, among those that the scale was fitted to, won by the higher item",
+            undefined="undefined: all decisions are ties",
+            low=0.0,
+            names=None if names is None else lambda: tuple(names),
+        ),
+    )
+
+
+def _reach(
+    decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float, known: bool, bootstrap: Bootstrap
+) -> tuple[float | None, str, str]:
+    """Return how far the interval of log(1 − SSR) reaches either way, how it was made, or why there is none."""
+    units, unit = int(of.max()) + 1, "judges" if known else "decisions"
+    if bootstrap.replicates < 2:
+        return None, "", "no interval was asked for"
+    if units < 2:
+        return None, "", f"no interval: it rests on one of the {unit}"
+    how = f"jackknife({unit})"
+    spread = _spread_without_each(decisions, fit, of, epsilon) if known and units <= LEAVE_OUT else None
+    if spread is None:
+        how = f"infinitesimal {how}"
+        influence = row_sums(of, _influence(decisions, fit, epsilon), units)
+        spread = float(np.std(influence) * units / np.sqrt(units - 1))
+    return float(stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * spread, how, ""

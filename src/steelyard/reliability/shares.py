@@ -1,0 +1,51 @@
+"""Shares of units, with an interval also where all units tell the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.models.majority import wilson
+from steelyard.observations import FloatArray
+from steelyard.reliability.bootstrap import Bootstrap, Names, weighted_share
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.units import Codes
+
+
+def share_figure(
+    name: str,
+    part: FloatArray,
+    whole: FloatArray,
+    bootstrap: Bootstrap,
+    *,
+    unit: str,
+    note: str,
+    undefined: str,
+    cluster: Codes | None = None,
+    counted: str = "",
+    names: Names | None = None,
+) -> Figure:
+    """Compute Σ part / Σ whole with an interval resampled over clusters, or over the units themselves.
+
+    A share of 0 or 1 has no spread to resample; it gets Wilson's interval over its units (`counted`, where
+    they are not what is resampled), each of them counting as one trial.
+    """
+    clusters = len(part) if cluster is None else int(cluster.max(initial=-1)) + 1
+    figure = bootstrap.figure(
+        name,
+        weighted_share(part, whole),
+        clusters,
+        unit=unit,
+        note=note,
+        undefined=undefined,
+        low=0.0,
+        cluster=cluster,
+        names=names,
+    )
+    if figure.value is None or figure.lower is not None or bootstrap.replicates < 2:
+        return figure
+    trials = np.array([len(part)])
+    hits = np.rint(np.array([figure.value]) * trials)
+    lower, upper = wilson(hits.astype(np.int32), trials.astype(np.int32), bootstrap.level)
+    value = figure.value
+    low, high = max(min(float(lower[0]), value), 0.0), min(max(float(upper[0]), value), 1.0)
+    return Figure(name, value, low, high, f"wilson({counted or unit})", len(part), note)

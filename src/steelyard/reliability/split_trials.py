@@ -1,0 +1,189 @@
+"""The trials of split-half reliability: halves drawn, scored and correlated, and the average of it all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import SteelyardWarning
+from steelyard.models.counting import Counting
+from steelyard.models.fit import Model
+from steelyard.models.mean import Mean
+from steelyard.models.win_rate import WinRate
+from steelyard.observations import Comparisons, FloatArray, Observations, Rankings, Ratings
+from steelyard.reliability.bootstrap import Bootstrap
+from steelyard.reliability.correlation import (
+    Correlate,
+    both_known,
+    correlation_figure,
+    jackknife_variance,
+    pearson,
+    spearman,
+)
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.splitting import FIRST, SECOND, UNIT_NAMES, Splitter, Sums, take
+from steelyard.reliability.units import group_codes
+
+CORRELATIONS: dict[str, Correlate] = {"Spearman": spearman, "Pearson": pearson}
+
+_Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
+
+
+def spearman_brown(r: float) -> float:
+    """Return 2r/(1 + r): the reliability of all judgments, from that of half of them."""
+    return 2 * r / (1 + r) if r > -1 else -1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Halves:
+    """Observations ready to be split and scored."""
+
+    observations: Observations
+    model: Model | None
+    by: str
+    splitter: Splitter
+    sums: Sums | None
+
+    @classmethod
+    def of(cls, observations: Observations, model: Model | None, by: str, seed: int) -> Halves:
+        splitter = Splitter.of(observations, by, seed)
+        if model is not None:
+            model.accept(observations)
+        sums = Sums.of(observations) if model is None or _is_a_sum(model, observations) else None
+        return cls(observations, model, by, splitter, sums)
+
+    def scores(self, trials: int, per_half: int | None) -> _Scores:
+        """Yield the scores of all items by either half, trial by trial."""
+        for trial in range(trials):
+            halves = self.splitter.halves(trial, per_half)
+            if self.sums is not None:
+                yield self.sums.scores(halves)
+            else:
+                yield self._fitted(halves == FIRST), self._fitted(halves == SECOND)
+
+    def _fitted(self, keep: NDArray[np.bool_]) -> FloatArray:
+        scores = np.full(len(self.observations.items), np.nan)
+        if self.model is None or not keep.any():
+            return scores
+        with warnings.catch_warnings():
+            # An undefeated item or an island in some half is a matter of the split, not of the judgments.
+            warnings.simplefilter("ignore", SteelyardWarning)
+            table = self.model.fit(take(self.observations, keep)).scores
+        known = table.drop_nulls("score")
+        scores[self.observations.items.codes(known["item"].to_list())] = known["score"].to_numpy()
+        return scores
+
+    def notes(self, per_half: int | None) -> tuple[str, ...]:
+        """Say what was split, and what was left whole."""
+        if self.by == "annotator":
+            return ("each annotator's judgments are in one half",)
+        unit, sizes = UNIT_NAMES[type(self.observations)], self.splitter.sizes
+        notes = [f"the judgments of each {unit} are split; a {unit} has {np.median(sizes):g} (median)"]
+        if single := int((sizes == 1).sum()):
+            notes.append(f"{single:,} of {len(sizes):,} have a single judgment, which falls into either half")
+        if per_half is not None and (short := int((sizes < 2 * per_half).sum())):
+            notes.append(
+                f"{short:,} of {len(sizes):,} have fewer than {2 * per_half} judgments and give what they have"
+            )
+        return tuple(notes)
+
+
+def _is_a_sum(model: Model, observations: Observations) -> bool:
+    """Say whether sums over rows give the model's scores; Mean averages an annotator's repeats first."""
+    if isinstance(model, Counting):
+        return True
+    if isinstance(model, WinRate):  # a win rate is (1 + counting)/2
+        return isinstance(observations, Comparisons | Rankings)
+    if not isinstance(model, Mean) or not isinstance(observations, Ratings):
+        return False
+    if not observations.knows_annotators:
+        return True
+    answered = group_codes(observations.item, observations.annotator)
+    return bool(answered.max() + 1 == len(answered))
+
+
+@dataclass(slots=True, eq=False)
+class Average:
+    """One correlation over the trials so far: its sum, squares, and what each item adds."""
+
+    influence: FloatArray
+    seen: NDArray[np.bool_]
+    total: float = 0.0
+    squares: float = 0.0
+    count: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    @property
+    def trial_variance(self) -> float:
+        """The variance of the mean that more trials would take away."""
+        if self.count < 2:
+            return 0.0
+        return max(self.squares / self.count - self.mean**2, 0.0) / (self.count - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Averages:
+    """Both correlations over the trials, for one subset of items."""
+
+    of: dict[str, Average]
+    trials: int
+
+    def add(self, a: FloatArray, b: FloatArray, chosen: NDArray[np.bool_]) -> None:
+        known = np.flatnonzero(chosen & both_known(a, b))
+        for name, correlate in CORRELATIONS.items():
+            found = correlate(a[known], b[known])
+            if found is None:
+                continue
+            average = self.of[name]
+            average.influence[known] += found.influence
+            average.seen[known] = True
+            average.total += found.r
+            average.squares += found.r**2
+            average.count += 1
+
+    def figures(self, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+        """Return the plain and the stepped-up value of either correlation."""
+        figures: list[Figure] = []
+        for name, average in self.of.items():
+            plain, stepped = f"split-half ({name})", f"split-half ({name}, stepped up)"
+            if not average.count:
+                why = "undefined: fewer than three items have different scores in both halves"
+                figures += [Figure(plain, None, note=why), Figure(stepped, None, note=why)]
+                continue
+            items = int(average.seen.sum())
+            variance = jackknife_variance(average.influence / average.count, items) + average.trial_variance
+            note = f"mean of {average.count} trials"
+            if average.count < self.trials:
+                note += f"; it is undefined in {self.trials - average.count} more"
+            figure = correlation_figure(plain, average.mean, variance, items, bootstrap, note=note)
+            figures += [figure, _stepped_up(stepped, figure)]
+        return tuple(figures)
+
+
+def _stepped_up(name: str, plain: Figure) -> Figure:
+    value, lower, upper = (
+        None if end is None else spearman_brown(end) for end in (plain.value, plain.lower, plain.upper)
+    )
+    return Figure(name, value, lower, upper, plain.interval, plain.n, f"Spearman–Brown; {plain.note}")
+
+
+def averages_over(
+    halves: Halves, subsets: Sequence[NDArray[np.bool_]], trials: int, per_half: int | None
+) -> list[Averages]:
+    count = len(halves.observations.items)
+    averages = [
+        Averages({name: Average(np.zeros(count), np.zeros(count, bool)) for name in CORRELATIONS}, trials)
+        for _ in subsets
+    ]
+    for a, b in halves.scores(trials, per_half):
+        for average, chosen in zip(averages, subsets, strict=True):
+            average.add(a, b, chosen)
+    return averages
