@@ -148,3 +148,11 @@ def test_a_heavier_start_draws_scores_and_intervals_to_the_middle() -> None:
     assert ((drawn["score"] - 50).abs() < (plain["score"] - 50).abs()).all()
     assert (drawn["sd"] < plain["sd"]).all()
     assert ((drawn["lower"] <= drawn["score"]) & (drawn["score"] <= drawn["upper"])).all()
+
+
+def test_an_interval_stands_around_its_score_when_somebody_rated_an_item_twice() -> None:
+    ratings = ratings_of([("u", "a", 90.0), ("u", "a", 80.0), ("v", "a", 40.0), ("u", "b", 30.0), ("v", "b", 40.0)])
+    row = EASL().fit(ratings).scores.filter(item="a").row(0, named=True)
+    assert row["score"] == pytest.approx(70)
+    narrow = EASL(level=0.2).fit(ratings).scores.filter(item="a").row(0, named=True)
+    assert narrow["upper"] - narrow["score"] == pytest.approx(narrow["score"] - narrow["lower"])

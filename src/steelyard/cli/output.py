@@ -16,8 +16,8 @@ from steelyard.errors import SteelyardError
 if TYPE_CHECKING:
     import polars as pl
 
-_BAR_WIDTH = 31
-_BAR_NEEDS = 100
+_WIDEST_BAR, _NARROWEST_BAR = 31, 12
+_BESIDE_THE_BAR = 52
 
 
 def err_console() -> Console:
@@ -79,9 +79,9 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
         table.add_column(name)
     table.add_column("score", justify="right")
     table.add_column("95 % interval", justify="right")
-    draws_bars = width >= _BAR_NEEDS
-    if draws_bars:
-        table.add_column("", width=_BAR_WIDTH, style="blue")
+    bar = min(_WIDEST_BAR, width - _BESIDE_THE_BAR - 12 * len(extra))
+    if bar >= _NARROWEST_BAR:
+        table.add_column("", width=bar, style="blue")
     table.add_column("judgments", justify="right")
     ends = {key: _ends(part) for key, part in _by_criterion(whole).items()}
     for row in frame.iter_rows(named=True):
@@ -89,8 +89,8 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
         cells = [_rank(row), str(row["item"]), *(str(row[name] or "") for name in extra)]
         places = 1 if max(abs(low), abs(high)) >= 10 else 3
         cells += [number(row["score"], places), _interval(row, places)]
-        if draws_bars:
-            cells.append(_bar(row, low, high))
+        if bar >= _NARROWEST_BAR:
+            cells.append(_bar(row, low, high, bar))
         table.add_row(*map(Text, cells), str(row["judgments"]))
     return table
 
@@ -170,14 +170,14 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def _bar(row: dict[str, Any], low: float, high: float) -> str:
+def _bar(row: dict[str, Any], low: float, high: float, width: int) -> str:
     if row["score"] is None:
         return ""
 
     def place(value: float) -> int:
-        return round((value - low) / (high - low) * (_BAR_WIDTH - 1))
+        return round((value - low) / (high - low) * (width - 1))
 
-    cells = [" "] * _BAR_WIDTH
+    cells = [" "] * width
     if row["lower"] is not None:
         for cell in range(place(row["lower"]), place(row["upper"]) + 1):
             cells[cell] = "─"

@@ -45,7 +45,9 @@ class Counting(Model):
             score = np.bincount(item, value, minlength=n_items) / judgments
         units = Units.of(observations)
         if self.interval == "t":
-            uncertainty = self._student(UnitMeans.of(units, item, row, value, n_items), score)
+            uncertainty = UnitMeans.of(units, item, row, value, n_items).around(
+                score, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed
+            )
             notes = (NO_SPREAD.format(units=units.kind),) if np.isnan(uncertainty.sd).all() else ()
         else:
             draws = resampled_means(units, item, row, value, n_items, replicates=self.replicates, seed=self.seed)
@@ -56,12 +58,6 @@ class Counting(Model):
             observations.items, score, (score + 1) / 2, uncertainty, judgments, annotators, bounds=(-1, 1)
         )
         return Fit(self.name, self.settings(), table, notes=notes)
-
-    def _student(self, means: UnitMeans, score: FloatArray) -> Uncertainty:
-        """Put the t interval of the annotators' means around the score, which weighs each showing alike."""
-        found = means.uncertainty(prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
-        shift = score - means.mean
-        return Uncertainty(found.how, found.draws + shift, found.sd, found.lower + shift, found.upper + shift)
 
 
 def appearances(observations: Choices | Comparisons) -> tuple[IntArray, IntArray, FloatArray]:

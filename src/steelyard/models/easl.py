@@ -113,7 +113,9 @@ class EASL(Model):
 
     def _student(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
         means = UnitMeans.of(Units.of(ratings), ratings.item, rows, ratings.unit_value, len(ratings.items))
-        of_mean = means.uncertainty(prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
+        with np.errstate(invalid="ignore"):
+            plain = np.bincount(ratings.item, ratings.unit_value, minlength=len(judgments)) / judgments
+        of_mean = means.around(plain, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
         drawn, lower, upper = (
             self._from_mean(np.clip(value, 0, 1), judgments) for value in (of_mean.draws, of_mean.lower, of_mean.upper)
         )

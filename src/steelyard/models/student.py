@@ -41,6 +41,12 @@ class UnitMeans:
         with np.errstate(invalid="ignore"):
             return np.bincount(self.item, self.value, minlength=self.n_items) / count
 
+    def around(self, score: FloatArray, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
+        """Put the uncertainty of the means around a score that weighs repeats otherwise."""
+        found = self.uncertainty(prior_df=prior_df, level=level, draws=draws, seed=seed)
+        shift = score - self.mean
+        return Uncertainty(found.how, found.draws + shift, found.sd, found.lower + shift, found.upper + shift)
+
     def uncertainty(self, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
         """Return t intervals and joint draws of the means; NaN throughout when no item has two units.
 
