@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,18 @@ def missing_tool(reason: str) -> None:
     if os.environ.get("STEELYARD_REQUIRE_ALL") == "1":
         pytest.fail(f"STEELYARD_REQUIRE_ALL is set, but {reason}")
     pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where everything must be there, a skip for a peer that is not installed is a failure too."""
+    report = yield
+    missing = report.skipped and "could not import" in str(report.longrepr)
+    if missing and os.environ.get("STEELYARD_REQUIRE_ALL") == "1":
+        report.outcome = "failed"
+    return report
 
 
 @pytest.fixture(scope="session")

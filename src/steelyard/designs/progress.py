@@ -91,16 +91,18 @@ class Levels:
 
     def move(self, item: int, by: int) -> None:
         """Raise or lower an item by some levels."""
-        old = self._members[self.level[item]]
+        level = int(self.level[item])
+        old = self._members[level]
         last = old.pop()
         place = self._place[item]
         if last != item:
             old[place] = last
             self._place[last] = place
-        self.level[item] += by
-        while len(self._members) <= self.level[item]:
+        level += by
+        self.level[item] = level
+        while len(self._members) <= level:
             self._members.append([])
-        new = self._members[self.level[item]]
+        new = self._members[level]
         self._place[item] = len(new)
         new.append(item)
 
@@ -199,7 +201,8 @@ class Progress:
 
     def answer(self, items: tuple[int, ...], slot: int | None) -> None:
         """Note that a task that is out was answered."""
-        self.answered[list(items)] += 1
+        for item in items:
+            self.answered[item] += 1
         self.tasks_answered += 1
         if slot is not None:
             self.slots[slot].answered += 1

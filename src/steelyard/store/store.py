@@ -324,7 +324,9 @@ class Writer:
 
 
 def _event(row: Row[Any]) -> Event:
-    return Event(row.seq, row.at, row.kind, row.annotator, row.judgment_id, json.loads(row.data), row.digest)
+    # By place rather than by name: a long log is read row by row.
+    _, seq, at, kind, annotator, judgment_id, data, digest = row
+    return Event(seq, at, kind, annotator, judgment_id, json.loads(data), digest)
 
 
 def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:
