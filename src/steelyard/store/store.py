@@ -325,7 +325,7 @@ class Writer:
 
 def _event(row: Row[Any]) -> Event:
     # By place rather than by name: a long log is read row by row.
-    _, seq, at, kind, annotator, judgment_id, data, digest = row
+    _, seq, at, kind, annotator, judgment_id, data, digest = tuple[Any, ...](row)
     return Event(seq, at, kind, annotator, judgment_id, json.loads(data), digest)
 
 
