@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.errors import DataError
 from steelyard.observations import (
     UNKNOWN,
     Choices,
@@ -24,7 +24,7 @@ from steelyard.observations import (
 from steelyard.reliability.alpha import alpha_figure, figure_of_units, mirrored_alpha, options_alpha
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, Statistic, weighted_share
 from steelyard.reliability.cycles import cycle_consistency
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.ita import ita
 from steelyard.reliability.kappa import (
     cohen_kappa,
@@ -45,7 +45,7 @@ _REPEATS = "some annotators answered a question more than once; pairs of answers
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Figures):
     """The agreement among annotators: figures, and notes on how they were taken.
 
     `histogram` is there for labels only: items by the size of their largest class, with its chance level.
@@ -55,18 +55,6 @@ class Agreement:
     figures: tuple[Figure, ...]
     notes: tuple[str, ...] = ()
     histogram: pl.DataFrame | None = None
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return the figure of that name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise ConfigError(f"no figure '{name}' for {self.kind}.", did_you_mean(name, [f.name for f in self.figures]))
 
 
 def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.errors import DataError
 from steelyard.models.fit import Fit
 from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
@@ -22,14 +22,14 @@ from steelyard.reliability.correlation import (
     pearson,
     spearman,
 )
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.figure import Figure, Figures
 
 Scoring: TypeAlias = Fit | pl.DataFrame | Mapping[str, float]
 """A fit, its scores table, any frame with `item` and `score`, or a mapping from item to score."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringComparison:
+class ScoringComparison(Figures):
     """What two scorings of the same items have in common.
 
     `moved` has a row for each item, those that moved most ranks first: item, first, second (on [0, 1]),
@@ -39,18 +39,6 @@ class ScoringComparison:
     figures: tuple[Figure, ...]
     moved: pl.DataFrame
     notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return the figure of that name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise ConfigError(f"no figure '{name}'.", did_you_mean(name, [f.name for f in self.figures]))
 
 
 def compare_scorings(

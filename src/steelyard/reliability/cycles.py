@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.errors import DataError
 from steelyard.observations import Comparisons, FloatArray, Index, Observations, Rankings
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.shares import share_figure
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
@@ -27,7 +27,7 @@ _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do
 
 
 @dataclass(frozen=True, slots=True)
-class Cycles:
+class Cycles(Figures):
     """How free of contradictions the comparisons are.
 
     `graphs` has a row for each graph: annotator and task (null where not known), items, comparisons, and
@@ -37,18 +37,6 @@ class Cycles:
     figures: tuple[Figure, ...]
     graphs: pl.DataFrame
     notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return the figure of that name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise ConfigError(f"no figure '{name}'.", did_you_mean(name, GRAPHS))
 
 
 def cycle_consistency(

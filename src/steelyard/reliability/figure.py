@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from steelyard.errors import ConfigError, did_you_mean
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -47,6 +49,26 @@ class Significance:
     p_value: float | None
     null: float
     test: str
+
+
+class Figures:
+    """What results with several figures share: a table of them, and each by its name."""
+
+    __slots__ = ()
+
+    figures: tuple[Figure, ...]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The figures as a table, a row each."""
+        return figures_table(self.figures)
+
+    def __getitem__(self, name: str) -> Figure:
+        """Return the figure of that name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise ConfigError(f"there is no figure '{name}' here.", did_you_mean(name, [f.name for f in self.figures]))
 
 
 def figures_table(figures: Iterable[Figure]) -> pl.DataFrame:

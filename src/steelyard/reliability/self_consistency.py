@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.errors import ConfigError, DataError
 from steelyard.observations import (
     UNKNOWN,
     Choices,
@@ -22,7 +22,7 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.figure import Figure, Figures, figures_table
 from steelyard.reliability.shares import share_figure
 from steelyard.reliability.units import Codes, Units, group_codes
 
@@ -34,7 +34,7 @@ _NOBODY = "undefined: the annotators are not known"
 
 
 @dataclass(frozen=True, slots=True)
-class SelfConsistency:
+class SelfConsistency(Figures):
     """How consistent annotators are with themselves.
 
     `by_time` has the rate of differing pairs against the time between, where times were given.
@@ -44,18 +44,6 @@ class SelfConsistency:
     figures: tuple[Figure, ...]
     by_time: pl.DataFrame | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return the figure of that name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise ConfigError(f"no figure '{name}' for {self.kind}.", did_you_mean(name, [f.name for f in self.figures]))
 
 
 class _Asked(NamedTuple):

@@ -13,10 +13,10 @@ from scipy import sparse, stats
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, cg
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.errors import ConfigError, DataError
 from steelyard.observations import Comparisons, FloatArray, Observations, Rankings
 from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_share
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 EPSILON = 0.3
@@ -32,7 +32,7 @@ _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do
 
 
 @dataclass(frozen=True, slots=True)
-class Separation:
+class Separation(Figures):
     """The reliability of a comparative-judgement scale.
 
     `scale` has item, theta, se and comparisons, best first; `pairs` is the number of distinct pairs judged.
@@ -41,18 +41,6 @@ class Separation:
     figures: tuple[Figure, ...]
     scale: pl.DataFrame
     pairs: int
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return the figure of that name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise ConfigError(f"no figure '{name}'.", did_you_mean(name, NAMES))
 
 
 def scale_separation(
