@@ -256,3 +256,14 @@ def test_settings_are_in_the_fit(case):
     assert fitted.model == model.name
     assert fitted.settings == model.settings()
     assert "level" in fitted.settings
+
+
+def test_a_lower_level_gives_narrower_intervals_of_scores_and_of_ranks(case):
+    model, observations = case
+    wide, narrow = (fit(replace(model, level=level), observations) for level in (0.99, 0.3))
+    both = wide.join(narrow, on="item", suffix="_narrow").drop_nulls(["upper", "upper_narrow"])
+    pairs = [("lower", "upper")] + ([("rank_lower", "rank_upper")] if "rank" in wide.columns else [])
+    for low, high in pairs:
+        some = both.drop_nulls([low, f"{low}_narrow"])
+        widths = (some[high] - some[low]).sum(), (some[f"{high}_narrow"] - some[f"{low}_narrow"]).sum()
+        assert widths[0] > widths[1] or widths == (0, 0), (low, widths)

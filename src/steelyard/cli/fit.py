@@ -68,7 +68,7 @@ def fit(
     total = sum(map(len, read.by_criterion.values()))
     title = f"{file.name}: {chosen.name} of {total:,} {read.kind}"
     if not annotators:
-        print_scores(fitted.scores, title, form, top or None)
+        print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:
         raise DataError(f"{chosen.name} says nothing about annotators.", "Choose a model that does.")
     elif form is Format.table:

@@ -52,7 +52,7 @@ def print_frame(frame: pl.DataFrame, form: Format) -> None:
     sys.stdout.flush()
 
 
-def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None = None) -> None:
+def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None = None, level: float = 0.95) -> None:
     """Print a scores (or labels) table: all of it, or the first `top` rows of each criterion."""
     import polars as pl
 
@@ -61,15 +61,17 @@ def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None 
         print_frame(shown, form)
         return
     console = Console()
-    console.print(scores_table(shown, title, console.width, frame))
+    console.print(scores_table(shown, title, console.width, frame, level))
     if shown.height < frame.height:
         console.print(Text(f"… and {frame.height - shown.height} more (--top 0 for all)", style="dim"))
 
 
-def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFrame | None = None) -> Table:
+def scores_table(
+    frame: pl.DataFrame, title: str, width: int, whole: pl.DataFrame | None = None, level: float = 0.95
+) -> Table:
     """Lay a scores table out for people, with the intervals drawn where there is room."""
     if "score" not in frame.columns:
-        return labels_table(frame, title)
+        return labels_table(frame, title, level)
     whole = frame if whole is None else whole
     table = _bare_table(title)
     extra = [name for name in ("criterion", "group") if name in frame.columns]
@@ -78,7 +80,7 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
     for name in extra:
         table.add_column(name)
     table.add_column("score", justify="right")
-    table.add_column("95 % interval", justify="right")
+    table.add_column(f"{level * 100:g} % interval", justify="right")
     bar = min(_WIDEST_BAR, width - _BESIDE_THE_BAR - 12 * len(extra))
     if bar >= _NARROWEST_BAR:
         table.add_column("", width=bar, style="blue")
@@ -95,13 +97,13 @@ def scores_table(frame: pl.DataFrame, title: str, width: int, whole: pl.DataFram
     return table
 
 
-def labels_table(frame: pl.DataFrame, title: str) -> Table:
+def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
     """Lay a table of labels out for people."""
     extra = [name for name in ("criterion", "group") if name in frame.columns]
     table = _bare_table(title)
     for name in ("item", *extra, "label"):
         table.add_column(name, overflow="fold", max_width=40)
-    for name in ("share", "95 % interval", "judgments"):
+    for name in ("share", f"{level * 100:g} % interval", "judgments"):
         table.add_column(name, justify="right")
     for row in frame.iter_rows(named=True):
         label = "–" if row["label"] is None else str(row["label"])

@@ -41,5 +41,5 @@ def scores(
     with Study.open(existing_folder(folder)) as study:
         fitted = study.fit(chosen, by=by.value)
         title = f"{study.config.title}: {fitted.model} of {study.status().judgments:,} judgments"
-    print_scores(fitted.scores, title, form, top or None)
+    print_scores(fitted.scores, title, form, top or None, fitted.level)
     print_notes(fitted.notes)

@@ -93,7 +93,9 @@ class BoundedRanking(Model):
             uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
             if alone[judgments > 0].any():
                 notes = (*notes, ALONE.format(units=units.kind))
-        table = score_table(comparisons.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1))
+        table = score_table(
+            comparisons.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1), level=self.level
+        )
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def _pass(

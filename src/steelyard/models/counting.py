@@ -55,7 +55,14 @@ class Counting(Model):
             uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
             notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
         table = score_table(
-            observations.items, score, (score + 1) / 2, uncertainty, judgments, annotators, bounds=(-1, 1)
+            observations.items,
+            score,
+            (score + 1) / 2,
+            uncertainty,
+            judgments,
+            annotators,
+            bounds=(-1, 1),
+            level=self.level,
         )
         return Fit(self.name, self.settings(), table, notes=notes)
 

@@ -124,7 +124,7 @@ class Dominance(Model):
             score = np.bincount(graphs.item, graphs.dominance, minlength=n_items) / count
             unit_score = np.bincount(graphs.item, graphs.unit_rank, minlength=n_items) / count
         uncertainty, notes = self._resampled(comparisons, graphs, n_items)
-        table = score_table(comparisons.items, score, unit_score, uncertainty, judgments, annotators)
+        table = score_table(comparisons.items, score, unit_score, uncertainty, judgments, annotators, level=self.level)
         found = graphs.consistency
         if found.cyclic:
             notes = (*notes, CYCLES.format(cyclic=found.cyclic, graphs=found.graphs))

@@ -98,6 +98,7 @@ class EASL(Model):
             judgments,
             annotators,
             bounds=observations.scale,
+            level=self.level,
         )
         return Fit(self.name, self.settings(), table, notes=notes)
 

@@ -96,7 +96,7 @@ class Elo(Model):
             notes = (*notes, ALONE.format(units=units.kind))
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
-        table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators)
+        table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def win_probability(self, difference: FloatArray) -> FloatArray:

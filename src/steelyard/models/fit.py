@@ -31,6 +31,12 @@ class Fit:
     iterations: int = 0
     converged: bool = True
 
+    @property
+    def level(self) -> float:
+        """The coverage that the intervals aim at."""
+        level = self.settings.get("level", 0.95)
+        return float(level) if isinstance(level, int | float) else 0.95
+
 
 class Model(ABC):
     """Observations in, scores with uncertainty out. Subclasses are frozen dataclasses of settings."""

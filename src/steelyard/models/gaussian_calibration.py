@@ -71,6 +71,7 @@ class GaussianCalibration(Model):
             judgments,
             annotators,
             bounds=observations.scale,
+            level=self.level,
         )
         return Fit(self.name, self.settings(), table, noted, self._notes(observations, known, usable, score))
 

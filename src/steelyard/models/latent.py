@@ -153,7 +153,7 @@ class LatentScale(Model):
         share = expected_share(theta, lambda d: ready.share(d, tie))
         judgments, annotators = appearances(observations, ready.shown)
         if len(items) == n:
-            return score_table(observations.items, theta, share, uncertainty, judgments, annotators)
+            return score_table(observations.items, theta, share, uncertainty, judgments, annotators, level=self.level)
 
         def spread(values: FloatArray) -> FloatArray:
             wide = np.full((*values.shape[:-1], n), np.nan)
@@ -167,7 +167,9 @@ class LatentScale(Model):
             spread(uncertainty.lower),
             spread(uncertainty.upper),
         )
-        return score_table(observations.items, spread(theta), spread(share), wide, judgments, annotators)
+        return score_table(
+            observations.items, spread(theta), spread(share), wide, judgments, annotators, level=self.level
+        )
 
 
 def appearances(observations: Observations, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:

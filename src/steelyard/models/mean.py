@@ -48,6 +48,7 @@ class Mean(Model):
             judgments,
             annotators,
             bounds=observations.scale,
+            level=self.level,
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(uncertainty.sd).all() else ()
         return Fit(self.name, self.settings(), table, notes=notes)

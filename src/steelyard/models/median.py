@@ -72,6 +72,7 @@ class _Typical(Model):
             judgments,
             annotators,
             bounds=observations.scale,
+            level=self.level,
         )
         notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
         return Fit(self.name, self.settings(), table, notes=notes)

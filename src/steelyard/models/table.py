@@ -116,10 +116,12 @@ def score_table(
     judgments: IntArray,
     annotators: IntArray | None,
     bounds: tuple[float, float] | None = None,
+    *,
+    level: float,
 ) -> pl.DataFrame:
     """Assemble the scores table, best first; items without a score come last, with nulls.
 
-    Intervals always hold their score, and stay within `bounds`.
+    Intervals always hold their score, and stay within `bounds`; those of ranks hold the middle `level`.
     """
     unknown = np.isnan(score)
     lower, upper = np.fmin(uncertainty.lower, score), np.fmax(uncertainty.upper, score)
@@ -127,7 +129,7 @@ def score_table(
     if bounds is not None:
         lower, upper = np.clip(lower, *bounds), np.clip(upper, *bounds)
     rank = competition_ranks(score)
-    rank_lower, rank_upper = rank_interval(score, uncertainty.draws)
+    rank_lower, rank_upper = rank_interval(score, uncertainty.draws, level)
     no_interval = np.isnan(lower)
     frame = pl.DataFrame(
         {

@@ -84,7 +84,7 @@ class TrueSkill(Model):
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
         notes = (*gap_notes(self.name, comparisons), *self._margin_notes(comparisons))
-        table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators)
+        table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def _posterior(self, state: SkillState, score: FloatArray, island: IntArray) -> Uncertainty:

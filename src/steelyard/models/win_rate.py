@@ -51,7 +51,9 @@ class WinRate(Model):
         alone = units.per_item(item, row, n_items) < 2
         uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
         judgments, annotators = appearances(observations, None)
-        table = score_table(observations.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1))
+        table = score_table(
+            observations.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1), level=self.level
+        )
         notes = (ALONE.format(units=units.kind),) if alone[~np.isnan(score)].any() else ()
         return Fit(self.name, self.settings(), table, notes=notes)
 
