@@ -179,6 +179,13 @@ class Ratings(Observations):
     item: IntArray
     value: FloatArray
     scale: tuple[float, float]
+    scale_known: bool = True
+    """False when the scale was read off the values: its ends may not be the scale's, so nothing is cut at them."""
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends no score or interval may pass; None where they are not known."""
+        return self.scale if self.scale_known else None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -266,6 +273,12 @@ class Rankings(Observations):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_codes("item", self.item, self.items)
+        row = np.repeat(np.arange(len(self)), np.diff(self.start)) if len(self.start) > 1 else np.zeros(0, np.int64)
+        order = np.lexsort((self.item, row)) if len(row) == len(self.item) else np.zeros(0, np.int64)
+        again = (row[order][1:] == row[order][:-1]) & (self.item[order][1:] == self.item[order][:-1])
+        if again.any():
+            twice = self.items[int(self.item[order][1:][again][0])]
+            raise DataError(f"'{twice}' stands twice in one ranking.", "Rank every item once.")
         if self.start[0] != 0 or self.start[-1] != len(self.item) or (np.diff(self.start) < 0).any():
             raise DataError("the rankings' starts do not fit their items.")
 

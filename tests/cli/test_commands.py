@@ -209,6 +209,67 @@ def test_a_refused_new_study_leaves_nothing_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
 
 
+def test_a_file_of_items_with_other_columns_can_be_used_at_once(tmp_path):
+    (tmp_path / "items.csv").write_text("lemma,notes\na,x\nb,y\nc,z\n")
+    refused = run("new", "words", "--items", "items.csv", cwd=tmp_path, code=1).stderr
+    assert "--columns text=lemma" in refused
+    assert "--ignore notes" in refused
+    options = ["-c", "text=lemma", "--ignore", "notes", "-p", "best_worst", "--size", "3"]
+    run("new", "words", "--items", "items.csv", *options, cwd=tmp_path)
+    assert "3 items a task" in run("check", "words", cwd=tmp_path).stdout
+
+
+def test_check_sees_what_was_changed_since_people_began(tmp_path):
+    run("new", "words", cwd=tmp_path)
+    run("judge", "words", "--annotator", "me", "--most", "1", cwd=tmp_path, text="5\n")
+    path = tmp_path / "words" / "study.toml"
+    path.write_text(path.read_text().replace("[0, 100]", "[0, 10]"))
+    assert "the protocol has changed" in run("check", "words", cwd=tmp_path, code=1).stderr
+
+
+def test_check_names_what_is_wrong_in_every_table_at_once(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    (folder / "study.toml").write_text(
+        'titel = "T"\nquestion = "Q"\nitems = "gone.csv"\n[protocol]\nname = "direct"\nscale = [9, 1]\n'
+        '[design]\njudgments = 0\n[model]\nname = "mean"\nlevel = 2\n'
+    )
+    errors = run("check", "s", cwd=tmp_path, code=1).stderr
+    for place in ("line 1 (titel)", "line 6 (protocol.scale)", "line 8 (design.judgments)", "line 11 (model.level)"):
+        assert place in errors
+    assert str(Path("s") / "gone.csv") in errors
+
+
+def test_who_stops_gives_the_task_back(tmp_path):
+    run("new", "words", cwd=tmp_path)
+    for end in ("q\n", ""):
+        done = run("judge", "words", "--annotator", "me", cwd=tmp_path, text=f"5\n{end}")
+        assert "1 answer saved" in done.stdout
+    assert json.loads(run("status", "words", "-f", "json", cwd=tmp_path).stdout)[0]["stage_tasks_out"] == 0
+
+
+def test_a_slip_costs_only_the_value_it_was_in(tmp_path):
+    run("new", "words", "--protocol", "scored_ranking", cwd=tmp_path)
+    done = run("judge", "words", "-a", "me", "--most", "1", cwd=tmp_path, text="10\nx\n20\n30\n40\n50\n")
+    assert "1 answer saved" in done.stdout
+
+
+def test_what_is_known_about_annotators_fits_a_screen(tmp_path):
+    rows = "".join(f"{who},i{n},{'yes' if n % 2 else 'no'}\n" for who in ("ann", "bob", "cleo") for n in range(8))
+    (tmp_path / "l.csv").write_text("annotator,item,label\n" + rows)
+    table = run("fit", "l.csv", "-m", "dawid_skene", "--annotators", "--top", "2", cwd=tmp_path).stdout
+    assert len(table.splitlines()) == 4
+    assert "(0." in table
+
+
+def test_an_interval_is_not_cut_at_a_guessed_scale(tmp_path):
+    (tmp_path / "r.csv").write_text("annotator,item,value\na,x,90\nb,x,95\na,y,5\nb,y,9\n")
+    guessed = json.loads(run("fit", "r.csv", "-f", "json", cwd=tmp_path).stdout)
+    known = json.loads(run("fit", "r.csv", "--scale", "0", "1000", "-f", "json", cwd=tmp_path).stdout)
+    assert guessed[0]["upper"] == pytest.approx(known[0]["upper"])
+    assert guessed[0]["upper"] > 95
+
+
 @pytest.mark.parametrize(
     "arguments", [["frobnicate"], ["fit"], ["fit", "x.csv", "--format", "xml"], ["fit", "x.csv", "-c", "nonsense"]]
 )

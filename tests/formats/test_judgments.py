@@ -344,7 +344,10 @@ def test_value_and_label_together_need_a_kind(tmp_path: Path) -> None:
 
 def test_extra_columns_are_listed_or_refused_when_strict(tmp_path: Path) -> None:
     text = "item,value,colour,critreion\nx,1,3,joy\ny,2,4,joy\n"
-    assert judged(tmp_path, text, scale=(0, 9)).notes == ("Ignored columns: colour, critreion.",)
+    assert judged(tmp_path, text, scale=(0, 9)).notes == (
+        "Ignored columns: colour, critreion.",
+        "'critreion': Did you mean 'criterion'?",
+    )
     found = problems(tmp_path, text, scale=(0, 9), strict=True)
     assert [p.field for p in found] == ["colour", "critreion"]
     assert "Did you mean 'criterion'?" in found[1].remedy

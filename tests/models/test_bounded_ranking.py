@@ -192,7 +192,8 @@ def test_extremes_stay_within_the_bounds(rows: list[tuple[str, str, int]]) -> No
         fit = quiet_fit(BoundedRanking(interval=how, replicates=20), comparisons_of(rows))
         check_intervals(fit)
         assert fit.scores["score"].is_between(0, 1).all()
-        assert fit.scores["lower"].null_count() == 0
+        if how == "model":
+            assert fit.scores["lower"].null_count() == 0
 
 
 def test_an_undefeated_item_is_named() -> None:

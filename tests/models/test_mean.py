@@ -39,12 +39,13 @@ def test_the_interval_is_students_t_with_the_common_variance_as_further_degrees_
     assert table["lower"].to_numpy() == pytest.approx([max(0, 15 - half[0]), 60 - half[1]])
 
 
-def test_repeats_by_one_annotator_are_averaged_first() -> None:
-    once = Mean().fit(ratings_of([("u", "a", 30), ("v", "a", 60)]))
-    twice = Mean().fit(ratings_of([("u", "a", 20), ("u", "a", 40), ("v", "a", 60)]))
-    columns = ["score", "sd", "lower", "upper"]
-    assert twice.scores.select(columns).row(0) == pytest.approx(once.scores.select(columns).row(0))
-    assert twice.scores["judgments"].to_list() == [3]
+def test_repeats_count_in_the_score_but_a_person_once_in_how_sure_it_is() -> None:
+    once = Mean().fit(ratings_of([("u", "a", 30), ("v", "a", 60)])).scores.row(0, named=True)
+    twice = Mean().fit(ratings_of([("u", "a", 20), ("u", "a", 40), ("v", "a", 60)])).scores.row(0, named=True)
+    assert twice["score"] == pytest.approx((20 + 40 + 60) / 3)
+    assert twice["sd"] == pytest.approx(once["sd"])
+    assert twice["upper"] - twice["lower"] == pytest.approx(once["upper"] - once["lower"])
+    assert twice["judgments"] == 3
 
 
 def test_without_a_second_rating_anywhere_there_is_no_interval_and_the_notes_say_why() -> None:

@@ -7,10 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from steelyard import read_judgments
 from steelyard.models.win_rate import WinRate
 from steelyard.observations import Comparisons, Index
 from tests.models import paired_data as data
 from tests.models.paired_data import by_item
+
+pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
 
 def test_shares_by_hand_with_half_for_a_tie():
@@ -57,3 +60,13 @@ def test_order_of_judgments_does_not_change_the_scores():
     order = np.random.default_rng(0).permutation(80)
     mixed = dataclasses.replace(given, left=given.left[order], right=given.right[order], outcome=given.outcome[order])
     assert by_item(WinRate().fit(mixed)) == by_item(WinRate().fit(given))
+
+
+def test_items_that_never_met_or_never_lost_are_named():
+    comparisons = read_judgments(
+        [{"left": a, "right": b, "winner": w} for a, b in (("a", "b"), ("c", "d")) for w in ("left", "right")]
+    ).observations
+    fit = WinRate().fit(comparisons)
+    assert "'a', 'b'" in " ".join(fit.notes)
+    best = read_judgments([{"left": "a", "right": b, "winner": "left"} for b in ("b", "c")]).observations
+    assert "never beaten: 'a'" in " ".join(WinRate().fit(best).notes)

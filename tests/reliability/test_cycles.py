@@ -81,7 +81,9 @@ def test_graphs_and_items_in_cycles_are_those_found_by_walking(rows: list[Edge])
     assert found["items in no cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
     assert found.graphs["items_in_cycles"].to_list() == [len(each) for each in bad]
     for figure in found.figures[:2]:
-        assert figure.lower is not None
+        if figure.lower is None:
+            assert "no interval" in figure.note
+            continue
         assert figure.upper is not None
         assert figure.lower <= (figure.value or 0.0) <= figure.upper
 

@@ -15,8 +15,12 @@ def check(folder: StudyFolder) -> None:
     from steelyard.cli.output import print_done
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study
+    from steelyard.study.study import DATABASE_FILE, Study
 
     config, items = check_study(existing_folder(folder))
+    if config.database is None and (folder / DATABASE_FILE).exists():
+        # People have begun: what was changed since must fit what they were asked.
+        Study.open(folder).close()
     console = Console(highlight=False, markup=False)
     print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
     for stage in config.stages:

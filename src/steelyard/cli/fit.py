@@ -54,7 +54,7 @@ def fit(
     from rich.console import Console
 
     from steelyard import registry
-    from steelyard.cli.output import plain_table, print_frame, print_notes, print_scores
+    from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
     from steelyard.errors import DataError
     from steelyard.formats import read_gold, read_judgments
     from steelyard.study.results import fit_by_criterion
@@ -72,7 +72,7 @@ def fit(
     elif fitted.annotators is None:
         raise DataError(f"{chosen.name} says nothing about annotators.", "Choose a model that does.")
     elif form is Format.table:
-        Console().print(plain_table(fitted.annotators, title))
+        Console().print(annotators_table(fitted.annotators, title, top or None))
     else:
         print_frame(fitted.annotators, form)
     print_notes(fitted.notes)

@@ -57,6 +57,7 @@ def judge(
             except _SkipRequestedError:
                 study.skip(offered, "skipped in the terminal")
             except _QuitRequestedError:
+                study.release(offered)
                 break
     console.print(f"{done} {'answer' if done == 1 else 'answers'} saved. Thank you.")
 
@@ -83,7 +84,11 @@ def _one_task(study: Study, task: Task, console: Console) -> None:
 
 
 def _prompt(text: str) -> str:
-    typed = str(typer.prompt(f"  {text}", default="", show_default=False)).strip()
+    try:
+        typed = str(typer.prompt(f"  {text}", default="", show_default=False)).strip()
+    except typer.Abort:
+        # The input has ended, or somebody pressed Ctrl-C.
+        raise _QuitRequestedError from None
     if typed.lower() == "q":
         raise _QuitRequestedError
     if typed.lower() == "s":

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from steelyard.errors import ConfigError
+from steelyard.cli.options import ColumnsOption, pairs
+from steelyard.errors import ConfigError, DataError
 
 _PROTOCOL_SETTINGS = {
     "direct": 'scale  = [0, 100]\nlabels = ["not at all", "very much"]',
@@ -43,13 +45,16 @@ name   = "{protocol}"
 [design]
 name      = "{design}"
 judgments = {judgments}      # for each item
-
+{more}
 [model]
 name = "{model}"
 
 [people]
 lease_minutes = 30  # a task that is not answered within this time goes to somebody else
 """
+
+
+_ANNOTATORS = "annotators = 1      # for each set of items shown together; 2 or more show how far people agree\n"
 
 
 def new(
@@ -80,6 +85,14 @@ def new(
         str | None, typer.Option("--title", "-t", help="What the study is called.", show_default=False)
     ] = None,
     judgments: Annotated[int, typer.Option("--judgments", "-n", min=1, help="Judgments for each item.")] = 10,
+    size: Annotated[
+        int | None, typer.Option("--size", min=1, help="Items in each task; the protocol's usual number if left out.")
+    ] = None,
+    columns: ColumnsOption = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="COLUMN", help="Leave a column of the items out. Repeatable."),
+    ] = None,
 ) -> None:
     """Make a study: a folder with study.toml and an items file, ready to run.
 
@@ -107,11 +120,12 @@ def new(
             question=_quoted(
                 question or (_EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?") if example else "How much?")
             ),
-            items=_put_items(items, draft),
+            items=_put_items(items, draft, pairs(columns, "--columns"), ignore or []),
             protocol=protocol,
-            settings=_PROTOCOL_SETTINGS.get(protocol, ""),
+            settings=_with_size(protocol, chosen, size),
             design=design or chosen.default_design,
             judgments=judgments,
+            more=_ANNOTATORS if (design or chosen.default_design) == "random_tuples" else "",
             model=model or chosen.default_model,
         )
         (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
@@ -131,7 +145,19 @@ def _needs_settings(protocol: type) -> bool:
     return bool(protocol().problems())
 
 
-def _put_items(source: Path | None, draft: Path) -> str:
+def _with_size(protocol: str, cls: Any, size: int | None) -> str:
+    """Return the protocol's settings with another number of items a task."""
+    settings = _PROTOCOL_SETTINGS.get(protocol, "")
+    if size is None:
+        return settings
+    names = [field.name for field in fields(cls) if field.name in {"size", "items_per_page"}]
+    if not names:
+        raise ConfigError(f"{protocol} always shows {cls().task_size} items.", "Leave out --size.", field="--size")
+    kept = [line for line in settings.splitlines() if not line.startswith("size")]
+    return "\n".join([f"{names[0]} = {size}", *kept])
+
+
+def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore: list[str]) -> str:
     """Put the items file into the folder; return how study.toml names it."""
     if source is None:
         from steelyard.examples import WORDS
@@ -140,9 +166,27 @@ def _put_items(source: Path | None, draft: Path) -> str:
         return _quoted("items.csv")
     from steelyard.formats import read_items
 
-    read_items(source)
+    try:
+        read_items(source, columns=columns, ignore=ignore)
+    except DataError as error:
+        raise DataError(
+            replace(p, remedy=_UNKNOWN_COLUMN.format(name=p.field)) if "study.toml" in p.remedy else p
+            for p in error.problems
+        ) from None
     shutil.copyfile(source, draft / source.name)
-    return _quoted(source.name)
+    if not columns and not ignore:
+        return _quoted(source.name)
+    parts = [f"file = {_quoted(source.name)}"]
+    if columns:
+        parts.append(
+            "columns = { " + ", ".join(f"{ours} = {_quoted(theirs)}" for ours, theirs in columns.items()) + " }"
+        )
+    if ignore:
+        parts.append("ignore = [" + ", ".join(map(_quoted, ignore)) + "]")
+    return "{ " + ", ".join(parts) + " }"
+
+
+_UNKNOWN_COLUMN = "Say what it is (--columns text={name}), or leave it out (--ignore {name})."
 
 
 def _quoted(text: str) -> str:

@@ -49,6 +49,8 @@ def print_frame(frame: pl.DataFrame, form: Format) -> None:
     from steelyard.formats import write_table
 
     write_table(frame, sys.stdout, form.value)
+    if form is Format.json:
+        sys.stdout.write("\n")
     sys.stdout.flush()
 
 
@@ -126,6 +128,24 @@ def figures_table(frame: pl.DataFrame, title: str) -> Table:
     for row in frame.iter_rows(named=True):
         cells = [*(str(row[name]) for name in extra), row["figure"], number(row["value"]), _interval(row)]
         table.add_row(*map(Text, cells), "" if row["n"] is None else f"{row['n']:,}", row["interval"] or "")
+    return table
+
+
+def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) -> Table:
+    """Lay a table about annotators out for people: each figure with its interval; confusions are for machines."""
+    names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
+    table = _bare_table(title)
+    for name in names:
+        table.add_column(name, justify="right" if frame.schema[name].is_numeric() else "left", no_wrap=True)
+    for row in (frame if top is None else frame.head(top)).iter_rows(named=True):
+        cells = []
+        for name in names:
+            value = row[name]
+            text = number(value) if isinstance(value, float) else "" if value is None else str(value)
+            if row.get(f"{name}_lower") is not None:
+                text += f" ({number(row[f'{name}_lower'])} … {number(row[f'{name}_upper'])})"
+            cells.append(Text(text))
+        table.add_row(*cells)
     return table
 
 

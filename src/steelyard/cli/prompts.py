@@ -27,7 +27,7 @@ def _(protocol: PerItem, items: Sequence[Item], prompt: Prompt) -> Any:
     answer: dict[str, Any] = {}
     for item in items:
         shown = item.text if len(items) > 1 else ""
-        values = {name: _value(protocol, name, prompt(_question(protocol, shown, name))) for name in names}
+        values = {name: _ask_value(protocol, item, shown, name, prompt) for name in names}
         answer[item.id] = values[ONLY] if names == (ONLY,) else values
     return answer
 
@@ -35,7 +35,9 @@ def _(protocol: PerItem, items: Sequence[Item], prompt: Prompt) -> Any:
 @ask_for.register
 def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
     text = prompt("better: 1 or 2" + (", 0 for about the same" if protocol.ties else ""))
-    return {"winner": None if text == "0" else _numbered(items, text)}
+    if text == "0" and protocol.ties:
+        return {"winner": None}
+    return {"winner": _numbered(items, text, "Type 1 or 2" + (", or 0 for about the same." if protocol.ties else "."))}
 
 
 @ask_for.register
@@ -47,13 +49,16 @@ def _(protocol: BestWorst, items: Sequence[Item], prompt: Prompt) -> Any:
 @ask_for.register
 def _(protocol: Ranking, items: Sequence[Item], prompt: Prompt) -> Any:
     text = prompt("from best to worst, like 2>1=3" if protocol.ties else "from best to worst, like 2>1>3")
-    return [[_numbered(items, number.strip()) for number in tier.split("=")] for tier in text.split(">")]
+    # Without ties, "2 1 3" and "2,1,3" can mean only one thing.
+    plain = text if ">" in text or "=" in text else ">".join(text.replace(",", " ").split())
+    remedy = f"Write all {len(items)}, the best first, like 2>1=3."
+    return [[_numbered(items, number.strip(), remedy) for number in tier.split("=")] for tier in plain.split(">")]
 
 
-def _numbered(items: Sequence[Item], text: str) -> str:
+def _numbered(items: Sequence[Item], text: str, remedy: str = "") -> str:
     if text.isdecimal() and 1 <= int(text) <= len(items):
         return items[int(text) - 1].id
-    raise AnswerError(f"'{text}' is not one of the numbers.", f"Type a number from 1 to {len(items)}.")
+    raise AnswerError(f"'{text}' is not one of the numbers.", remedy or f"Type a number from 1 to {len(items)}.")
 
 
 def _question(protocol: PerItem, item: str, criterion: str) -> str:
@@ -65,6 +70,18 @@ def _question(protocol: PerItem, item: str, criterion: str) -> str:
     labels = getattr(protocol, "labels", ())
     ends = f", {labels[0]} … {labels[-1]}" if labels and not criterion else ""
     return f"{what} ({low:g} to {high:g}{ends})".strip()
+
+
+def _ask_value(protocol: PerItem, item: Item, shown: str, criterion: str, prompt: Prompt) -> object:
+    """Ask until the value is one, so that a slip does not cost the values before it."""
+    question = _question(protocol, shown, criterion)
+    note = ""
+    while True:
+        try:
+            return protocol.checked(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
+        except AnswerError as error:
+            problem = error.problems[0]
+            note = f"{problem.what} {problem.remedy}\n  "
 
 
 def _value(protocol: PerItem, criterion: str, text: str) -> object:

@@ -51,7 +51,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
             "stage": stage.name,
             "design": stage.design,
             "done": f"{stage.done:,} of {stage.total:,}",
-            "": f"{stage.done / max(1, stage.total):.0%}",
+            "": f"{100 * stage.done // max(1, stage.total)} %",
             "out now": stage.tasks_out,
         }
         for stage in found.stages

@@ -137,6 +137,11 @@ def _conventional_rows(
     rows = Rows(frame, table, roles.columns, strict)
     if roles.unused and not strict:
         rows.notes.append(f"ignored columns: {', '.join(roles.unused)}.")
+        missing = [field for field in roles.known if field not in roles.columns]
+        for name in roles.unused:
+            guess = did_you_mean(name, missing)
+            if guess.startswith("Did"):
+                rows.notes.append(f"'{name}': {guess}")
     for name in roles.unused if strict else ():
         rows.problems.add(
             "unknown column.", f"{did_you_mean(name, roles.known)} Remove it or read without strict.", field=name

@@ -28,7 +28,12 @@ def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
         items, (kept,) = subset(index, keep, item)
         values = value[keep]
         return Ratings(
-            items=items, item=kept, value=values, scale=scale or _observed(values, rows.notes), **rows.who(keep)
+            items=items,
+            item=kept,
+            value=values,
+            scale=scale or _observed(values, rows.notes),
+            scale_known=scale is not None,
+            **rows.who(keep),
         )
 
     return Reading(given, build)
@@ -63,7 +68,9 @@ def _observed(values: FloatArray, notes: list[str]) -> tuple[float, float]:
         margin = max(0.5, float(np.spacing(abs(low))))
         notes.append(f"All values are {low:g}; the scale was set to {low - margin:g} to {high + margin:g} around it.")
         return low - margin, high + margin
-    notes.append(f"The scale was taken from the values, {low:g} to {high:g}; give `scale` if it was another.")
+    notes.append(
+        f"The scale was taken from the values, {low:g} to {high:g}; if it was another, give it (--scale LOW HIGH)."
+    )
     return low, high
 
 

@@ -97,7 +97,7 @@ class EASL(Model):
             uncertainty.scaled(low, high),
             judgments,
             annotators,
-            bounds=observations.scale,
+            bounds=observations.bounds,
             level=self.level,
         )
         return Fit(self.name, self.settings(), table, notes=notes)
@@ -118,7 +118,8 @@ class EASL(Model):
             plain = np.bincount(ratings.item, ratings.unit_value, minlength=len(judgments)) / judgments
         of_mean = means.around(plain, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
         drawn, lower, upper = (
-            self._from_mean(np.clip(value, 0, 1), judgments) for value in (of_mean.draws, of_mean.lower, of_mean.upper)
+            self._from_mean(np.clip(value, 0, 1) if ratings.scale_known else value, judgments)
+            for value in (of_mean.draws, of_mean.lower, of_mean.upper)
         )
         # The score is a straight line in the mean, flatter the more the start weighs.
         slope = self._from_mean(np.ones(len(judgments)), judgments) - self._from_mean(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import polars as pl
@@ -60,7 +60,11 @@ class Model(ABC):
         """Fit with gold where the model takes it, and without it where not."""
         fit: Any = self.fit
         fitted: Fit = fit(observations, gold=gold) if gold and self.takes_gold() else fit(observations)
-        return fitted
+        if not gold:
+            return fitted
+        used = sum(item in observations.items for item in gold)
+        note = f"gold of {used} items was used" if self.takes_gold() else f"{self.name} does not use gold"
+        return replace(fitted, notes=(*fitted.notes, note))
 
     def settings(self) -> dict[str, object]:
         """The model's settings by name."""

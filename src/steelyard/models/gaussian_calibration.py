@@ -70,7 +70,7 @@ class GaussianCalibration(Model):
             Uncertainty.from_draws("posterior", draws, self.level),
             judgments,
             annotators,
-            bounds=observations.scale,
+            bounds=observations.bounds,
             level=self.level,
         )
         return Fit(self.name, self.settings(), table, noted, self._notes(observations, known, usable, score))

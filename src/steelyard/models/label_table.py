@@ -96,7 +96,7 @@ def label_table(
         "annotators": pl.Series([None] * len(label) if annotators is None else annotators, dtype=pl.Int64),
     }
     shares = {f"p({name})": nullable(probabilities[:, code]) for code, name in enumerate(labels.classes.ids)}
-    return pl.DataFrame(columns | shares)
+    return pl.DataFrame(columns | shares).sort(pl.col("judgments") == 0, maintain_order=True)
 
 
 def total_by(code: IntArray | NDArray[np.int64], value: FloatArray, n: int) -> FloatArray:

@@ -58,9 +58,13 @@ def expected_accuracy(votes: IntArray, gold: IntArray) -> float:
     return float(right.mean())
 
 
-def wilson(successes: IntArray, total: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
+def wilson(
+    successes: IntArray | FloatArray, total: IntArray | FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's score interval of a share; NaN where nothing was counted."""
     z2 = stats.norm.ppf((1 + level) / 2) ** 2
+    # Squares of whole numbers would overflow.
+    successes, total = np.asarray(successes, np.float64), np.asarray(total, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = successes / total
         centre = (share + z2 / (2 * total)) / (1 + z2 / total)

@@ -19,7 +19,7 @@ from steelyard.observations import Ratings
 class Mean(Model):
     """Average the ratings of each item.
 
-    The interval is Student's t over annotators; repeats by one annotator are averaged first, for the score too.
+    The interval is Student's t over annotators, where repeats by one annotator count once.
     """
 
     name: ClassVar[str] = "mean"
@@ -37,17 +37,20 @@ class Mean(Model):
         means = UnitMeans.of(
             Units.of(observations), observations.item, rows, observations.value, len(observations.items)
         )
-        uncertainty = means.uncertainty(prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
-        low, high = observations.scale
+        n_items = len(observations.items)
         judgments, annotators = count_by_item(observations, observations.item, rows)
+        with np.errstate(invalid="ignore"):
+            score = np.bincount(observations.item, observations.value, minlength=n_items) / judgments
+        uncertainty = means.around(score, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
+        low, high = observations.scale
         table = score_table(
             observations.items,
-            means.mean,
-            (means.mean - low) / (high - low),
+            score,
+            (score - low) / (high - low),
             uncertainty,
             judgments,
             annotators,
-            bounds=observations.scale,
+            bounds=observations.bounds,
             level=self.level,
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(uncertainty.sd).all() else ()

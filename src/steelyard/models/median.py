@@ -71,7 +71,7 @@ class _Typical(Model):
             uncertainty,
             judgments,
             annotators,
-            bounds=observations.scale,
+            bounds=observations.bounds,
             level=self.level,
         )
         notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from steelyard.errors import SteelyardWarning
+from steelyard.errors import DataError, SteelyardWarning
 from steelyard.models.paired import Gaps
 from steelyard.models.replicates import Weights, replicate_weights
 from steelyard.models.resampling import Units
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 
+NOT_COMPARABLE = "a share of wins does not say against whom; bradley_terry does"
 ORDER_MATTERS = "the order of the comparisons matters: the same ones in another order give other scores"
 
 
@@ -56,6 +57,8 @@ def as_comparisons(observations: Comparisons | Rankings) -> Comparisons:
     if isinstance(observations, Comparisons):
         return observations
     pairs = observations.comparisons()
+    if len(pairs) == 0:
+        raise DataError("no two items are compared in these rankings.", "Collect rankings of two items or more.")
     if observations.knows_tasks:
         return pairs
     size = np.diff(observations.start)
@@ -105,7 +108,9 @@ def islands(comparisons: Comparisons) -> IntArray:
     return np.asarray(csgraph.connected_components(links, directed=False)[1], np.int32)
 
 
-def gap_notes(name: str, comparisons: Comparisons) -> tuple[str, ...]:
+def gap_notes(
+    name: str, comparisons: Comparisons, so: str = "only the common start holds it in place"
+) -> tuple[str, ...]:
     """Warn of islands and of items never beaten or never winning, name them, and return the notes for the fit."""
     left, right, outcome = comparisons.left, comparisons.right, comparisons.outcome
     up, down = outcome >= 0, outcome <= 0
@@ -115,7 +120,7 @@ def gap_notes(name: str, comparisons: Comparisons) -> tuple[str, ...]:
     code = np.cumsum(compared, dtype=np.int32) - 1
     names = [name for name, known in zip(comparisons.items.ids, compared, strict=True) if known]
     found = Gaps.find(code[winner], code[loser], names).sentences()
-    notes = tuple(f"{sentence}: only the common start holds it in place" for sentence in found)
+    notes = tuple(f"{sentence}: {so}" for sentence in found)
     for note in notes:
         warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=3)
     return notes

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from steelyard.models.resampling import Units, poisson_weights
+from steelyard.models.resampling import Units, poisson_quantiles, poisson_weights
 
 Weights: TypeAlias = NDArray[np.uint8]
 
@@ -19,13 +17,8 @@ def replicate_weights(units: Units, replicates: int, seed: int) -> Iterator[Weig
     """Yield the weight of every unit, one replicate at a time."""
     if units.kind == "judgments":
         # Sixteen random bits and a table give Poisson(1) to 1e-5, ten times faster than Generator.poisson.
-        rng, quantiles = np.random.default_rng(seed), _poisson_quantiles()
+        rng, quantiles = np.random.default_rng(seed), poisson_quantiles()
         for _ in range(replicates):
             yield quantiles[rng.integers(0, 2**16, len(units), np.uint16)]
     else:
         yield from poisson_weights(units.names, replicates, seed)
-
-
-@cache
-def _poisson_quantiles() -> Weights:
-    return np.asarray(stats.poisson.ppf((np.arange(2**16) + 0.5) / 2**16, 1)).astype(np.uint8)

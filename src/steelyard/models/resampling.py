@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from math import exp, factorial
 
 import numpy as np
@@ -19,15 +20,31 @@ from steelyard.observations import FloatArray, IntArray, Observations
 _CUMULATIVE = np.cumsum([exp(-1) / factorial(k) for k in range(12)])
 
 
+HASHED_UNITS = 20_000
+"""Beyond so many units a hash for each and every replicate would take minutes; they are drawn instead."""
+
+
 def poisson_weights(units: tuple[str, ...], replicates: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of every unit (columns) in every replicate (rows)."""
-    digests = b"".join(
-        hashlib.md5(f"{seed}:{replicate}:{unit}".encode(), usedforsecurity=False).digest()[:4]
-        for replicate in range(replicates)
-        for unit in units
-    )
-    uniform = np.frombuffer(digests, ">u4").astype(np.float64).reshape(replicates, len(units)) / 2**32
-    return np.searchsorted(_CUMULATIVE, uniform, side="right").astype(np.uint8)
+    weights = np.empty((replicates, len(units)), np.uint8)
+    if len(units) > HASHED_UNITS:
+        rng, quantiles = np.random.default_rng(seed), poisson_quantiles()
+        for replicate in range(replicates):
+            weights[replicate] = quantiles[rng.integers(0, 2**16, len(units), np.uint16)]
+        return weights
+    for replicate in range(replicates):
+        digests = b"".join(
+            hashlib.md5(f"{seed}:{replicate}:{unit}".encode(), usedforsecurity=False).digest()[:4] for unit in units
+        )
+        uniform = np.frombuffer(digests, ">u4").astype(np.float64) / 2**32
+        weights[replicate] = np.searchsorted(_CUMULATIVE, uniform, side="right")
+    return weights
+
+
+@cache
+def poisson_quantiles() -> NDArray[np.uint8]:
+    """Return Poisson(1) for each of 2^16 equally likely cases: right to 1e-5, and ten times faster to draw."""
+    return np.searchsorted(_CUMULATIVE, (np.arange(2**16) + 0.5) / 2**16, side="right").astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +93,14 @@ def resampled_means(
     cells = (units.of_row[row], item)
     totals = sparse.csr_array((value, cells), shape=shape)
     counts = sparse.csr_array((np.ones(len(item)), cells), shape=shape)
-    weights = poisson_weights(units.names, replicates, seed).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means: FloatArray = (weights @ totals) / (weights @ counts)
+    weights = poisson_weights(units.names, replicates, seed)
+    means = np.empty((replicates, n_items))
+    # A few replicates at a time: as floats, all weights at once could fill the memory.
+    step = max(1, 10_000_000 // max(1, len(units)))
+    for start in range(0, replicates, step):
+        part = weights[start : start + step].astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means[start : start + step] = (part @ totals) / (part @ counts)
     return means
 
 

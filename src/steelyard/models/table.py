@@ -123,6 +123,9 @@ def score_table(
 
     Intervals always hold their score, and stay within `bounds`; those of ranks hold the middle `level`.
     """
+    if bounds is not None:
+        score = np.clip(score, *bounds)
+    unit_score = np.clip(unit_score, 0, 1)
     unknown = np.isnan(score)
     lower, upper = np.fmin(uncertainty.lower, score), np.fmax(uncertainty.upper, score)
     lower, upper = (np.where(np.isnan(uncertainty.sd), np.nan, x) for x in (lower, upper))
@@ -130,7 +133,9 @@ def score_table(
         lower, upper = np.clip(lower, *bounds), np.clip(upper, *bounds)
     rank = competition_ranks(score)
     rank_lower, rank_upper = rank_interval(score, uncertainty.draws, level)
-    no_interval = np.isnan(lower)
+    # Where all say the same, nothing shows how far they may be off: an interval of no width is none.
+    no_interval = np.isnan(lower) | (upper - lower <= 1e-12 * np.maximum(1, np.abs(score)))
+    lower, upper = (np.where(no_interval, np.nan, end) for end in (lower, upper))
     frame = pl.DataFrame(
         {
             "item": pl.Series(items.ids, dtype=pl.String),

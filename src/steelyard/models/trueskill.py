@@ -10,7 +10,7 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.online import Matches, as_comparisons, both_sides, gap_notes, islands
+from steelyard.models.online import ORDER_MATTERS, Matches, as_comparisons, both_sides, gap_notes, islands
 from steelyard.models.online_kernels import trueskill_pass
 from steelyard.models.paired import expected_share
 from steelyard.models.table import Uncertainty, count_by_item, score_table
@@ -83,7 +83,7 @@ class TrueSkill(Model):
         uncertainty = self._posterior(state, score, island)
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
-        notes = (*gap_notes(self.name, comparisons), *self._margin_notes(comparisons))
+        notes = (ORDER_MATTERS, *gap_notes(self.name, comparisons), *self._margin_notes(comparisons))
         table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
         return Fit(self.name, self.settings(), table, notes=notes)
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from steelyard.models.fit import Fit, Model
 from steelyard.models.latent import appearances
 from steelyard.models.newton import row_weights
+from steelyard.models.online import NOT_COMPARABLE, gap_notes
 from steelyard.models.paired import pairs_of
 from steelyard.models.resampling import Units, resampled_means
 from steelyard.models.table import ALONE, Uncertainty, score_table
@@ -55,6 +56,9 @@ class WinRate(Model):
             observations.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1), level=self.level
         )
         notes = (ALONE.format(units=units.kind),) if alone[~np.isnan(score)].any() else ()
+        if not isinstance(observations, Choices):
+            compared = observations.comparisons() if isinstance(observations, Rankings) else observations
+            notes = (*notes, *gap_notes(self.name, compared, NOT_COMPARABLE))
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def _by_answer(self, units: Units, item: IntArray, row: IntArray, value: FloatArray, n_items: int) -> FloatArray:

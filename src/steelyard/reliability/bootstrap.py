@@ -192,7 +192,7 @@ class Bootstrap:
             why = "no interval was asked for"
         elif units < 2:
             why = f"no interval: it rests on one of the {unit}"
-        elif spread < _SAME:
+        elif spread < _SAME * max(1.0, abs(value)):
             why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
         if why:
             return Figure(name, value, n=units, note=f"{note}; {why}" if note else why)

@@ -41,7 +41,7 @@ def share_figure(
         cluster=cluster,
         names=names,
     )
-    if figure.value is None or figure.lower is not None or bootstrap.replicates < 2:
+    if figure.value not in {0.0, 1.0} or figure.lower is not None or bootstrap.replicates < 2:
         return figure
     trials = np.array([len(part)])
     hits = np.rint(np.array([figure.value]) * trials)

@@ -35,8 +35,8 @@ _Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
 
 
 def spearman_brown(r: float) -> float:
-    """Return 2r/(1 + r): the reliability of all judgments, from that of half of them."""
-    return 2 * r / (1 + r) if r > -1 else -1.0
+    """Return 2r/(1 + r): the reliability of all judgments, from that of half of them; never below −1."""
+    return max(2 * r / (1 + r), -1.0) if r > -1 else -1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +87,7 @@ def _sqlite(url: URL) -> Engine:
         # pysqlite would begin transactions by itself, and too late; the BEGIN below is ours.
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _turn_on_wal(cursor)
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
@@ -96,6 +98,21 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _turn_on_wal(cursor: Any) -> None:
+    """Switch a new file to write-ahead logging; others who are just opening it are waited for."""
+    # For this one statement SQLite does not wait by itself.
+    give_up = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _postgresql(url: URL) -> Engine:

@@ -166,7 +166,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     try:
         table = StudyTable.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError([_problem(details) for details in _telling(error)] + _name_problems(data)) from None
+        raise ConfigError([_problem(details) for details in _telling(error)] + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
     if problems or model is None:
@@ -210,24 +210,22 @@ def _known_keys(location: list[str]) -> list[str]:
     return list(table.model_fields)
 
 
-def _name_problems(data: Mapping[str, Any]) -> list[Problem]:
-    """Check the names in the tables even when the rest is wrong, so that all errors come at once."""
-    found = []
-    kinds: dict[str, registry.Kind] = {"protocol": "protocols", "design": "designs", "model": "models"}
-    for key, kind in kinds.items():
-        table = data.get(key)
-        if (
-            isinstance(table, Mapping)
-            and isinstance(table.get("name"), str)
-            and table["name"] not in registry.names(kind)
-        ):
-            name = table["name"]
-            found.append(
-                Problem(
-                    f"there is no {key} called '{name}'.", did_you_mean(name, registry.names(kind)), field=f"{key}.name"
-                )
-            )
+def _inner_problems(data: Mapping[str, Any]) -> list[Problem]:
+    """Check the tables of protocol, design and model even when the rest is wrong, so that all comes at once."""
+    found: list[Problem] = []
+    protocol, design, model = (dict(t) if isinstance(t := data.get(k), Mapping) else {} for k in _TABLES)
+    if protocol:
+        _create("protocols", protocol, None, "protocol", found)
+    known = protocol.get("name") in registry.names("protocols")
+    usual = registry.find("protocols", protocol["name"]) if known else None
+    if design and (usual or "name" in design):
+        _create("designs", design, usual.default_design if usual else None, "design", found)
+    if model and (usual or "name" in model):
+        _create("models", model, usual.default_model if usual else None, "model", found)
     return found
+
+
+_TABLES = ("protocol", "design", "model")
 
 
 def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:

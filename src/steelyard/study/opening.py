@@ -33,6 +33,17 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         problems += error.problems
     source = config.items if config else _items_source(folder / CONFIG_FILE)
     if source is not None:
+        if not (folder / source.file).is_file():
+            problems.append(
+                Problem(
+                    f"there is no file {folder / source.file}.",
+                    "Put the items there, or name another file.",
+                    CONFIG_FILE,
+                    line_of(dict(config.lines or {}), "items") if config else None,
+                    "items",
+                )
+            )
+            raise ConfigError(problems)
         try:
             items = read_items(folder / source.file, columns=source.columns, ignore=source.ignore)
         except SteelyardError as error:

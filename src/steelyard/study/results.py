@@ -105,8 +105,7 @@ def fit_by_criterion(
         raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
     gold = gold or {}
     fits = {
-        criterion: model.fitted(observations, gold.get(criterion, gold.get("")))
-        for criterion, observations in by_criterion.items()
+        criterion: _fitted(model, criterion, observations, gold) for criterion, observations in by_criterion.items()
     }
     tables = [_decorated(fit.scores, criterion, groups or {}) for criterion, fit in fits.items()]
     people = [
@@ -117,10 +116,33 @@ def fit_by_criterion(
         model.settings(),
         pl.concat(tables, how="diagonal"),
         annotators=pl.concat(people, how="diagonal") if people else None,
-        notes=tuple(f"{name}: {note}" if name else note for name, fit in fits.items() for note in fit.notes),
+        notes=tuple(
+            f"{name}: {note}" if name else note for name, fit in fits.items() for note in (*fit.notes, *_unsure(fit))
+        ),
         iterations=max(fit.iterations for fit in fits.values()),
         converged=all(fit.converged for fit in fits.values()),
     )
+
+
+def _fitted(model: Model, criterion: str, observations: Observations, gold: Mapping[str, Mapping[str, str]]) -> Fit:
+    """Fit one criterion with its own gold, or with that for all criteria as far as it concerns this one."""
+    own = gold.get(criterion)
+    if own is None and criterion:
+        own = {item: answer for item, answer in gold.get("", {}).items() if item in observations.items}
+    try:
+        return model.fitted(observations, own)
+    except DataError as error:
+        if not criterion:
+            raise
+        raise DataError(replace(problem, what=f"{criterion}: {problem.what}") for problem in error.problems) from None
+
+
+def _unsure(fit: Fit) -> tuple[str, ...]:
+    """Say why some items have a score and no interval, where the model has not."""
+    if "score" not in fit.scores.columns or fit.notes:
+        return ()
+    without = fit.scores.filter(pl.col("score").is_not_null() & pl.col("lower").is_null()).height
+    return (f"{without} items have no interval: all who judged them say the same, or only one did",) if without else ()
 
 
 def _decorated(table: pl.DataFrame, criterion: str, groups: Mapping[str, str]) -> pl.DataFrame:

@@ -211,6 +211,13 @@ class Study:
             self._note(entry, "skip", stored, reason)
             entry.store.set_state(stored.judgment_id, "skipped")
 
+    def release(self, task: Task | str, *, annotator: str | None = None) -> None:
+        """Give a task back for others at once, as if its lease had ended; its annotator may get it again."""
+        with self._journal.writing() as entry:
+            stored = _owned_task(entry, task, annotator)
+            if stored.state == "open":
+                _give_back(entry, stored, self._clock())
+
     def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
         """Note that something is odd about a task, answered or not."""
         with self._journal.writing() as entry:
@@ -419,16 +426,19 @@ class Study:
 def _expire(entry: Entry, now: int) -> None:
     """Put the tasks whose lease has ended back into the pool."""
     for overdue in entry.store.overdue_tasks(now):
-        entry.append("expired", at=now, annotator=overdue.annotator, judgment_id=overdue.judgment_id)
-        entry.store.set_state(overdue.judgment_id, "expired")
+        _give_back(entry, overdue, now)
+
+
+def _give_back(entry: Entry, task: StoredTask, now: int) -> None:
+    entry.append("expired", at=now, annotator=task.annotator, judgment_id=task.judgment_id)
+    entry.store.set_state(task.judgment_id, "expired")
 
 
 def _close_twins(entry: Entry, late: StoredTask, now: int) -> None:
     """Take back a task that repeats one whose late answer just came: nobody is asked the same twice."""
     for other in entry.store.open_tasks(late.annotator):
         if other.stage == late.stage and set(other.items) == set(late.items):
-            entry.append("expired", at=now, annotator=other.annotator, judgment_id=other.judgment_id)
-            entry.store.set_state(other.judgment_id, "expired")
+            _give_back(entry, other, now)
 
 
 def _owned_task(entry: Entry, task: Task | str, annotator: str | None) -> StoredTask:
