@@ -71,7 +71,7 @@ def main() -> None:
     console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
     console.print(Text("$ steelyard demo", style="bold"))
     console.print(Text.from_ansi(done.stdout.rstrip()))
-    note = done.stderr.strip().splitlines()[-1]
+    note = done.stderr.strip().splitlines()[-2]
     console.print(Text.from_ansi(note))
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text(

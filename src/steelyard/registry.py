@@ -43,7 +43,7 @@ def find(kind: Kind, name: str) -> type[Any]:
     if entry is None:
         raise ConfigError(
             f"there is no {kind[:-1]} called '{name}'.",
-            did_you_mean(name, names(kind)),
+            _which(name, names(kind)),
             field=f"{kind[:-1]}.name",
         )
     try:
@@ -60,6 +60,12 @@ def find(kind: Kind, name: str) -> type[Any]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _which(name: str, known: tuple[str, ...]) -> str:
+    """Suggest the nearest name, and list them all: people say slider where we say direct."""
+    guess = did_you_mean(name, known)
+    return f"{guess} Known: {', '.join(known)}." if guess.startswith("Did") else guess
 
 
 @cache
@@ -89,13 +95,15 @@ def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) 
     try:
         built = _validator(kind, name).validate_python({k: v for k, v in given.items() if k in known})
     except ValidationError as error:
-        problems += [
+        named = {problem.field for problem in problems}
+        found = [
             Problem(
                 f"{details['msg']} (given: {details['input']!r}).",
                 field=".".join([kind[:-1], *map(str, details["loc"])]),
             )
             for details in error.errors()
         ]
+        problems += [problem for problem in found if problem.field not in named]
     else:
         if kind == "protocols":
             problems += [replace(p, field=f"protocol.{p.field}") for p in built.problems()]

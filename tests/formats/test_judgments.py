@@ -82,7 +82,7 @@ def test_criteria_are_kept_apart(tmp_path: Path) -> None:
     assert isinstance(joy, Ratings)
     assert joy.value.tolist() == [10, 20]
     assert joy.scale == (10, 20)
-    assert any(note.startswith("Joy: ") for note in file.notes)
+    assert any(note.startswith("Criterion joy: ") for note in file.notes)
     with pytest.raises(DataError, match="2 criteria: fear, joy"):
         _ = file.observations
     assert judgment_table(file.by_criterion).sort("criterion", "item").rows()[0] == ("fear", "a", "x", -5.0)

@@ -82,7 +82,7 @@ def _run(folder: Path, people: int, seed: int, show: int, form: Format) -> None:
     found = fitted.scores.filter(fitted.scores["score"].is_not_null())
     agreement = stats.spearmanr([truth[item] for item in found["item"]], found["score"].to_numpy()).statistic
     notes.append(f"the crowd's answers were simulated; Spearman's ρ with the values it went by: {agreement:.3f}")
-    print_notes([*fitted.notes, *notes])
+    print_notes([*fitted.notes, *notes, "now a study of your own: steelyard new words"])
 
 
 def _spread(count: int, wanted: int) -> list[int]:

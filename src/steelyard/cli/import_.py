@@ -38,7 +38,7 @@ def import_judgments(
     with Study.open(existing_folder(folder)) as study:
         result = import_file(study, file, stage=stage, kind=kind, columns=pairs(columns, "--columns"), strict=strict)
     print_notes(result.notes)
-    text = f"{result.added:,} judgments imported from {file.name}"
+    text = f"{result.added:,} {'judgment' if result.added == 1 else 'judgments'} imported from {file.name}"
     if result.already:
-        text += f"; {result.already:,} were there already"
+        text += f"; {result.already:,} {'was' if result.already == 1 else 'were'} there already"
     print_done(f"{text}.")

@@ -164,7 +164,7 @@ def _split(rows: Rows, reading: Reading, parts: Mapping[str, BoolArray]) -> dict
         before = len(rows.notes)
         by_criterion[name] = reading.build(keep)
         if name:
-            rows.notes[before:] = [f"{name}: {note}" for note in rows.notes[before:]]
+            rows.notes[before:] = [f"criterion {name}: {note}" for note in rows.notes[before:]]
     return by_criterion
 
 
