@@ -17,13 +17,11 @@ from steelyard.models.online import (
     as_comparisons,
     both_sides,
     gap_notes,
-    resampled_passes,
-    units_per_item,
+    resampled_uncertainty,
 )
 from steelyard.models.online_kernels import bounded_pass
 from steelyard.models.replicates import Weights
-from steelyard.models.resampling import Units
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -71,8 +69,7 @@ class BoundedRanking(Model):
         self.accept(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
-        item, row = both_sides(comparisons)
-        judgments, annotators = count_by_item(comparisons, item, row)
+        judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
         state = self._pass(start, matches, *matches.equally(), judgments > 0)
         score = np.where(judgments > 0, state.mode, np.nan)
@@ -80,19 +77,16 @@ class BoundedRanking(Model):
         if self.interval == "model":
             uncertainty = self._model(state, judgments)
         else:
-            units = Units.of(comparisons)
-            draws = resampled_passes(
+            uncertainty, more = resampled_uncertainty(
                 lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen).mode,
-                units,
+                comparisons,
                 matches,
-                len(score),
+                judgments,
                 replicates=self.replicates,
                 seed=self.seed,
+                level=self.level,
             )
-            alone = units_per_item(units, item, row, judgments) < 2
-            uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
-            if alone[judgments > 0].any():
-                notes = (*notes, ALONE.format(units=units.kind))
+            notes = (*notes, *more)
         table = score_table(
             comparisons.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1), level=self.level
         )

@@ -16,14 +16,12 @@ from steelyard.models.online import (
     as_comparisons,
     both_sides,
     gap_notes,
-    resampled_passes,
-    units_per_item,
+    resampled_uncertainty,
 )
 from steelyard.models.online_kernels import elo_pass
 from steelyard.models.paired import expected_share
 from steelyard.models.replicates import Weights
-from steelyard.models.resampling import Units
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.table import count_by_item, score_table
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -75,25 +73,20 @@ class Elo(Model):
         self.accept(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
-        item, row = both_sides(comparisons)
-        judgments, annotators = count_by_item(comparisons, item, row)
+        judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
         rating = self._pass(start, matches, *matches.equally(), judgments > 0)
         score = np.where(judgments > 0, rating, np.nan)
-        units = Units.of(comparisons)
-        draws = resampled_passes(
+        uncertainty, more = resampled_uncertainty(
             lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen),
-            units,
+            comparisons,
             matches,
-            len(score),
+            judgments,
             replicates=self.replicates,
             seed=self.seed,
+            level=self.level,
         )
-        alone = units_per_item(units, item, row, judgments) < 2
-        uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
-        notes: tuple[str, ...] = (ORDER_MATTERS, *gap_notes(self.name, comparisons))
-        if alone[judgments > 0].any():
-            notes = (*notes, ALONE.format(units=units.kind))
+        notes = (ORDER_MATTERS, *gap_notes(self.name, comparisons), *more)
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
         table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)

@@ -15,6 +15,7 @@ from steelyard.errors import DataError, SteelyardWarning
 from steelyard.models.paired import Gaps
 from steelyard.models.replicates import Weights, replicate_weights
 from steelyard.models.resampling import Units
+from steelyard.models.table import ALONE, Uncertainty
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 
 NOT_COMPARABLE = "a share of wins does not say against whom; bradley_terry does"
@@ -72,33 +73,34 @@ def both_sides(comparisons: Comparisons) -> tuple[IntArray, IntArray]:
     return np.concatenate([comparisons.left, comparisons.right]), np.concatenate([rows, rows])
 
 
-def units_per_item(units: Units, item: IntArray, row: IntArray, judgments: IntArray) -> NDArray[np.integer]:
-    """Count the units behind each item; single judgments are counted already, which saves sorting them."""
-    return judgments if units.kind == "judgments" else units.per_item(item, row, len(judgments))
-
-
-def resampled_passes(
+def resampled_uncertainty(
     run: Callable[[IntArray, Weights, NDArray[np.bool_]], FloatArray],
-    units: Units,
+    comparisons: Comparisons,
     matches: Matches,
-    n_items: int,
+    judgments: IntArray,
     *,
     replicates: int,
     seed: int,
-) -> FloatArray:
-    """Return every item's score (columns) in every replicate (rows), NaN where a replicate never saw the item.
+    level: float,
+) -> tuple[Uncertainty, tuple[str, ...]]:
+    """Resample whole passes over the comparisons; return the uncertainty and what to note about it.
 
     The order stays as it was. A unit drawn k times has each of its updates multiplied by k, as if its copies
     stood in one mini-batch; one drawn 0 times is passed over. `run(unit, weight, seen)` makes one pass from
     the start, marks the items it saw, and returns the scores.
     """
-    draws = np.empty((replicates, n_items))
+    units = Units.of(comparisons)
+    draws = np.empty((replicates, len(judgments)))
     unit = units.of_row[matches.row]
     for replicate, weight in enumerate(replicate_weights(units, replicates, seed)):
-        seen = np.zeros(n_items, np.bool_)
+        seen = np.zeros(len(judgments), np.bool_)
         score = run(unit, weight, seen)
         draws[replicate] = np.where(seen, score, np.nan)
-    return draws
+    # Single judgments are counted already, which saves sorting them.
+    known = units.kind == "judgments"
+    alone = judgments < 2 if known else units.per_item(*both_sides(comparisons), len(judgments)) < 2
+    notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
+    return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, level).without(alone), notes
 
 
 def islands(comparisons: Comparisons) -> IntArray:
