@@ -6,6 +6,7 @@ A protocol turns one answer into single observations (`Rating`, `Comparison`, `C
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,7 +123,7 @@ def _unknown(count: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Observations:
+class Observations(ABC):
     """What every kind shares: the items, and by whom and in which task each was observed.
 
     `annotator` and `task` hold a code per observation, or UNKNOWN throughout when the source did not say.
@@ -148,8 +149,9 @@ class Observations:
             if len(codes) != len(self):
                 raise DataError(f"{len(self)} {self.kind} but {len(codes)} {name} codes.")
 
+    @abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """How many there are."""
 
     @staticmethod
     def _check_codes(name: str, codes: IntArray, index: Index, lowest: int = 0) -> None:

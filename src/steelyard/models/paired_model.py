@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -169,16 +170,17 @@ class PairedModel(LatentScale):
 
     eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
+    @abstractmethod
     def _rule(self, tied: bool, decided: bool) -> TieRule:
         """Choose the family for data with or without ties and decisions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _share(self, rule: TieRule, d: FloatArray, tie: float) -> FloatArray:
         """Return the chance of a win plus half that of a tie."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tie_note(self, rule: TieRule, tie: float) -> str:
-        raise NotImplementedError
+        """Say what was found about ties."""
 
     def _prepare(self, observations: Comparisons | Choices | Rankings) -> Prepared:
         pairs = pairs_of(observations)

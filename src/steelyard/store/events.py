@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
-
-EventKind: TypeAlias = Literal["config", "items", "picked", "judgment", "revision", "skip", "flag", "expired"]
+from typing import Any
 
 EMPTY_DIGEST = "0" * 32
 
