@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from steelyard import registry
-from steelyard.designs import Design, Nothing, Pick, Progress
+from steelyard.designs import Design, Nothing, Pick
+from tests.designs.making import make_items, protocol_of
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "redundant": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
@@ -27,7 +28,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Design, int]:
 
 def run(design: Design, size: int, *, people: int = 9, seed: int = 0, lose: float = 0.0):
     """Work through a design; some tasks are given up. Return the progress and who was shown what."""
-    progress = Progress(N_ITEMS, design.capacity)
+    progress = design.progress(protocol_of(size), make_items(N_ITEMS))
     rng = np.random.default_rng(seed)
     shown: list[tuple[str, tuple[int, ...]]] = []
     active = [f"ann-{n}" for n in range(people)]
@@ -42,7 +43,7 @@ def run(design: Design, size: int, *, people: int = 9, seed: int = 0, lose: floa
         progress.picked(annotator, pick.items, pick.slot)
         shown.append((annotator, pick.items))
         if rng.random() < lose:
-            progress.released(pick.items, pick.slot)
+            progress.released(annotator, pick.items, pick.slot)
         else:
             progress.answer(pick.items, pick.slot)
     return progress, shown
@@ -81,7 +82,7 @@ def test_it_says_when_it_is_complete(case):
 
 def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
     design, size = case
-    progress = Progress(N_ITEMS, design.capacity)
+    progress = design.progress(protocol_of(size), make_items(N_ITEMS))
     rng = np.random.default_rng(1)
     for number in range(10_000):
         pick = design.pick(progress, size, f"ann-{number}", rng)
@@ -118,7 +119,7 @@ def test_the_same_state_and_seed_give_the_same_task(case):
 def test_items_added_later_are_asked_too(case):
     design, size = case
     progress, _ = run(design, size, people=40)
-    progress.add_items(3)
+    progress.add_items(make_items(3, first=N_ITEMS))
     seen: Counter[int] = Counter()
     for number in range(200):
         pick = design.pick(progress, size, f"new-{number}", np.random.default_rng(number))
@@ -141,7 +142,7 @@ def test_the_order_shown_is_random(case):
 def test_propensities_are_those_of_the_draw(case):
     """Draw the next task many times over: each set comes up as often as its recorded propensity says."""
     design, size = case
-    progress, rng = Progress(7, design.capacity), np.random.default_rng(3)
+    progress, rng = design.progress(protocol_of(size), make_items(7)), np.random.default_rng(3)
     for annotator in ("ann", "bob", "ann", "cleo"):
         pick = design.pick(progress, size, annotator, rng)
         assert isinstance(pick, Pick)

@@ -8,8 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.designs import Progress, RandomTuples
+from steelyard.designs import RandomTuples
 from steelyard.designs.progress import Levels, Seen
+from steelyard.protocols import Pairwise
+from tests.designs.making import make_items
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1, 1])), max_size=60))
@@ -44,19 +46,21 @@ def test_seen_forgets_a_set_only_when_every_showing_is(steps):
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
-    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4, 2)
+    design = RandomTuples(judgments=2, annotators=2)
+    progress = design.progress(Pairwise(), make_items(4))
     first = design.pick(progress, 2, "ann", np.random.default_rng(0))
     progress.picked("ann", first.items, first.slot)
     second = design.pick(progress, 2, "bob", np.random.default_rng(1))
     assert second.slot == first.slot
     progress.picked("bob", second.items, second.slot)
-    progress.released(second.items, second.slot)
+    progress.released("bob", second.items, second.slot)
     assert design.pick(progress, 2, "bob", np.random.default_rng(2)).slot != first.slot
     assert design.pick(progress, 2, "cleo", np.random.default_rng(3)).slot == first.slot
 
 
 def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends():
-    design, progress = RandomTuples(judgments=50), Progress(5)
+    design = RandomTuples(judgments=50)
+    progress = design.progress(Pairwise(), make_items(5))
     seen = set()
     for step in range(100):
         pick = design.pick(progress, 2, "ann", np.random.default_rng(step))
@@ -71,7 +75,8 @@ def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends
 
 
 def test_items_are_shown_evenly():
-    design, progress = RandomTuples(judgments=12), Progress(50)
+    design = RandomTuples(judgments=12)
+    progress = design.progress(Pairwise(), make_items(50))
     for step in range(100):
         pick = design.pick(progress, 4, f"ann-{step % 7}", np.random.default_rng(step))
         progress.picked(f"ann-{step % 7}", pick.items, pick.slot)
@@ -79,7 +84,8 @@ def test_items_are_shown_evenly():
 
 
 def test_late_answers_beyond_a_slots_places_do_not_stand_for_another_slots():
-    design, progress = RandomTuples(judgments=2, annotators=2), Progress(4, 2)
+    design = RandomTuples(judgments=2, annotators=2)
+    progress = design.progress(Pairwise(), make_items(4))
     for slot, items in enumerate([(0, 1), (2, 3)]):
         progress.picked("ann", items, slot)
     progress.answer((0, 1), 0)

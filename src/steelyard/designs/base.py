@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from steelyard.designs.memory import Memory
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
 from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 
 EXACT_PROPENSITY_ITEMS = 10_000
 """Up to this many items, every pick records the exact probability with which it was drawn."""
@@ -33,10 +36,25 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """There is nothing to ask this annotator, and why. `complete`: nor anybody else, ever."""
+    """There is nothing to ask this annotator, and why. `complete`: nor anybody else, ever.
+
+    `because` says it in one word, for programs: the design has nothing (`done`: for this annotator or anybody;
+    `waiting`: something may come), or the study gives this annotator nothing (`quota`, `excluded`, `paused`, `closed`).
+    """
 
     reason: str
     complete: bool = False
+    because: Literal["done", "waiting", "quota", "excluded", "paused", "closed"] = "done"
+
+
+WAITING = Nothing(
+    "The last tasks are with other annotators; come back later in case one is given up.", because="waiting"
+)
+
+
+def generator_for(seed: int, stage: int, seq: int) -> np.random.Generator:
+    """Return the generator of the pick made after event `seq` of the log."""
+    return np.random.default_rng([seed, stage, seq])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +82,16 @@ class Design(ABC):
     def capacity(self) -> int:
         """How many annotators a slot is for."""
         return 1
+
+    def memory(self, protocol: Protocol) -> Memory | None:
+        """Return a new memory, for designs that plan ahead or learn from answers."""
+        return None
+
+    def progress(self, protocol: Protocol, items: Sequence[Item] = ()) -> Progress:
+        """Return the progress of a stage that has not begun."""
+        progress = Progress(self.capacity, self.memory(protocol))
+        progress.add_items(items)
+        return progress
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Name what does not go together with a protocol and this many items."""

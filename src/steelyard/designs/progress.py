@@ -6,11 +6,14 @@ same state anywhere. Every step costs the same however long the log has grown.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from steelyard.designs.memory import Heard, Memory
 from steelyard.observations import IntArray
+from steelyard.records import Item
 
 
 class Seen:
@@ -137,10 +140,13 @@ class Progress:
     are answered. `slots` are the planned tasks, by number, each for `capacity` annotators; `planned` says how
     many slots (or tasks without one) each item is in; `queue` holds the slots with room, in order: a slot that
     is given back joins its end. `places_asked` and `places_answered` count the slots' places that are taken.
+    `memory` is what the design remembers besides; `version` changes with every event.
     """
 
-    def __init__(self, n_items: int, capacity: int = 1) -> None:
+    def __init__(self, capacity: int = 1, memory: Memory | None = None) -> None:
         self.capacity = capacity
+        self.memory = memory
+        self.version = 0
         self.asked = Levels()
         self.planned = Levels()
         self.answered: IntArray = np.zeros(0, np.int32)
@@ -153,7 +159,6 @@ class Progress:
         self._next_slot = 0
         self._slot_of_set: dict[tuple[int, ...], int] = {}
         self._people: dict[str, Person] = {}
-        self.add_items(n_items)
 
     @property
     def n_items(self) -> int:
@@ -174,19 +179,35 @@ class Progress:
         """Return what an annotator has been shown."""
         return self._people.setdefault(annotator, Person())
 
-    def add_items(self, count: int) -> None:
+    def add_items(self, items: Sequence[Item]) -> None:
         """Take in new items, at any time."""
-        self.asked.add_items(count)
-        self.planned.add_items(count)
-        self.answered = np.concatenate([self.answered, np.zeros(count, np.int32)])
+        self.version += 1
+        self.asked.add_items(len(items))
+        self.planned.add_items(len(items))
+        self.answered = np.concatenate([self.answered, np.zeros(len(items), np.int32)])
+        if self.memory is not None:
+            self.memory.add_items(items)
 
     def slot_for(self, items: tuple[int, ...]) -> int:
         """Return the slot of a set of items that has room, or the number of the next new one."""
         slot = self._slot_of_set.get(tuple(sorted(items)))
         return slot if slot is not None and self.slots[slot].asked < self.capacity else self.next_slot
 
-    def picked(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that a task went out; `slot` is the one it fills, a new one if there is none of that number."""
+    def picked(
+        self,
+        annotator: str,
+        items: tuple[int, ...],
+        slot: int | None,
+        round_number: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """Note that a task went out; `slot` is the one it fills, a new one if there is none of that number.
+
+        `rng` is a generator like the one it was picked with, from which the plan of a new round is drawn; none
+        for judgments made elsewhere.
+        """
+        if self.memory is not None and rng is not None:
+            self.memory.open_round(round_number, self, rng)
         key = tuple(sorted(items))
         if slot is None:
             self._plan(key, 1)
@@ -197,10 +218,11 @@ class Progress:
             self._plan(key, 1)
             if self.capacity > 1:
                 self._enqueue(slot)
-        self._went_out(annotator, key, slot)
+        self._went_out(annotator, items, slot)
 
     def answer(self, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that a task that is out was answered."""
+        """Note that a task that is out was answered (`hear` says what)."""
+        self.version += 1
         for item in items:
             self.answered[item] += 1
         self.tasks_answered += 1
@@ -208,8 +230,38 @@ class Progress:
             self.slots[slot].answered += 1
             self.places_answered += self.slots[slot].answered <= self.capacity
 
-    def released(self, items: tuple[int, ...], slot: int | None) -> None:
+    def hear(self, answer: Heard) -> None:
+        """Let the design learn from an answer, to this stage or another."""
+        if self.memory is not None:
+            self.version += 1
+            self.memory.heard(answer)
+
+    def unhear(self, answer: Heard) -> None:
+        """Let the design unlearn an answer."""
+        if self.memory is not None:
+            self.version += 1
+            self.memory.unheard(answer)
+
+    def set_aside(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that an answer no longer counts: its task may go to somebody else."""
+        for item in items:
+            self.answered[item] -= 1
+        self.tasks_answered -= 1
+        if slot is not None:
+            self.places_answered -= self.slots[slot].answered <= self.capacity
+            self.slots[slot].answered -= 1
+        self.released(annotator, items, slot)
+
+    def restored(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Note that an answer that had been set aside counts again."""
+        self.reclaimed(annotator, items, slot)
+        # Nobody sees it once more: what was set aside had not been forgotten.
+        self.forget(annotator, items)
+        self.answer(items, slot)
+
+    def released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Note that a task came back without an answer: it may go to somebody else."""
+        self.version += 1
         for item in items:
             self.asked.move(item, -1)
         self.tasks_asked -= 1
@@ -219,9 +271,12 @@ class Progress:
             self.places_asked -= self.slots[slot].asked <= self.capacity
             self.slots[slot].asked -= 1
             self._enqueue(slot)
+        if self.memory is not None:
+            self.memory.released(annotator, items, slot)
 
     def forget(self, annotator: str, items: tuple[int, ...]) -> None:
         """Let an annotator whose task ran out be asked the same again."""
+        self.version += 1
         person = self.person(annotator)
         if len(items) > 1:
             person.sets.discard(tuple(sorted(items)))
@@ -232,9 +287,17 @@ class Progress:
         """Note that an answer is coming, late, for a task that had been given back."""
         if slot is None:
             self._plan(items, 1)
-        self._went_out(annotator, tuple(sorted(items)), slot)
+        self._went_out(annotator, items, slot)
 
-    def _went_out(self, annotator: str, key: tuple[int, ...], slot: int | None) -> None:
+    def restart(self) -> None:
+        """Drop plans that were made under another configuration."""
+        if self.memory is not None:
+            self.version += 1
+            self.memory.restart()
+
+    def _went_out(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        self.version += 1
+        key = tuple(sorted(items))
         person = self.person(annotator)
         if len(key) > 1:
             person.sets.add(key)
@@ -245,6 +308,8 @@ class Progress:
         if slot is not None:
             self.slots[slot].asked += 1
             self.places_asked += self.slots[slot].asked <= self.capacity
+        if self.memory is not None:
+            self.memory.picked(annotator, items, slot)
 
     def _plan(self, items: tuple[int, ...], by: int) -> None:
         for item in items:

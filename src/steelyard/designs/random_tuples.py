@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, Design, Goal, Nothing, Pick
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, Nothing, Pick
 from steelyard.designs.drawing import draw_from_level
 from steelyard.designs.progress import Levels, Person, Progress
 from steelyard.errors import Problem
@@ -149,7 +149,7 @@ class RandomTuples(Design):
         if filled and progress.places_answered >= places:
             return Nothing(f"Every item has been shown in {self.tuples_per_item} tasks.", complete=True)
         if filled:
-            return Nothing("The last tasks are with other annotators; come back later in case one is given up.")
+            return WAITING
         return Nothing("You have judged every set of items that still needs judgments.")
 
     def goal(self, progress: Progress, task_size: int) -> Goal:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, Design, Goal, Nothing, Pick
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, Nothing, Pick
 from steelyard.designs.drawing import draw_unseen
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
@@ -60,7 +60,7 @@ class Redundant(Design):
         if progress.n_items and int(progress.answered.min()) >= self.judgments:
             return Nothing(f"All items have {self.judgments} judgments.", complete=True)
         if progress.asked.level.min(initial=self.judgments) >= self.judgments:
-            return Nothing("The last tasks are with other annotators; come back later in case one is given up.")
+            return WAITING
         return Nothing("You have judged every item that still needs judgments.")
 
     def goal(self, progress: Progress, task_size: int) -> Goal:

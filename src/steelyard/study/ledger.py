@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from steelyard.designs.progress import Progress
+from steelyard.designs.base import generator_for
+from steelyard.designs.memory import Heard
 from steelyard.errors import StoreError
-from steelyard.records import Item
+from steelyard.records import Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+
+State: TypeAlias = Literal["open", "paused", "closed"]
+"""Whether the study asks anybody anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutTask:
-    """A task that is out, or came back unanswered: a late answer may still arrive."""
+    """A task that is out, came back unanswered (a late answer may still arrive), or is answered.
+
+    `answer` is kept only where a design learns from answers.
+    """
 
     annotator: str
     stage: int
     items: tuple[int, ...]
     slot: int | None
     released: bool = False
+    answer: Answer | None = None
 
 
 class Ledger:
@@ -36,10 +44,19 @@ class Ledger:
         self.settled_at: float = inf
         """The event from which on the configuration must not change: it is open, and built on what it was."""
         self.stages = stages
-        self.progress = [Progress(0, stage.design.capacity) for stage in stages]
+        self.progress = [stage.design.progress(stage.protocol) for stage in stages]
+        self.learns = any(progress.memory is not None for progress in self.progress)
         self.tasks_of: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
+        self.excluded: dict[str, str] = {}
+        """Annotators whose judgments are set aside, and why."""
+        self.state: State = "open"
+        self.state_reason = ""
+        self.consented: dict[str, str] = {}
+        """Who agreed to take part, and to which wording (its digest)."""
+        self.trained: set[str] = set()
         self._out: dict[str, OutTask] = {}
+        self._answered: defaultdict[str, dict[str, OutTask]] = defaultdict(dict)
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -59,6 +76,9 @@ class Ledger:
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
             raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
+        if self.config:
+            for progress in self.progress:
+                progress.restart()
         self.config = event.data
 
     def _items(self, event: Event) -> None:
@@ -70,7 +90,7 @@ class Ledger:
                 self.code[item.id] = len(self.items)
                 self.items.append(item)
         for progress in self.progress:
-            progress.add_items(len(self.items) - progress.n_items)
+            progress.add_items(self.items[progress.n_items :])
 
     def _picked(self, event: Event) -> None:
         annotator, data = str(event.annotator), event.data
@@ -78,7 +98,8 @@ class Ledger:
         items = self._codes(data["items"])
         out = OutTask(annotator, stage, items, data["slot"])
         self._out[str(event.judgment_id)] = out
-        self.progress[stage].picked(annotator, items, out.slot)
+        rng = generator_for(data["seed"], stage, self.seq) if self.learns else None
+        self.progress[stage].picked(annotator, items, out.slot, data["round"], rng)
         self.tasks_of[annotator] += 1
 
     def _judgment(self, event: Event) -> None:
@@ -86,27 +107,53 @@ class Ledger:
         self.counts["late"] += bool(event.data.get("late"))
         out = self._out.pop(str(event.judgment_id), None)
         if out is None:
-            self._imported(event)
-            return
-        progress = self.progress[out.stage]
-        if out.released:
-            progress.reclaimed(out.annotator, out.items, out.slot)
+            out = self._imported(event)
+        elif out.released:
+            self.progress[out.stage].reclaimed(out.annotator, out.items, out.slot)
             self.tasks_of[out.annotator] += 1
-        progress.answer(out.items, out.slot)
+        self._count(str(event.judgment_id), replace(out, released=False, answer=event.data["answer"]))
 
-    def _imported(self, event: Event) -> None:
+    def _imported(self, event: Event) -> OutTask:
         self.counts["imported"] += 1
-        stage, annotator = event.data["stage"], event.annotator or ""
-        items, slot = self._codes(event.data["items"]), event.data["slot"]
-        self.progress[stage].picked(annotator, items, slot)
-        self.progress[stage].answer(items, slot)
-        self.tasks_of[annotator] += 1
+        out = OutTask(event.annotator or "", event.data["stage"], self._codes(event.data["items"]), event.data["slot"])
+        self.progress[out.stage].picked(out.annotator, out.items, out.slot)
+        self.tasks_of[out.annotator] += 1
+        return out
+
+    def _count(self, judgment_id: str, out: OutTask) -> None:
+        self.progress[out.stage].answer(out.items, out.slot)
+        if self.learns:
+            self._tell_designs(judgment_id, out)
+        else:
+            out = replace(out, answer=None)
+        self._answered[out.annotator][judgment_id] = out
+        if out.annotator in self.excluded:
+            self._set_aside(judgment_id, out)
+
+    def _tell_designs(self, judgment_id: str, out: OutTask, *, unlearn: bool = False) -> None:
+        protocol = self.stages[out.stage].protocol
+        said = protocol.observations([self.items[code].id for code in out.items], out.answer)
+        for stage, progress in enumerate(self.progress):
+            heard = Heard(judgment_id, out.annotator, out.items, said, own=stage == out.stage)
+            (progress.unhear if unlearn else progress.hear)(heard)
+
+    def _set_aside(self, judgment_id: str, out: OutTask) -> None:
+        self.progress[out.stage].set_aside(out.annotator, out.items, out.slot)
+        if self.learns:
+            self._tell_designs(judgment_id, out, unlearn=True)
 
     def _renewed(self, event: Event) -> None:
         """Leases are in the table of tasks; nothing hangs on them here."""
 
     def _revision(self, event: Event) -> None:
         self.counts["revisions"] += 1
+        if self.learns:
+            answered = self._answered[str(event.annotator or "")]
+            before = answered[str(event.judgment_id)]
+            answered[str(event.judgment_id)] = after = replace(before, answer=event.data["answer"])
+            if before.annotator not in self.excluded:
+                self._tell_designs(str(event.judgment_id), before, unlearn=True)
+                self._tell_designs(str(event.judgment_id), after)
 
     def _flag(self, event: Event) -> None:
         self.counts["flags"] += 1
@@ -123,10 +170,42 @@ class Ledger:
 
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
-        self._out[judgment_id] = OutTask(out.annotator, out.stage, out.items, out.slot, released=True)
-        self.progress[out.stage].released(out.items, out.slot)
+        self._out[judgment_id] = replace(out, released=True)
+        self.progress[out.stage].released(out.annotator, out.items, out.slot)
         self.tasks_of[out.annotator] -= 1
         return out
+
+    def _exclusion(self, event: Event) -> None:
+        annotator = str(event.annotator)
+        self.excluded[annotator] = event.data["reason"]
+        for judgment_id, out in self._answered[annotator].items():
+            self._set_aside(judgment_id, out)
+
+    def _readmission(self, event: Event) -> None:
+        annotator = str(event.annotator)
+        del self.excluded[annotator]
+        for judgment_id, out in self._answered[annotator].items():
+            self.progress[out.stage].restored(out.annotator, out.items, out.slot)
+            if self.learns:
+                self._tell_designs(judgment_id, out)
+
+    def _state(self, event: Event) -> None:
+        self.state = event.data["state"]
+        self.state_reason = event.data["reason"]
+
+    def _consent(self, event: Event) -> None:
+        self.consented[str(event.annotator)] = event.data["digest"]
+
+    def _trained(self, event: Event) -> None:
+        self.trained.add(str(event.annotator))
+
+    def answered_by(self, annotator: str) -> int:
+        """How many of an annotator's tasks are answered, set aside or not."""
+        return len(self._answered[annotator]) if annotator in self._answered else 0
+
+    def set_aside_count(self) -> int:
+        """How many judgments are set aside."""
+        return sum(len(self._answered[annotator]) for annotator in self.excluded)
 
     def _codes(self, ids: list[str]) -> tuple[int, ...]:
         return tuple(self.code[name] for name in ids)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from steelyard.designs.base import Nothing, Pick
+from steelyard.designs.base import Nothing, Pick, generator_for
 from steelyard.study.config import StudyConfig
 from steelyard.study.ledger import Ledger
 
@@ -17,7 +15,7 @@ def pick_next(config: StudyConfig, ledger: Ledger, annotator: str) -> tuple[int,
     nothing: Nothing | None = None
     for number in order:
         stage = config.stages[number]
-        rng = np.random.default_rng([config.seed, number, ledger.seq])
+        rng = generator_for(config.seed, number, ledger.seq)
         chosen = stage.design.pick(ledger.progress[number], stage.protocol.task_size, annotator, rng)
         if isinstance(chosen, Pick):
             return number, chosen
