@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from steelyard import registry
 from steelyard.cli.app import app
-from steelyard.study.config import ItemsSource, People, StageTable, StudyTable
+from steelyard.study.config_tables import ItemsSource, Page, Pay, People, StageTable, StudyTable
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -33,6 +33,10 @@ def study_toml() -> str:
         *_model_table(ItemsSource),
         "## `[people]`",
         *_model_table(People),
+        "## `[page]`",
+        *_model_table(Page),
+        "## `[pay]`",
+        *_model_table(Pay),
         "## `[[stage]]`",
         "Stages run one after the other; when every stage has a `share`, they are mixed.",
         "",

@@ -51,7 +51,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same."""
+    """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same.
+
+    `set_aside` ones are those of an excluded annotator: kept, but not counted.
+    """
 
     judgment_id: str
     annotator: str
@@ -64,3 +67,4 @@ class Judgment:
     late: bool = False
     imported: bool = False
     revised: bool = False
+    set_aside: bool = False

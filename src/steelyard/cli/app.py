@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli import agreement, check, demo, export, fit, import_, judge, new, scores, status
+from steelyard.cli import agreement, check, demo, export, fit, import_, judge, new, people, scores, status
 from steelyard.errors import SteelyardError, SteelyardWarning
 
 app = typer.Typer(
@@ -47,6 +47,9 @@ app.command("check", rich_help_panel=STUDY)(check.check)
 app.command("judge", rich_help_panel=STUDY)(judge.judge)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
+app.command("exclude", rich_help_panel=STUDY)(people.exclude)
+app.command("readmit", rich_help_panel=STUDY)(people.readmit)
+app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)
 app.command("fit", rich_help_panel=FILES)(fit.fit)

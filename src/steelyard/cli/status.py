@@ -43,9 +43,12 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         "skipped": found.skips,
         "flagged": found.flags,
         "abandoned": found.expired,
+        "set aside": found.set_aside,
     }
     always = {"items", "annotators", "judgments"}
     console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
+    if found.state != "open":
+        console.print(f"The study is {found.state}.")
     rows = [
         {
             "stage": stage.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from steelyard.errors import StoreError
+from steelyard.store.access import Access
 from steelyard.store.engine import open_engine
 from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
 from steelyard.store.tables import events, studies, tasks
@@ -46,6 +47,13 @@ _ONE_TASK = select(tasks).where(_THIS_TASK)
 _OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
 _OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
 _OVERDUE = _OPEN.where(tasks.c.lease_end <= bindparam("now"))
+_ANSWERED_BY = (
+    select(tasks)
+    .where(tasks.c.study == _STUDY, tasks.c.annotator == bindparam("holder"), tasks.c.state == "answered")
+    .order_by(tasks.c.answer_seq.desc())
+    .limit(bindparam("most"))
+)
+_LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
 _RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
@@ -130,7 +138,11 @@ class Store:
     def last_seq(self) -> int:
         """The number of the last event."""
         with self._reading() as connection:
-            return int(connection.execute(select(studies.c.last_seq).where(studies.c.id == self._study)).scalar_one())
+            return int(connection.execute(_LAST_SEQ, {"in_study": self._study}).scalar_one())
+
+    def access(self, clock: Callable[[], int]) -> Access:
+        """Return the tokens that let people into this study."""
+        return Access(self._engine, self._study, clock)
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
@@ -160,6 +172,16 @@ class Store:
         """Find a task that went out."""
         with self._reading() as connection:
             return _find_task(connection, self._study, judgment_id)
+
+    def answered_by(self, annotator: str, most: int) -> list[tuple[StoredTask, Event]]:
+        """Return an annotator's last answered tasks, each with its latest answer, the last one first."""
+        with self._reading() as connection:
+            rows = connection.execute(_ANSWERED_BY, {"in_study": self._study, "holder": annotator, "most": most})
+            found = [_stored_task(row) for row in rows]
+            numbers = [task.answer_seq for task in found]
+            query = select(events).where(events.c.study == self._study, events.c.seq.in_(numbers))
+            answers = {event.seq: event for event in map(_event, connection.execute(query))}
+        return [(task, answers[task.answer_seq]) for task in found if task.answer_seq is not None]
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -50,3 +50,17 @@ tasks = Table(
     Index("tasks_by_annotator", "study", "annotator", "state"),
 )
 """Every task that went out, and whether it is open, answered, skipped or expired."""
+
+access = Table(
+    "access",
+    metadata,
+    Column("study", Integer, ForeignKey("studies.id"), primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("annotator", Text),
+    Column("note", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    Index("access_by_kind", "study", "kind", "annotator"),
+)
+"""Tokens that let people in, by their digests. Not part of the log: a study's result does not hang on them."""

@@ -6,80 +6,19 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from steelyard import registry
 from steelyard.designs.base import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
+from steelyard.study.config_tables import CONFIG_VERSION, ItemsSource, Page, Pay, People, StageTable, StudyTable
 from steelyard.study.toml_lines import key_lines, line_of
 
 CONFIG_FILE = "study.toml"
-CONFIG_VERSION = 1
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ItemsSource(_Table):
-    """Where the items are, when their columns need explaining."""
-
-    file: Annotated[str, Field(min_length=1, description="the items file, relative to the study's folder")]
-    columns: Annotated[dict[str, str], Field(description="our column = theirs, e.g. { text = 'headline' }")] = {}
-    ignore: Annotated[list[str], Field(description="columns to leave out")] = []
-
-
-class People(_Table):
-    """How annotators work."""
-
-    tasks: Annotated[
-        int | None, Field(ge=1, strict=True, description="most tasks one annotator gets; unlimited if absent")
-    ] = None
-    lease_minutes: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=60 * 24 * 365,
-            strict=True,
-            description="how long a task is kept for an annotator before others may get it",
-        ),
-    ] = 30
-
-
-class StageTable(_Table):
-    """One stage: a protocol with its design."""
-
-    name: Annotated[str | None, Field(description="what to call the stage; its protocol's name if absent")] = None
-    protocol: Annotated[dict[str, Any], Field(description="as [protocol]")]
-    design: Annotated[dict[str, Any], Field(description="as [design]")] = {}
-    share: Annotated[
-        float | None, Field(gt=0, le=1, description="share of the tasks, when stages are mixed rather than in sequence")
-    ] = None
-
-
-class StudyTable(_Table):
-    """The whole of study.toml."""
-
-    version: Annotated[int, Field(ge=1, strict=True, description="version of this file's format")] = CONFIG_VERSION
-    title: Annotated[str, Field(min_length=1, description="what the study is called")]
-    question: Annotated[str, Field(min_length=1, description="what annotators are asked")]
-    items: Annotated[str | ItemsSource, Field(description="the items file, or a table with file, columns, ignore")]
-    database: Annotated[
-        str | None, Field(description="where judgments are kept; study.db in the study's folder if absent")
-    ] = None
-    name: Annotated[
-        str | None, Field(description="the study's name; needed in a database that several studies share")
-    ] = None
-    seed: Annotated[int, Field(ge=0, strict=True, description="seed of every random choice of the designs")] = 0
-    protocol: Annotated[dict[str, Any] | None, Field(description="how people are asked: name and its settings")] = None
-    design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and its settings")] = None
-    stage: Annotated[list[StageTable], Field(description="several stages, instead of [protocol] and [design]")] = []
-    model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and its settings")] = {}
-    people: Annotated[People, Field(description="how annotators work")] = People()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +41,8 @@ class StudyConfig:
     stages: tuple[Stage, ...]
     model: Model
     people: People
+    page: Page
+    pay: Pay
     seed: int = 0
     database: str | None = None
     name: str | None = None
@@ -178,6 +119,8 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         stages=tuple(stages),
         model=model,
         people=table.people,
+        page=table.page,
+        pay=table.pay,
         seed=table.seed,
         database=table.database,
         name=table.name,
@@ -205,7 +148,13 @@ def _problem(details: Any) -> Problem:
 
 
 def _known_keys(location: list[str]) -> list[str]:
-    tables: dict[str, type[BaseModel]] = {"people": People, "items": ItemsSource, "stage": StageTable}
+    tables: dict[str, type[BaseModel]] = {
+        "people": People,
+        "page": Page,
+        "pay": Pay,
+        "items": ItemsSource,
+        "stage": StageTable,
+    }
     table = tables.get(location[0], StudyTable) if len(location) > 1 else StudyTable
     return list(table.model_fields)
 

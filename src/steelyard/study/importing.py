@@ -22,8 +22,9 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.store.events import to_json
+from steelyard.study.asking import ImportedAnswer
 from steelyard.study.config import Stage
-from steelyard.study.study import ImportedAnswer, Study
+from steelyard.study.study import Study
 
 _MOST_PROBLEMS = 20
 

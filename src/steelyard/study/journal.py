@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from steelyard.store import Event, Store, Writer
+from steelyard.store import Access, Event, Store, StoredTask, Writer
 from steelyard.study.config import Stage
 from steelyard.study.ledger import Ledger
 
@@ -40,6 +40,22 @@ class Journal:
     def has_tasks(self) -> bool:
         """Whether anybody was ever asked anything."""
         return self._store.has_tasks()
+
+    def last_seq(self) -> int:
+        """The number of the log's last event."""
+        return self._store.last_seq()
+
+    def access(self, clock: Callable[[], int]) -> Access:
+        """The tokens that let people into the study."""
+        return self._store.access(clock)
+
+    def answered_by(self, annotator: str, most: int) -> list[tuple[StoredTask, Event]]:
+        """An annotator's last answered tasks with their answers, the last one first."""
+        return self._store.answered_by(annotator, most)
+
+    def task(self, judgment_id: str) -> StoredTask | None:
+        """Find a task that went out."""
+        return self._store.task(judgment_id)
 
     def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """The log, in order."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from steelyard.designs.base import generator_for
+from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Item
@@ -198,6 +198,19 @@ class Ledger:
 
     def _trained(self, event: Event) -> None:
         self.trained.add(str(event.annotator))
+
+    def knows(self, annotator: str) -> bool:
+        """Whether an annotator was ever asked anything, or imported."""
+        return annotator in self.tasks_of
+
+    def refusal(self, annotator: str) -> Nothing | None:
+        """Say why the study asks an annotator nothing, if it does."""
+        if annotator in self.excluded:
+            return Nothing("Your part in this study has ended.", because="excluded")
+        if self.state == "open":
+            return None
+        reason = self.state_reason or f"The study is {self.state}."
+        return Nothing(reason, because=self.state)
 
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""

@@ -13,10 +13,13 @@ from pydantic import ValidationError
 
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
+from steelyard.quality.questions import read_questions
 from steelyard.records import Item
 from steelyard.store.events import to_json
-from steelyard.study.config import CONFIG_FILE, ItemsSource, StudyConfig, parse_config, read_config
+from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
+from steelyard.study.config_tables import ItemsSource
 from steelyard.study.ledger import Ledger
+from steelyard.study.people import read_texts
 from steelyard.study.toml_lines import line_of
 
 _MOST_PROBLEMS = 20
@@ -48,11 +51,30 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
             items = read_items(folder / source.file, columns=source.columns, ignore=source.ignore)
         except SteelyardError as error:
             problems += [replace(problem, file=source.file) for problem in error.problems]
+    if config is not None:
+        problems += _people_problems(folder, config, items)
     if config is not None and items:
         problems += config.problems_with(len(items))
     if problems or config is None:
         raise ConfigError(problems)
     return config, items
+
+
+def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
+    """Name what is wrong with the files that annotators read from."""
+    found: list[Problem] = []
+    people = config.people
+    lines = dict(config.lines or {})
+    try:
+        read_texts(folder, people)
+    except ConfigError as error:
+        found += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
+    if people.training is not None:
+        try:
+            read_questions(folder / people.training, config.stages[0].protocol, items)
+        except SteelyardError as error:
+            found += [replace(p, file=p.file or people.training) for p in error.problems]
+    return found
 
 
 def items_digest(folder: Path, source: ItemsSource) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -35,13 +35,17 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
     )
 
 
-def effective_judgments(events: Iterable[Event], stages: Sequence[Stage]) -> Iterator[Judgment]:
-    """Yield the judgments that count, in the order they first came, each with its latest answer."""
+def effective_judgments(
+    events: Iterable[Event], stages: Sequence[Stage], excluded: Collection[str] = ()
+) -> Iterator[Judgment]:
+    """Yield every judgment in the order they first came, with its latest answer; `excluded` people's are set aside."""
     found: dict[str, Judgment] = {}
     for event in events:
         judgment = judgment_of(event, stages)
         if judgment.revised:
             judgment = replace(judgment, at=found[judgment.judgment_id].at)
+        if judgment.annotator in excluded:
+            judgment = replace(judgment, set_aside=True)
         found[judgment.judgment_id] = judgment
     return iter(found.values())
 
@@ -62,6 +66,7 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "late": [j.late for j in found],
             "revised": [j.revised for j in found],
             "imported": [j.imported for j in found],
+            "set_aside": [j.set_aside for j in found],
         },
         schema={
             "judgment_id": pl.String,
@@ -75,6 +80,7 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "late": pl.Boolean,
             "revised": pl.Boolean,
             "imported": pl.Boolean,
+            "set_aside": pl.Boolean,
         },
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steelyard.study.config import StudyConfig
-from steelyard.study.ledger import Ledger
+from steelyard.study.ledger import Ledger, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,9 @@ class Status:
     skips: int
     flags: int
     expired: int
+    state: State
+    excluded: int
+    set_aside: int
     stages: tuple[StageStatus, ...]
 
 
@@ -56,5 +59,8 @@ def status_of(config: StudyConfig, ledger: Ledger) -> Status:
         skips=ledger.counts["skips"],
         flags=ledger.counts["flags"],
         expired=ledger.counts["expired"],
+        state=ledger.state,
+        excluded=len(ledger.excluded),
+        set_aside=ledger.set_aside_count(),
         stages=tuple(stages),
     )

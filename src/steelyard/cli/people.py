@@ -1,0 +1,75 @@
+"""steelyard exclude, readmit, state: who takes part, and whether the study asks anything."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+
+class State(StrEnum):
+    """What a study can be."""
+
+    open = "open"
+    paused = "paused"
+    closed = "closed"
+
+
+Annotator = Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is written into the log.")]
+
+
+def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
+    """Ask an annotator nothing more, and set their judgments aside.
+
+    They are kept, but no longer count, and their tasks are asked of others. `steelyard readmit` undoes it.
+
+    Example: steelyard exclude words bob --reason "always the left one"
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        before = study.status().set_aside
+        study.exclude(annotator, reason)
+        aside = study.status().set_aside - before
+    print_done(f"{annotator} is excluded; {aside:,} judgments are set aside and will be asked of others.")
+
+
+def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> None:
+    """Undo an exclusion: the annotator's judgments count again.
+
+    Example: steelyard readmit words bob
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.errors import TaskError
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        if annotator not in study.excluded:
+            known = ", ".join(study.excluded) or "nobody"
+            raise TaskError(f"'{annotator}' is not excluded.", f"Excluded: {known}.")
+        before = study.status().set_aside
+        study.readmit(annotator, reason)
+        again = before - study.status().set_aside
+    print_done(f"{annotator} is readmitted; {again:,} judgments count again.")
+
+
+def state(
+    folder: StudyFolder,
+    wanted: Annotated[State, typer.Argument(help="open, paused or closed.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", help="What annotators read meanwhile.")] = "",
+) -> None:
+    """Open, pause or close a study. Answers on their way are kept.
+
+    Example: steelyard state words paused --reason "Back tomorrow at nine."
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        study.set_state(wanted.value, reason)
+    print_done(f"The study is {wanted.value}.")

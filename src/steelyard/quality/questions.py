@@ -1,0 +1,181 @@
+"""Questions with known answers, for training and for checks, read from a table.
+
+One row is one question. `items` names what is shown, separated by `|`: ids of the study's items, or texts of
+their own. `answer` says what is right: a value (`71`, with a tenth of the scale to both sides) or a range
+(`60..100`) for each item, a label, the winner (or `tie`), or an order (`a > b = c`); for best–worst there are
+the columns `best` and `worst`. `feedback` is what annotators read after a wrong answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.errors import AnswerError, DataError
+from steelyard.formats.problems import Problems
+from steelyard.formats.tables import Source, open_table, strings
+from steelyard.protocols.base import Protocol
+from steelyard.quality.expectations import Chosen, Demand, Labelled, Within, order_demands
+from steelyard.records import Item
+
+TOLERANCE = 0.1
+"""A value without a range may be missed by this share of the scale."""
+
+_COLUMNS = ("items", "answer", "best", "worst", "feedback", "context", "reference")
+_ALIASES = {"item": "items", "text": "items", "gold": "answer", "source": "context"}
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})(?:\s*\.\.\s*({_NUMBER}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A task with a known answer."""
+
+    protocol: Protocol
+    items: tuple[Item, ...]
+    demands: tuple[Demand, ...]
+    feedback: str = ""
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of the items, in the order shown."""
+        return tuple(item.id for item in self.items)
+
+    @property
+    def expected(self) -> str:
+        """What is right, in words."""
+        return "; ".join(demand.words() for demand in self.demands)
+
+    def grade(self, answer: Any) -> bool:
+        """Say whether an answer is right; one that is not valid is refused with AnswerError."""
+        said = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
+        return all(demand.holds(said) for demand in self.demands)
+
+
+def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = ()) -> list[Question]:
+    """Read questions for a protocol; every problem is reported at once, with its line."""
+    table = open_table(source)
+    problems = Problems(table.file, table.lines)
+    known = {item.id: item for item in items}
+    names = {column: _ALIASES.get(column.strip().lower(), column.strip().lower()) for column in table.frame.columns}
+    for column, name in names.items():
+        if name not in _COLUMNS:
+            problems.add(f"unknown column '{column}'.", f"Known: {', '.join(_COLUMNS)}.")
+    if "items" not in names.values():
+        problems.add("there is no column items.", "Name what each question shows, separated by |.")
+    problems.refuse()
+    columns = {
+        name: strings(table.frame[column], table.file, column).fill_null("").str.strip_chars().to_list()
+        for column, name in names.items()
+    }
+    questions = []
+    for row in range(table.frame.height):
+        cells = {name: values[row] for name, values in columns.items()}
+        try:
+            questions.append(_question(cells, protocol, known))
+        except AnswerError as error:
+            problem = error.problems[0]
+            problems.at([row], problem.what, problem.remedy, problem.field)
+    problems.refuse()
+    if not questions:
+        raise DataError("there are no questions in it.", "Write one row for each question.", file=table.file)
+    return questions
+
+
+def _question(cells: Mapping[str, str], protocol: Protocol, known: Mapping[str, Item]) -> Question:
+    names = [name for part in cells["items"].split("|") if (name := part.strip())]
+    if len(names) != protocol.task_size and not (protocol.takes_short_pages and 1 <= len(names) <= protocol.task_size):
+        raise AnswerError(
+            f"it shows {len(names)} items, but {protocol.name} shows {protocol.task_size}.",
+            "Separate the items by |.",
+            field="items",
+        )
+    if len(set(names)) < len(names):
+        raise AnswerError("an item is shown twice.", "Name each once.", field="items")
+    context, reference = cells.get("context") or None, cells.get("reference") or None
+    shown = tuple(known.get(name) or Item(name, name, context=context, reference=reference) for name in names)
+    demands = _demands(cells, protocol, names)
+    if not demands:
+        raise AnswerError("it has no answer.", _remedy(protocol), field="answer")
+    return Question(protocol, shown, tuple(demands), cells.get("feedback", ""))
+
+
+def _demands(cells: Mapping[str, str], protocol: Protocol, names: Sequence[str]) -> list[Demand]:
+    answer = cells.get("answer", "")
+    if "choices" in protocol.kinds:
+        return [Chosen(_one_of(names, chosen, end), end) for end in ("best", "worst") if (chosen := cells.get(end, ""))]
+    if not answer:
+        return []
+    if any(sign in answer for sign in "><") or not (protocol.scales() or protocol.classes()):
+        return _order(answer, names)
+    parts = [part.strip() for part in answer.split("|")]
+    if len(parts) != len(names):
+        raise AnswerError(
+            f"it has {len(names)} items but {len(parts)} answers.", "Separate the answers by |.", field="answer"
+        )
+    return [demand for name, part in zip(names, parts, strict=True) for demand in _about(name, part, protocol)]
+
+
+def _about(name: str, part: str, protocol: Protocol) -> list[Demand]:
+    """Read what is right for one item: `60..100`, `joy`, or by criterion `adequacy: 60..100, fluency: 0..40`."""
+    criteria = set(protocol.scales()) | set(protocol.classes())
+    given = [piece.strip() for piece in part.split(",")] if any(c and f"{c}:" in part for c in criteria) else [part]
+    demands: list[Demand] = []
+    for piece in given:
+        criterion, _, value = piece.rpartition(":") if criteria != {""} else ("", "", piece)
+        criterion = criterion.strip()
+        if criterion and criterion not in criteria:
+            raise AnswerError(f"there is no criterion '{criterion}'.", _remedy(protocol), field="answer")
+        demands.append(_demand(name, value.strip(), criterion or None, protocol))
+    return demands
+
+
+def _demand(name: str, value: str, criterion: str | None, protocol: Protocol) -> Demand:
+    classes = protocol.classes()
+    if classes:
+        labels = tuple(label.strip() for label in value.split("/"))
+        allowed = classes.get(criterion or "") or next(iter(classes.values()))
+        unknown = [label for label in labels if label not in allowed]
+        if unknown:
+            raise AnswerError(f"'{unknown[0]}' is not a label.", f"Use one of: {', '.join(allowed)}.", field="answer")
+        return Labelled(name, labels, criterion)
+    found = _RANGE.fullmatch(value)
+    if found is None:
+        raise AnswerError(f"'{value}' is neither a value nor a range.", _remedy(protocol), field="answer")
+    scales = protocol.scales()
+    bottom, top = scales.get(criterion or "") or next(iter(scales.values()))
+    low = float(found[1])
+    high = float(found[2]) if found[2] else low
+    if not bottom <= low <= high <= top:
+        raise AnswerError(f"'{value}' is not a range within {bottom:g} to {top:g}.", _remedy(protocol), field="answer")
+    room = 0.0 if found[2] else TOLERANCE * (top - bottom)
+    return Within(name, low - room, high + room, criterion)
+
+
+def _order(answer: str, names: Sequence[str]) -> list[Demand]:
+    if answer.lower() == "tie":
+        return order_demands([names])
+    if ">" not in answer and "=" not in answer and len(names) == 2:
+        winner = _one_of(names, answer, "answer")
+        return order_demands([[winner], [name for name in names if name != winner]])
+    return order_demands(
+        [[_one_of(names, name.strip(), "answer") for name in tier.split("=")] for tier in answer.split(">")]
+    )
+
+
+def _one_of(names: Sequence[str], name: str, field: str) -> str:
+    if name not in names:
+        raise AnswerError(f"'{name}' is not among the items shown.", f"Name one of: {', '.join(names)}.", field=field)
+    return name
+
+
+def _remedy(protocol: Protocol) -> str:
+    if "choices" in protocol.kinds:
+        return "Name the best, the worst, or both, in columns of these names."
+    if protocol.classes():
+        return "Write the label; alternatives are separated by /."
+    if protocol.scales():
+        return "Write a value such as 71 or a range such as 60..100 for each item, separated by |."
+    return "Write the winner, 'tie', or an order such as a > b."

@@ -1,0 +1,113 @@
+"""Tokens that let people in. Only their digests are kept, so a copy of the database opens nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, Row, delete, insert, or_, select
+from sqlalchemy.exc import DBAPIError
+
+from steelyard.errors import StoreError
+from steelyard.store.tables import access
+
+_TOKEN_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token is good for. Times are in microseconds since 1970, UTC."""
+
+    kind: str
+    annotator: str | None
+    note: str
+    created: int
+    expires: int | None
+
+
+class Access:
+    """The tokens of one study."""
+
+    def __init__(self, engine: Engine, study: int, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._study = study
+        self._clock = clock
+
+    def grant(
+        self,
+        kind: str,
+        *,
+        annotator: str | None = None,
+        note: str = "",
+        lifetime: timedelta | None = None,
+        token: str | None = None,
+    ) -> str:
+        """Make a token (or take one that was chosen), for a while or for good; return it, for the only time."""
+        token = token or secrets.token_urlsafe(_TOKEN_BYTES)
+        now = self._clock()
+        row = {
+            "study": self._study,
+            "digest": _digest(kind, token),
+            "kind": kind,
+            "annotator": annotator,
+            "note": note,
+            "created": now,
+            "expires": None if lifetime is None else now + round(lifetime.total_seconds() * 1e6),
+        }
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(delete(access).where(self._mine(), access.c.digest == row["digest"]))
+                connection.execute(insert(access).values(row))
+        except DBAPIError as error:
+            raise StoreError(
+                f"the database could not be written: {str(error.orig).strip()}.", "Try again when that is mended."
+            ) from error
+        return token
+
+    def find(self, kind: str, token: str) -> Grant | None:
+        """Return what a token is good for; None if it is unknown, of another kind, revoked or expired."""
+        query = select(access).where(self._mine(), access.c.digest == _digest(kind, token), self._alive())
+        try:
+            with self._engine.connect().execution_options(writes=False) as connection:
+                row = connection.execute(query).one_or_none()
+        except DBAPIError as error:
+            raise StoreError(
+                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
+            ) from error
+        return None if row is None else _grant(row)
+
+    def grants(self, kind: str) -> list[Grant]:
+        """List the tokens of a kind that are good for something, the oldest first."""
+        query = select(access).where(self._mine(), access.c.kind == kind, self._alive()).order_by(access.c.created)
+        with self._engine.connect().execution_options(writes=False) as connection:
+            return [_grant(row) for row in connection.execute(query)]
+
+    def revoke(self, kind: str, *, annotator: str | None = None, token: str | None = None) -> int:
+        """Make tokens of a kind good for nothing: one, an annotator's, or all of them; return how many."""
+        condition = self._mine() & (access.c.kind == kind)
+        if annotator is not None:
+            condition &= access.c.annotator == annotator
+        if token is not None:
+            condition &= access.c.digest == _digest(kind, token)
+        with self._engine.begin() as connection:
+            return int(connection.execute(delete(access).where(condition)).rowcount)
+
+    def _mine(self) -> ColumnElement[bool]:
+        return access.c.study == self._study
+
+    def _alive(self) -> ColumnElement[bool]:
+        return or_(access.c.expires.is_(None), access.c.expires > self._clock())
+
+
+def _digest(kind: str, token: str) -> str:
+    # Tokens are random and long, so a plain digest cannot be guessed back; looking one up by its digest
+    # takes the same time whatever part of it is right.
+    return hashlib.sha256(f"{kind}:{token}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _grant(row: Row[Any]) -> Grant:
+    return Grant(row.kind, row.annotator, row.note, row.created, row.expires)

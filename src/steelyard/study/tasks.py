@@ -1,0 +1,73 @@
+"""The tasks that are out: whose they are, until when, and what may be said about them."""
+
+from __future__ import annotations
+
+import unicodedata
+from numbers import Real
+
+from steelyard.errors import StoreError, TaskError
+from steelyard.records import Task
+from steelyard.store import Event, StoredTask
+from steelyard.study.journal import Entry
+
+
+def expire(entry: Entry, now: int) -> None:
+    """Put the tasks whose lease has ended back into the pool."""
+    for overdue in entry.store.overdue_tasks(now):
+        give_back(entry, overdue, now)
+
+
+def give_back(entry: Entry, task: StoredTask, now: int) -> None:
+    entry.append("expired", at=now, annotator=task.annotator, judgment_id=task.judgment_id)
+    entry.store.set_state(task.judgment_id, "expired")
+
+
+def close_twins(entry: Entry, late: StoredTask, now: int) -> None:
+    """Take back a task that repeats one whose late answer just came: nobody is asked the same twice."""
+    for other in entry.store.open_tasks(late.annotator):
+        if other.stage == late.stage and set(other.items) == set(late.items):
+            give_back(entry, other, now)
+
+
+def owned_task(entry: Entry, task: Task | str, annotator: str | None) -> StoredTask:
+    """Find a task that went out, and refuse anybody but the one it went to."""
+    judgment_id = task.judgment_id if isinstance(task, Task) else task
+    if annotator is None and isinstance(task, Task):
+        annotator = task.annotator
+    annotator = None if annotator is None else annotator_name(annotator)
+    stored = entry.store.task(judgment_id)
+    if stored is None:
+        raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
+    if annotator is not None and annotator != stored.annotator:
+        raise TaskError(
+            f"task {judgment_id} is leased to someone else, not to '{annotator}'.", "Ask for a task of your own."
+        )
+    return stored
+
+
+def answer_event(entry: Entry, stored: StoredTask) -> Event:
+    if stored.answer_seq is None:
+        raise StoreError(f"task {stored.judgment_id} is answered, but its answer is missing.", "Restore a backup.")
+    return entry.store.event(stored.answer_seq)
+
+
+def annotator_name(given: str) -> str:
+    """Return an annotator's name in the one form it is kept in: é is é, however it was typed."""
+    name = unicodedata.normalize("NFC", given).strip() if isinstance(given, str) else ""
+    if not name or len(name) > 200 or not name.isprintable():
+        raise TaskError(f"{given!r} cannot be an annotator's name.", "Use 1 to 200 printable characters.")
+    return name
+
+
+def checked_seconds(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 <= float(seconds) < float("inf"):
+        raise TaskError(f"{seconds!r} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
+    return float(seconds)
+
+
+def checked_reason(reason: str) -> str:
+    if not isinstance(reason, str) or len(reason) > 2000 or any("\ud800" <= sign <= "\udfff" for sign in reason):
+        raise TaskError("the reason is not a text of up to 2,000 characters.", "Say it in fewer words.")
+    return reason
