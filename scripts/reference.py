@@ -13,7 +13,19 @@ from typer.main import get_command
 
 from steelyard import registry
 from steelyard.cli.app import app
-from steelyard.study.config_tables import ItemsSource, Page, Pay, People, StageTable, StudyTable
+from steelyard.study.config_tables import (
+    Checks,
+    ItemsSource,
+    Page,
+    Pay,
+    People,
+    Qualification,
+    Quality,
+    Rules,
+    StageTable,
+    Stop,
+    StudyTable,
+)
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -35,6 +47,16 @@ def study_toml() -> str:
         *_model_table(People),
         "## `[page]`",
         *_model_table(Page),
+        "## `[quality]`",
+        *_model_table(Quality),
+        "## `quality.checks`",
+        *_model_table(Checks),
+        "## `quality.qualification`",
+        *_model_table(Qualification),
+        "## `[quality.rules]`",
+        *_model_table(Rules),
+        "## `[stop]`",
+        *_model_table(Stop),
         "## `[pay]`",
         *_model_table(Pay),
         "## `[[stage]]`",
@@ -54,7 +76,7 @@ def _model_table(model: type[BaseModel]) -> list[str]:
     rows = []
     for name, info in model.model_fields.items():
         default = "needed" if info.is_required() else _shown(info.get_default(call_default_factory=True))
-        rows.append((name, default, info.description or ""))
+        rows.append((info.alias or name, default, info.description or ""))
     return _table(rows)
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+ABOUT_PEOPLE = frozenset({"check", "repeat"})
+"""Purposes of tasks that are there to learn about annotators, not about items."""
+
 Answer: TypeAlias = "Mapping[str, object] | list[list[str]]"
 
 
@@ -53,7 +56,9 @@ class Task:
 class Judgment:
     """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same.
 
-    `set_aside` ones are those of an excluded annotator: kept, but not counted.
+    `set_aside` ones are those of an excluded annotator: kept, but not counted. `purpose` is why it was asked:
+    `judgment` for the design; `overlap` because everybody gets it; `check` (the answer is known) and `repeat` (the
+    same again to the same person) say something about the annotator and do not count in the scores.
     """
 
     judgment_id: str
@@ -68,3 +73,11 @@ class Judgment:
     imported: bool = False
     revised: bool = False
     set_aside: bool = False
+    purpose: str = "judgment"
+    right: bool | None = None
+    """Whether a check was answered as its known answer says."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it goes into the scores."""
+        return not self.set_aside and self.purpose not in ABOUT_PEOPLE

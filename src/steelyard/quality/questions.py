@@ -8,9 +8,10 @@ the columns `best` and `worst`. `feedback` is what annotators read after a wrong
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.errors import AnswerError, DataError
@@ -37,6 +38,14 @@ class Question:
     items: tuple[Item, ...]
     demands: tuple[Demand, ...]
     feedback: str = ""
+    cells: Mapping[str, str] = field(default_factory=dict)
+    """The row it was read from."""
+
+    @property
+    def key(self) -> str:
+        """A name that stays the same as long as the items and the answer do."""
+        said = [self.cells.get(name, "") for name in ("items", "answer", "best", "worst")]
+        return hashlib.blake2b("\x1f".join(said).encode(), digest_size=8).hexdigest()
 
     @property
     def item_ids(self) -> tuple[str, ...]:
@@ -99,7 +108,7 @@ def _question(cells: Mapping[str, str], protocol: Protocol, known: Mapping[str, 
     demands = _demands(cells, protocol, names)
     if not demands:
         raise AnswerError("it has no answer.", _remedy(protocol), field="answer")
-    return Question(protocol, shown, tuple(demands), cells.get("feedback", ""))
+    return Question(protocol, shown, tuple(demands), cells.get("feedback", ""), cells)
 
 
 def _demands(cells: Mapping[str, str], protocol: Protocol, names: Sequence[str]) -> list[Demand]:

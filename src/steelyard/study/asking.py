@@ -133,9 +133,12 @@ class Asking:
                     "answer": plain,
                     "seconds": checked_seconds(seconds),
                     "late": now > stored.lease_end or stored.state == "expired",
+                    **self._about_people(entry, stored, plain),
                 },
             )
             entry.store.set_state(stored.judgment_id, "answered", event.seq)
+            if "right" in event.data:
+                self._apply_checks(entry, now)
         return judgment_of(event, self.config.stages)
 
     def revise(self, judgment_id: str, answer: Any, *, annotator: str | None = None) -> Judgment:
@@ -147,10 +150,15 @@ class Asking:
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             latest = answer_event(entry, stored)
             data = {**latest.data, "answer": plain, "revises": latest.seq}
-            event = entry.append(
-                "revision", at=self._clock(), annotator=stored.annotator, judgment_id=judgment_id, data=data
-            )
+            checks = self.config.quality.checks
+            if checks is not None and not checks.loud:
+                # Once told what is right, anybody can say it: after a loud check the first answer stands.
+                data |= self._about_people(entry, stored, plain)
+            now = self._clock()
+            event = entry.append("revision", at=now, annotator=stored.annotator, judgment_id=judgment_id, data=data)
             entry.store.set_state(judgment_id, "answered", event.seq)
+            if "right" in event.data:
+                self._apply_checks(entry, now)
         return judgment_of(event, self.config.stages)
 
     def skip(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
@@ -220,6 +228,41 @@ class Asking:
 
     # Inside
 
+    def _about_people(self, entry: Entry, stored: StoredTask, answer: Answer) -> dict[str, Any]:
+        """Return what the log says of an answer to a check or a repeat, beyond the answer."""
+        out = entry.ledger.out_task(stored.judgment_id)
+        if out is None or out.purpose == "judgment":
+            return {}
+        said: dict[str, Any] = {"purpose": out.purpose}
+        if out.about:
+            said["about"] = out.about
+        question = entry.ledger.vetting.questions.get(out.about)
+        if out.purpose == "check":
+            # A check that was taken out of the file meanwhile is held against nobody.
+            said["right"] = question is None or question.grade(answer)
+        return said
+
+    def _apply_checks(self, entry: Entry, now: int) -> None:
+        """Exclude who fails the checks; readmit whom only a check excluded that is now in doubt."""
+        rule = self.config.quality.checks
+        if rule is None:
+            return
+        ledger = entry.ledger
+        failing = ledger.vetting.failing(rule)
+        for annotator, reason in failing.items():
+            if annotator not in ledger.excluded:
+                self._exclude(entry, annotator, {"reason": reason, "by": "checks"}, now)
+        in_doubt = sum(check.disputed or check.settled == "wrong" for check in ledger.vetting.checks())
+        if in_doubt:
+            for annotator in sorted(ledger.vetting.by_checks - set(failing)):
+                data = {"reason": "checks that they failed are in doubt", "by": "checks"}
+                entry.append("readmission", at=now, annotator=annotator, data=data)
+
+    def _exclude(self, entry: Entry, annotator: str, data: dict[str, Any], now: int) -> None:
+        for task in entry.store.open_tasks(annotator):
+            give_back(entry, task, now)
+        entry.append("exclusion", at=now, annotator=annotator, data=data)
+
     def _told_again(self, entry: Entry, stored: StoredTask, answer: Any) -> Judgment:
         """Return the judgment that counts, if this answer was given before; refuse a new one."""
         latest = given = answer_event(entry, stored)
@@ -287,19 +330,23 @@ class Asking:
         chosen = pick_next(self.config, entry.ledger, annotator)
         if isinstance(chosen, Nothing):
             return chosen
-        number, pick = chosen
-        design = self.config.stages[number].design
-        ids = [entry.ledger.items[code].id for code in pick.items]
+        design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = entry.store.last_seq + 1
-        task = StoredTask(uuid.uuid4().hex, annotator, number, tuple(ids), "open", self._lease_end(now), seq)
+        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", self._lease_end(now), seq)
+        # Only what is out of the ordinary is said, so that the usual event stays short.
+        special = {
+            key: value
+            for key, value in (("purpose", chosen.purpose), ("about", chosen.about), ("shared", chosen.shared))
+            if value and value != "judgment"
+        }
         entry.append(
             "picked",
             at=now,
             annotator=annotator,
             judgment_id=task.judgment_id,
             data={
-                "stage": number,
-                "items": ids,
+                "stage": chosen.stage,
+                "items": list(chosen.items),
                 "slot": pick.slot,
                 "design": design.name,
                 "settings": design.settings(),
@@ -309,6 +356,7 @@ class Asking:
                 "propensity": pick.propensity,
                 "state": entry.store.digest,
                 "lease_end": task.lease_end,
+                **special,
             },
         )
         entry.store.add_task(task)
@@ -316,7 +364,7 @@ class Asking:
 
     def _task(self, ledger: Ledger, stored: StoredTask) -> Task:
         stage = self.config.stages[stored.stage]
-        items = tuple(ledger.items[ledger.code[name]] for name in stored.items)
+        items = tuple(ledger.item(name) for name in stored.items)
         return Task(
             stored.judgment_id, stored.annotator, stage.name, stage.protocol.name, items, as_datetime(stored.lease_end)
         )

@@ -15,7 +15,20 @@ from steelyard.designs.base import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
-from steelyard.study.config_tables import CONFIG_VERSION, ItemsSource, Page, Pay, People, StageTable, StudyTable
+from steelyard.study.config_tables import (
+    CONFIG_VERSION,
+    Checks,
+    ItemsSource,
+    Page,
+    Pay,
+    People,
+    Qualification,
+    Quality,
+    Rules,
+    StageTable,
+    Stop,
+    StudyTable,
+)
 from steelyard.study.toml_lines import key_lines, line_of
 
 CONFIG_FILE = "study.toml"
@@ -42,6 +55,8 @@ class StudyConfig:
     model: Model
     people: People
     page: Page
+    quality: Quality
+    stop: Stop | None
     pay: Pay
     seed: int = 0
     database: str | None = None
@@ -120,6 +135,8 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         model=model,
         people=table.people,
         page=table.page,
+        quality=table.quality,
+        stop=table.stop,
         pay=table.pay,
         seed=table.seed,
         database=table.database,
@@ -154,9 +171,17 @@ def _known_keys(location: list[str]) -> list[str]:
         "pay": Pay,
         "items": ItemsSource,
         "stage": StageTable,
+        "stop": Stop,
+        "quality": Quality,
+        "quality.checks": Checks,
+        "quality.qualification": Qualification,
+        "quality.rules": Rules,
     }
-    table = tables.get(location[0], StudyTable) if len(location) > 1 else StudyTable
-    return list(table.model_fields)
+    # Where a table of a stage has the problem, its number stands between.
+    table = tables.get(".".join(location[:-1])) or tables.get(location[0], StudyTable)
+    if len(location) == 1:
+        table = StudyTable
+    return [info.alias or name for name, info in table.model_fields.items()]
 
 
 def _inner_problems(data: Mapping[str, Any]) -> list[Problem]:

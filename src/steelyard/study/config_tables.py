@@ -82,6 +82,91 @@ class Pay(_Table):
     currency: Annotated[str, Field(min_length=1, max_length=10, description="its sign or code")] = "$"
 
 
+class Checks(_Table):
+    """Questions with known answers, mixed in among the others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    file: Annotated[str, Field(min_length=1, description="the questions, one a row: items, answer (or best, worst)")]
+    rate: Annotated[float, Field(gt=0, lt=1, description="share of an annotator's tasks that are checks")] = 0.05
+    pass_: Annotated[
+        float, Field(gt=0, lt=1, alias="pass", description="accuracy below which an annotator is excluded")
+    ] = 0.7
+    rule: Annotated[
+        Literal["posterior", "plain"],
+        Field(description="posterior: excluded when that is `confidence` sure; plain: as soon as the share is below"),
+    ] = "posterior"
+    confidence: Annotated[float, Field(gt=0.5, lt=1, description="how sure the posterior rule must be")] = 0.95
+    at_least: Annotated[int, Field(ge=1, strict=True, description="checks before anybody is excluded")] = 5
+    loud: Annotated[bool, Field(description="whether annotators are told when they got one wrong")] = False
+
+
+class Qualification(_Table):
+    """A test before the first task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    file: Annotated[str, Field(min_length=1, description="the questions, as for checks")]
+    pass_: Annotated[float, Field(gt=0, le=1, alias="pass", description="share of right answers needed")] = 0.8
+
+
+class Rules(_Table):
+    """Signals that exclude an annotator by themselves; all are shown, none acts unless it is set here."""
+
+    too_fast: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="exclude when this share of answers is faster than the text is read"),
+    ] = None
+    constant: Annotated[
+        float | None, Field(gt=0, le=1, description="exclude when this share of the answers is one and the same")
+    ] = None
+    one_sided: Annotated[
+        bool, Field(description="exclude who chooses one place far more often than chance, and than the others")
+    ] = False
+    disagreement: Annotated[
+        bool, Field(description="exclude whose agreement with the others is surely far below everybody else's")
+    ] = False
+
+
+class Quality(_Table):
+    """How the answers' quality is watched."""
+
+    checks: Annotated[Checks | None, Field(description="questions with known answers, mixed in")] = None
+    qualification: Annotated[Qualification | None, Field(description="a test before the first task")] = None
+    repeats: Annotated[
+        float, Field(ge=0, lt=1, description="share of tasks that are asked of the same annotator again")
+    ] = 0.0
+    repeat_after: Annotated[
+        int, Field(ge=1, strict=True, description="tasks between a task and its repeat, at least")
+    ] = 10
+    overlap: Annotated[
+        float, Field(ge=0, lt=1, description="share of tasks that everybody gets, to see how far people agree")
+    ] = 0.0
+    rules: Annotated[Rules, Field(description="signals that exclude by themselves")] = Rules()
+
+
+class Stop(_Table):
+    """When to stop before everything planned has been asked."""
+
+    measure: Annotated[
+        Literal["split_half", "interval_width", "top_k"],
+        Field(description="split-half reliability, mean width of the intervals, or whether the top k are apart"),
+    ]
+    target: Annotated[
+        float, Field(gt=0, description="the reliability or width to reach, or k for top_k; in the scores' units")
+    ]
+    spearman_brown: Annotated[
+        bool,
+        Field(description="whether split_half is stepped up to all judgments before it is held against the target"),
+    ] = False
+    looks: Annotated[
+        int, Field(ge=1, le=100, strict=True, description="how many times to look, evenly over what is planned")
+    ] = 10
+    alpha: Annotated[
+        float, Field(gt=0, lt=0.5, description="how often the study may stop too soon, all looks together")
+    ] = 0.05
+
+
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
@@ -113,4 +198,6 @@ class StudyTable(_Table):
     model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and its settings")] = {}
     people: Annotated[People, Field(description="who judges, and how they work")] = People()
     page: Annotated[Page, Field(description="how the page that people judge on shows things")] = Page()
+    quality: Annotated[Quality, Field(description="how the answers' quality is watched")] = Quality()
+    stop: Annotated[Stop | None, Field(description="when to stop before everything planned has been asked")] = None
     pay: Annotated[Pay, Field(description="what the work costs")] = Pay()

@@ -10,9 +10,11 @@ from typing import Any, Literal, TypeAlias
 from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
 from steelyard.errors import StoreError
-from steelyard.records import Answer, Item
+from steelyard.quality.questions import read_questions
+from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+from steelyard.study.vetting import Shared, Vetting
 
 State: TypeAlias = Literal["open", "paused", "closed"]
 """Whether the study asks anybody anything."""
@@ -22,7 +24,8 @@ State: TypeAlias = Literal["open", "paused", "closed"]
 class OutTask:
     """A task that is out, came back unanswered (a late answer may still arrive), or is answered.
 
-    `answer` is kept only where a design learns from answers.
+    `answer` is kept only where a design learns from answers; `about` is the check's key, or the judgment that is
+    repeated.
     """
 
     annotator: str
@@ -31,6 +34,13 @@ class OutTask:
     slot: int | None
     released: bool = False
     answer: Answer | None = None
+    purpose: str = "judgment"
+    about: str = ""
+
+    @property
+    def in_design(self) -> bool:
+        """Whether it is one of the design's tasks, rather than one about the annotator."""
+        return self.purpose not in ABOUT_PEOPLE
 
 
 class Ledger:
@@ -55,7 +65,16 @@ class Ledger:
         self.consented: dict[str, str] = {}
         """Who agreed to take part, and to which wording (its digest)."""
         self.trained: set[str] = set()
+        self.qualified: dict[str, bool] = {}
+        self.looks = 0
+        """How many looks were taken at whether the study may stop."""
+        self.vetting = Vetting()
+        self.check_items: dict[str, Item] = {}
+        """Items that are shown in checks only."""
+        self.answers_of: Counter[str] = Counter()
         self._out: dict[str, OutTask] = {}
+        self._closed: dict[str, OutTask] = {}
+        """Answered checks and repeats."""
         self._answered: defaultdict[str, dict[str, OutTask]] = defaultdict(dict)
 
     def apply(self, event: Event) -> None:
@@ -92,15 +111,32 @@ class Ledger:
         for progress in self.progress:
             progress.add_items(self.items[progress.n_items :])
 
+    def _checks(self, event: Event) -> None:
+        questions = read_questions(event.data["questions"], self.stages[0].protocol, self.items)
+        self.vetting.questions = {question.key: question for question in questions}
+        self.check_items |= {item.id: item for q in questions for item in q.items if item.id not in self.code}
+
+    def _settled(self, event: Event) -> None:
+        self.vetting.settled[event.data["check"]] = event.data["verdict"]
+
     def _picked(self, event: Event) -> None:
         annotator, data = str(event.annotator), event.data
-        stage = data["stage"]
-        items = self._codes(data["items"])
-        out = OutTask(annotator, stage, items, data["slot"])
-        self._out[str(event.judgment_id)] = out
-        rng = generator_for(data["seed"], stage, self.seq) if self.learns else None
-        self.progress[stage].picked(annotator, items, out.slot, data["round"], rng)
+        stage, purpose = data["stage"], data.get("purpose", "judgment")
         self.tasks_of[annotator] += 1
+        if purpose in ABOUT_PEOPLE:
+            out = OutTask(annotator, stage, (), None, purpose=purpose, about=data["about"])
+            self._people_task(out)
+        else:
+            out = OutTask(annotator, stage, self._codes(data["items"]), data["slot"], purpose=purpose)
+            rng = generator_for(data["seed"], stage, self.seq) if self.learns else None
+            self.progress[stage].picked(annotator, out.items, out.slot, data["round"], rng)
+            if data.get("shared"):
+                self.vetting.shared.append(Shared(stage, out.items, out.slot))
+        self._out[str(event.judgment_id)] = out
+
+    def _people_task(self, out: OutTask, *, taken_back: bool = False) -> None:
+        note = self.vetting.check_asked if out.purpose == "check" else self.vetting.repeat_asked
+        note(out.annotator, out.about, taken_back=taken_back)
 
     def _judgment(self, event: Event) -> None:
         self.counts["judgments"] += 1
@@ -109,9 +145,23 @@ class Ledger:
         if out is None:
             out = self._imported(event)
         elif out.released:
-            self.progress[out.stage].reclaimed(out.annotator, out.items, out.slot)
             self.tasks_of[out.annotator] += 1
+            if out.in_design:
+                self.progress[out.stage].reclaimed(out.annotator, out.items, out.slot)
+            else:
+                self._people_task(out)
+        self.answers_of[out.annotator] += 1
+        if not out.in_design:
+            self._answered_about_people(event, out)
+            return
+        self.vetting.judged(out.annotator, str(event.judgment_id))
         self._count(str(event.judgment_id), replace(out, released=False, answer=event.data["answer"]))
+
+    def _answered_about_people(self, event: Event, out: OutTask) -> None:
+        self.counts[out.purpose] += 1
+        self._closed[str(event.judgment_id)] = out
+        if out.purpose == "check":
+            self.vetting.check_answered(out.annotator, out.about, event.data["right"])
 
     def _imported(self, event: Event) -> OutTask:
         self.counts["imported"] += 1
@@ -147,7 +197,10 @@ class Ledger:
 
     def _revision(self, event: Event) -> None:
         self.counts["revisions"] += 1
-        if self.learns:
+        if (out := self._closed.get(str(event.judgment_id))) is not None:
+            if out.purpose == "check":
+                self.vetting.check_answered(out.annotator, out.about, event.data["right"])
+        elif self.learns:
             answered = self._answered[str(event.annotator or "")]
             before = answered[str(event.judgment_id)]
             answered[str(event.judgment_id)] = after = replace(before, answer=event.data["answer"])
@@ -166,24 +219,33 @@ class Ledger:
         self.counts["expired"] += 1
         out = self._release(str(event.judgment_id))
         # Who skips a task does not want it again; whose time ran out may well.
-        self.progress[out.stage].forget(out.annotator, out.items)
+        if out.in_design:
+            self.progress[out.stage].forget(out.annotator, out.items)
+        else:
+            self._people_task(out, taken_back=True)
 
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
-        self.progress[out.stage].released(out.annotator, out.items, out.slot)
+        if out.in_design:
+            self.progress[out.stage].released(out.annotator, out.items, out.slot)
         self.tasks_of[out.annotator] -= 1
         return out
 
     def _exclusion(self, event: Event) -> None:
         annotator = str(event.annotator)
         self.excluded[annotator] = event.data["reason"]
+        if event.data.get("by") == "checks":
+            self.vetting.by_checks.add(annotator)
         for judgment_id, out in self._answered[annotator].items():
             self._set_aside(judgment_id, out)
 
     def _readmission(self, event: Event) -> None:
         annotator = str(event.annotator)
         del self.excluded[annotator]
+        self.vetting.by_checks.discard(annotator)
+        if event.data.get("by") != "checks":
+            self.vetting.pardoned.add(annotator)
         for judgment_id, out in self._answered[annotator].items():
             self.progress[out.stage].restored(out.annotator, out.items, out.slot)
             if self.learns:
@@ -193,11 +255,30 @@ class Ledger:
         self.state = event.data["state"]
         self.state_reason = event.data["reason"]
 
+    def _look(self, event: Event) -> None:
+        self.looks = event.data["number"]
+
     def _consent(self, event: Event) -> None:
         self.consented[str(event.annotator)] = event.data["digest"]
 
     def _trained(self, event: Event) -> None:
         self.trained.add(str(event.annotator))
+
+    def _qualified(self, event: Event) -> None:
+        self.qualified[str(event.annotator)] = event.data["passed"]
+
+    def out_task(self, judgment_id: str) -> OutTask | None:
+        """The task that is out, came back, or was answered about a person under this id."""
+        return self._out.get(judgment_id) or self._closed.get(judgment_id)
+
+    def judged_items(self, annotator: str, judgment_id: str) -> OutTask:
+        """One of an annotator's answered tasks."""
+        return self._answered[annotator][judgment_id]
+
+    def item(self, name: str) -> Item:
+        """An item by its id, of the study or of a check."""
+        code = self.code.get(name)
+        return self.check_items[name] if code is None else self.items[code]
 
     def knows(self, annotator: str) -> bool:
         """Whether an annotator was ever asked anything, or imported."""
@@ -214,7 +295,7 @@ class Ledger:
 
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
-        return len(self._answered[annotator]) if annotator in self._answered else 0
+        return self.answers_of[annotator]
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

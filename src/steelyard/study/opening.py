@@ -69,11 +69,13 @@ def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -
         read_texts(folder, people)
     except ConfigError as error:
         found += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
-    if people.training is not None:
+    quality = config.quality
+    tables = [table.file for table in (quality.checks, quality.qualification) if table is not None]
+    for file in [people.training, *tables] if people.training else tables:
         try:
-            read_questions(folder / people.training, config.stages[0].protocol, items)
+            read_questions(folder / file, config.stages[0].protocol, items)
         except SteelyardError as error:
-            found += [replace(p, file=p.file or people.training) for p in error.problems]
+            found += [replace(p, file=p.file or file) for p in error.problems]
     return found
 
 

@@ -15,12 +15,16 @@ _TEXT_FILES = (".md", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far one annotator is; `excluded` is the reason, if they are."""
+    """How far one annotator is; `excluded` is the reason, if they are.
+
+    `qualified` is None for those who have yet to take the test.
+    """
 
     answered: int
     limit: int | None
     consented: bool
     trained: bool
+    qualified: bool | None
     excluded: str | None
 
 
@@ -30,6 +34,15 @@ class Answered:
 
     task: Task
     judgment: Judgment
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What an annotator is told after a loud check."""
+
+    right: bool
+    expected: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

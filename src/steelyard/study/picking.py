@@ -1,14 +1,54 @@
-"""Which stage and which task come next."""
+"""Which task comes next: one of the design's, or one that tells about the annotator."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
 
 from steelyard.designs.base import Nothing, Pick, generator_for
 from steelyard.study.config import StudyConfig
 from steelyard.study.ledger import Ledger
+from steelyard.study.vetting import Shared
 
 
-def pick_next(config: StudyConfig, ledger: Ledger, annotator: str) -> tuple[int, Pick] | Nothing:
-    """Choose the stage and the task for an annotator; the same ledger gives the same choice."""
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The next task: what is shown (ids), why, and how the design came to it.
+
+    `about` is the key of the check or the judgment repeated; `shared` says that everybody will get it.
+    """
+
+    stage: int
+    items: tuple[str, ...]
+    pick: Pick
+    purpose: str = "judgment"
+    about: str = ""
+    shared: bool = False
+
+
+def pick_next(config: StudyConfig, ledger: Ledger, annotator: str) -> Chosen | Nothing:
+    """Choose the task for an annotator; the same ledger gives the same choice."""
+    chosen = _pick_from_designs(config, ledger, annotator)
+    if isinstance(chosen, Nothing):
+        return chosen
+    quality = config.quality
+    # A stream of its own, so that what the design draws does not hang on what is mixed in.
+    rng = generator_for(config.seed, len(config.stages), ledger.seq)
+    draw = float(rng.random())
+    if quality.checks is not None:
+        if draw < quality.checks.rate and (check := _check(ledger, annotator, rng)) is not None:
+            return check
+        draw -= quality.checks.rate
+    if 0 <= draw < quality.repeats:
+        return _repeat(ledger, annotator, quality.repeat_after, rng) or chosen
+    draw -= quality.repeats
+    if 0 <= draw < quality.overlap:
+        return _overlap(ledger, annotator, rng) or Chosen(chosen.stage, chosen.items, chosen.pick, shared=True)
+    return chosen
+
+
+def _pick_from_designs(config: StudyConfig, ledger: Ledger, annotator: str) -> Chosen | Nothing:
     order = list(range(len(config.stages)))
     if config.mixed:
         order.sort(key=lambda n: ledger.progress[n].tasks_asked / (config.stages[n].share or 1))
@@ -16,11 +56,47 @@ def pick_next(config: StudyConfig, ledger: Ledger, annotator: str) -> tuple[int,
     for number in order:
         stage = config.stages[number]
         rng = generator_for(config.seed, number, ledger.seq)
-        chosen = stage.design.pick(ledger.progress[number], stage.protocol.task_size, annotator, rng)
-        if isinstance(chosen, Pick):
-            return number, chosen
+        picked = stage.design.pick(ledger.progress[number], stage.protocol.task_size, annotator, rng)
+        if isinstance(picked, Pick):
+            return Chosen(number, tuple(ledger.items[code].id for code in picked.items), picked)
         if nothing is None or nothing.complete:
-            nothing = chosen
-        if not config.mixed and not chosen.complete:
-            return chosen
+            nothing = picked
+        if not config.mixed and not picked.complete:
+            return picked
     return nothing or Nothing("There is nothing to ask.", complete=True)
+
+
+def _check(ledger: Ledger, annotator: str, rng: np.random.Generator) -> Chosen | None:
+    unseen = ledger.vetting.unseen_checks(annotator)
+    if not unseen:
+        return None
+    key = unseen[int(rng.integers(len(unseen)))]
+    shown = tuple(rng.permutation(ledger.vetting.questions[key].item_ids).tolist())
+    return Chosen(0, shown, Pick(()), purpose="check", about=key)
+
+
+def _repeat(ledger: Ledger, annotator: str, after: int, rng: np.random.Generator) -> Chosen | None:
+    candidates = ledger.vetting.repeatable(annotator, after)
+    if not candidates:
+        return None
+    again = candidates[int(rng.integers(len(candidates)))]
+    first = ledger.judged_items(annotator, again)
+    shown = tuple(ledger.items[code].id for code in rng.permutation(first.items))
+    return Chosen(first.stage, shown, Pick(()), purpose="repeat", about=again)
+
+
+def _overlap(ledger: Ledger, annotator: str, rng: np.random.Generator) -> Chosen | None:
+    """Return a task that everybody gets and this annotator has not had, if there is one."""
+    unseen = [shared for shared in ledger.vetting.shared if not _has_seen(ledger, annotator, shared)]
+    if not unseen:
+        return None
+    shared = unseen[0]
+    order = tuple(int(code) for code in rng.permutation(shared.items))
+    shown = tuple(ledger.items[code].id for code in order)
+    return Chosen(shared.stage, shown, Pick(order, slot=shared.slot), purpose="overlap")
+
+
+def _has_seen(ledger: Ledger, annotator: str, shared: Shared) -> bool:
+    person = ledger.progress[shared.stage].person(annotator)
+    key = tuple(sorted(shared.items))
+    return key in (person.sets if len(key) > 1 else person.items)

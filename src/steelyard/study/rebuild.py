@@ -7,14 +7,15 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from steelyard.designs.base import Pick
+from steelyard.designs.base import Nothing
 from steelyard.errors import DataError, StoreError
 from steelyard.store import Event, Store, StoredTask, Writer
 from steelyard.store.events import EMPTY_DIGEST, chained_digest, to_json
 from steelyard.study.config import parse_config
 from steelyard.study.ledger import Ledger
-from steelyard.study.picking import pick_next
+from steelyard.study.picking import Chosen, pick_next
 from steelyard.study.study import Study
 
 
@@ -127,11 +128,15 @@ def task_after(event: Event, known: StoredTask | None) -> StoredTask:
     )
 
 
-_REPLAYED = ("stage", "items", "slot", "round", "weight", "propensity")
+def _as_logged(chosen: Chosen) -> list[object]:
+    pick = chosen.pick
+    how = [pick.slot, pick.round, pick.weight, pick.propensity]
+    return [chosen.stage, list(chosen.items), *how, chosen.purpose, chosen.about, chosen.shared]
 
 
-def _as_logged(ledger: Ledger, stage: int, pick: Pick) -> list[object]:
-    return [stage, [ledger.items[c].id for c in pick.items], pick.slot, pick.round, pick.weight, pick.propensity]
+def _logged(data: dict[str, Any]) -> list[object]:
+    plain = [data[key] for key in ("stage", "items", "slot", "round", "weight", "propensity")]
+    return [*plain, data.get("purpose", "judgment"), data.get("about", ""), data.get("shared", False)]
 
 
 def differing_picks(events: Iterable[Event]) -> list[int]:
@@ -153,7 +158,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
             continue
         if event.kind == "picked":
             chosen = pick_next(config, ledger, str(event.annotator))
-            if not isinstance(chosen, tuple) or _as_logged(ledger, *chosen) != [event.data[key] for key in _REPLAYED]:
+            if isinstance(chosen, Nothing) or _as_logged(chosen) != _logged(event.data):
                 differing.append(event.seq)
         ledger.apply(event)
     return differing

@@ -32,6 +32,8 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         late=bool(event.data.get("late")),
         imported=bool(event.data.get("imported")),
         revised=event.kind == "revision",
+        purpose=event.data.get("purpose", "judgment"),
+        right=event.data.get("right"),
     )
 
 
@@ -67,6 +69,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "revised": [j.revised for j in found],
             "imported": [j.imported for j in found],
             "set_aside": [j.set_aside for j in found],
+            "purpose": [j.purpose for j in found],
+            "right": [j.right for j in found],
         },
         schema={
             "judgment_id": pl.String,
@@ -81,6 +85,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "revised": pl.Boolean,
             "imported": pl.Boolean,
             "set_aside": pl.Boolean,
+            "purpose": pl.String,
+            "right": pl.Boolean,
         },
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -15,20 +16,24 @@ from steelyard.grouping import by_group
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.quality.questions import Question, read_questions
+from steelyard.quality.stopping import Look, StopRule, take_look
 from steelyard.records import Item, Judgment, Task
 from steelyard.store import Access, Store
 from steelyard.store.engine import database_url, sqlite_url
+from steelyard.store.events import to_json
 from steelyard.study.asking import Asking, now_in_microseconds
 from steelyard.study.collect import collect
-from steelyard.study.ledger import State, item_to_data
+from steelyard.study.config_tables import Stop
+from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
-from steelyard.study.people import Answered, Standing, Texts, read_texts, text_digest
+from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
 from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
+from steelyard.study.status import status_of
 from steelyard.study.tasks import (
     annotator_name,
     checked_reason,
-    give_back,
 )
+from steelyard.study.vetting import CheckStatus, question_data
 from steelyard.version import __version__
 
 DATABASE_FILE = "study.db"
@@ -104,10 +109,7 @@ class Study(Asking):
                 return
             if not entry.ledger.knows(annotator):
                 raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
-            now = self._clock()
-            for task in entry.store.open_tasks(annotator):
-                give_back(entry, task, now)
-            entry.append("exclusion", at=now, annotator=annotator, data={"reason": checked_reason(reason)})
+            self._exclude(entry, annotator, {"reason": checked_reason(reason)}, self._clock())
 
     def readmit(self, annotator: str, reason: str = "") -> None:
         """Undo an exclusion: the annotator's judgments count again."""
@@ -136,6 +138,44 @@ class Study(Asking):
         """Note that an annotator has done the training."""
         self._note_person("trained", annotator, {"right": right, "asked": asked})
 
+    def note_qualification(self, annotator: str, right: int, asked: int) -> bool:
+        """Note the result of an annotator's qualification test; return whether they passed."""
+        test = self.config.quality.qualification
+        passed = test is None or right >= test.pass_ * asked
+        self._note_person("qualified", annotator, {"right": right, "asked": asked, "passed": passed})
+        return passed
+
+    def checks(self) -> list[CheckStatus]:
+        """How the checks were answered, and which are disputed."""
+        with self._journal.reading() as ledger:
+            return ledger.vetting.checks()
+
+    def check_results(self) -> dict[str, tuple[int, int]]:
+        """How many checks each annotator got right, of how many that count."""
+        with self._journal.reading() as ledger:
+            return ledger.vetting.results()
+
+    def settle_check(self, key: str, verdict: Literal["right", "wrong"]) -> None:
+        """Say what a look at a disputed check found: is its known answer right or wrong?"""
+        if verdict not in {"right", "wrong"}:
+            raise TaskError(f"a check's answer cannot be '{verdict}'.", "Say right or wrong.")
+        with self._journal.writing() as entry:
+            if key not in {check.key for check in entry.ledger.vetting.checks()}:
+                raise TaskError(f"there is no check '{key}'.", "See the list of checks.")
+            now = self._clock()
+            entry.append("settled", at=now, data={"check": key, "verdict": verdict})
+            self._apply_checks(entry, now)
+
+    def feedback(self, judgment: Judgment) -> Feedback | None:
+        """What to tell an annotator after a loud check; None where nothing is to be told."""
+        rule = self.config.quality.checks
+        if judgment.purpose != "check" or rule is None or not rule.loud or judgment.right is None:
+            return None
+        with self._journal.reading() as ledger:
+            out = ledger.out_task(judgment.judgment_id)
+            question = ledger.vetting.questions.get(out.about) if out is not None else None
+        return None if question is None else Feedback(judgment.right, question.expected, question.feedback)
+
     def standing(self, annotator: str) -> Standing:
         """How far an annotator is."""
         annotator = annotator_name(annotator)
@@ -146,6 +186,7 @@ class Study(Asking):
                 limit=self.config.people.tasks,
                 consented=consent is None or ledger.consented.get(annotator) == text_digest(consent),
                 trained=self.config.people.training is None or annotator in ledger.trained,
+                qualified=self.config.quality.qualification is None or ledger.qualified.get(annotator),
                 excluded=ledger.excluded.get(annotator),
             )
 
@@ -175,10 +216,12 @@ class Study(Asking):
 
     def training(self) -> list[Question]:
         """The practice questions, with their answers."""
-        file = self.config.people.training
-        if file is None:
-            return []
-        return read_questions(self.folder / file, self.config.stages[0].protocol, self.items)
+        return self._questions(self.config.people.training)
+
+    def qualification(self) -> list[Question]:
+        """The questions of the test before the first task, with their answers."""
+        test = self.config.quality.qualification
+        return self._questions(None if test is None else test.file)
 
     def last_seq(self) -> int:
         """The number of the log's last event: while it stays the same, so does everything else."""
@@ -188,6 +231,42 @@ class Study(Asking):
     def access(self) -> Access:
         """The tokens that let people in."""
         return self._journal.access(self._clock)
+
+    # When it is enough
+
+    def look(self) -> Look | None:
+        """Look whether the study may stop, if a look is due; close the study when it may.
+
+        Looks are due after even shares of the planned judgments; calling this at any time is harmless.
+        """
+        rule = self.config.stop
+        if rule is None:
+            return None
+        with self._journal.reading() as ledger:
+            number, due = self._next_look(rule, ledger)
+        if not due:
+            return None
+        plan = StopRule(rule.measure, rule.target, rule.looks, rule.alpha, rule.spearman_brown)
+        by_criterion = self.observations(kind_for(self.config.model, self.config.stages))
+        looks = [take_look(plan, number, part, self.config.model) for part in by_criterion.values()]
+        # Every criterion must have reached the target: the one that is furthest from it speaks for all.
+        seen = min(looks, key=lambda look: look.reached)
+        with self._journal.writing() as entry:
+            if self._next_look(rule, entry.ledger) != (number, True):
+                return None
+            now = self._clock()
+            entry.append("look", at=now, data=asdict(seen))
+            if seen.reached:
+                reason = f"The target was reached: {seen.said}."
+                entry.append("state", at=now, data={"state": "closed", "reason": reason})
+        return seen
+
+    def _next_look(self, rule: Stop, ledger: Ledger) -> tuple[int, bool]:
+        status = status_of(self.config, ledger)
+        done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
+        number = ledger.looks + 1
+        due = ledger.state == "open" and number <= rule.looks and done * rule.looks >= number * total > 0
+        return number, due
 
     # What came of it
 
@@ -202,7 +281,7 @@ class Study(Asking):
         """
         index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
-        judgments = (j for j in self._effective() if not j.set_aside and (stage is None or j.stage == stage))
+        judgments = (j for j in self._effective() if j.counts and (stage is None or j.stage == stage))
         return collect(kind, judgments, protocols, index)
 
     def fit(self, model: Model | None = None, *, by: Literal["item", "group"] = "item") -> Fit:
@@ -225,6 +304,12 @@ class Study(Asking):
 
     # Inside
 
+    def _questions(self, file: str | None) -> list[Question]:
+        return [] if file is None else self._questions_of(file, self.items)
+
+    def _questions_of(self, file: str, items: Sequence[Item]) -> list[Question]:
+        return read_questions(self.folder / file, self.config.stages[0].protocol, items)
+
     def _effective(self) -> Iterator[Judgment]:
         answers = self._journal.events(("judgment", "revision"))
         return effective_judgments(answers, self.config.stages, self.excluded)
@@ -238,6 +323,10 @@ class Study(Asking):
         # Where the database is, and with which password, is nobody's business who reads the log.
         config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
         data: dict[str, Any] = {"config": config, "items_digest": source_digest, "software": __version__}
+        checks = self.config.quality.checks
+        questions = [] if checks is None else question_data(self._questions_of(checks.file, items))
+        if questions:
+            data["checks_digest"] = text_digest(to_json(questions))
         last = self._journal.config_event()
         if last is not None and last.data == data:
             self._journal.settle(last.seq)
@@ -251,6 +340,8 @@ class Study(Asking):
                 for start in range(0, len(new), _ITEMS_PER_EVENT):
                     chunk = [item_to_data(item) for item in new[start : start + _ITEMS_PER_EVENT]]
                     entry.append("items", at=now, data={"items": chunk})
+            if questions and entry.ledger.config.get("checks_digest") != data["checks_digest"]:
+                entry.append("checks", at=now, data={"questions": questions})
             if entry.ledger.config != data:
                 entry.append("config", at=now, data=data)
             self._journal.settle(entry.ledger.seq)

@@ -1,0 +1,64 @@
+"""A study that stops when its target is reached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from steelyard import Study
+from steelyard.errors import ConfigError
+from steelyard.study import differing_picks
+
+
+@pytest.fixture
+def stopping(make_study):
+    def make(stop: str):
+        return make_study('name = "direct"', 'name = "redundant"\njudgments = 20', items=12, extra=f"[stop]\n{stop}\n")
+
+    return make
+
+
+def work(study: Study, noise: float, people: int = 30) -> list:
+    """Let people with some noise answer, looking after each; return the looks taken."""
+    rng = np.random.default_rng(0)
+    truth = {item.id: 100 * n / len(study.items) for n, item in enumerate(study.items)}
+    looks = []
+    for person in range(people):
+        while (task := study.ask(f"ann-{person}")) is not None:
+            answer = {name: float(np.clip(truth[name] + rng.normal(0, noise), 0, 100)) for name in task.item_ids}
+            study.tell(task, answer)
+            if (look := study.look()) is not None:
+                looks.append(look)
+    return looks
+
+
+def test_a_study_closes_itself_when_the_target_is_surely_reached(stopping):
+    with Study.open(stopping('measure = "split_half"\ntarget = 0.8')) as study:
+        looks = work(study, noise=5)
+        assert looks[-1].reached
+        assert not any(look.reached for look in looks[:-1])
+        assert study.state == "closed"
+        assert study.status().stages[0].done < study.status().stages[0].total
+        nothing = study.offer("somebody")
+        assert nothing.because == "closed"
+        assert "The target was reached" in nothing.reason
+        assert differing_picks(study.events()) == []
+
+
+def test_a_study_that_never_gets_there_takes_every_look_once_and_ends_with_its_plan(stopping):
+    with Study.open(stopping('measure = "interval_width"\ntarget = 0.01\nlooks = 4')) as study:
+        looks = work(study, noise=40)
+        assert [look.number for look in looks] == [1, 2, 3, 4]
+        assert study.state == "open"
+        assert study.status().stages[0].done == study.status().stages[0].total
+
+
+def test_looks_come_after_even_shares_of_the_plan(stopping):
+    with Study.open(stopping('measure = "split_half"\ntarget = 0.999\nlooks = 4')) as study:
+        looks = work(study, noise=30)
+        assert [look.judgments for look in looks] == [60, 120, 180, 240]
+
+
+def test_a_measure_that_does_not_exist_is_refused(stopping):
+    with pytest.raises(ConfigError, match="split_half"):
+        Study.open(stopping('measure = "vibes"\ntarget = 1'))
