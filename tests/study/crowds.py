@@ -1,0 +1,120 @@
+"""Many simulated annotators at once, in threads and in processes, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from steelyard import Study
+from steelyard.simulate import answer_for
+from steelyard.store import Event
+from steelyard.study import differing_picks
+
+SETUPS = {
+    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = {each}'),
+    "random_tuples": ('name = "scored_ranking"\nsize = 3', 'name = "random_tuples"\njudgments = {each}'),
+    "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 2\nannotators = {each}'),
+    "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators = 1'),
+    "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = {each}'),
+    "tournament": ('name = "pairwise"\nties = true', 'name = "tournament"\nannotators = 1'),
+}
+"""Protocol and design of a study for each design; `each` says how much of everything is asked."""
+
+
+def write_items(folder: Path, design: str, count: int) -> None:
+    """Write items; for a tournament, five versions of each source."""
+    if design == "tournament":
+        rows = [f"s{n // 5}-{n % 5},version {n % 5} of {n // 5},source {n // 5}" for n in range(count)]
+        text = "id,text,context\n" + "\n".join(rows)
+    else:
+        text = "id,text\n" + "\n".join(f"w{n},word {n}" for n in range(count))
+    (folder / "items.csv").write_text(text + "\n")
+
+
+def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
+    """Work as one annotator: now and then a task is skipped or given back; return what was acknowledged."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    told = []
+    for _ in range(most):
+        task = study.ask(name)
+        if task is None:
+            break
+        draw = rng.random()
+        if draw < 0.05:
+            study.skip(task, "cannot say")
+        elif draw < 0.1:
+            study.release(task)
+        else:
+            values = dict(zip(task.item_ids, rng.random(len(task.items)).tolist(), strict=True))
+            told.append(study.tell(task, answer_for(study.stage_of(task).protocol, values)).judgment_id)
+    return told
+
+
+def in_threads(folder: Path, database: str, names: Sequence[str], most: int, threads: int = 16) -> list[str]:
+    """Let every name work at once, each in a thread of its own turn; return what was acknowledged."""
+    with Study.open(folder, database=database) as study, ThreadPoolExecutor(threads) as pool:
+        done = pool.map(lambda name: one_person(study, name, most, seed=1), names)
+        return [judgment for told in done for judgment in told]
+
+
+def _process(arguments: tuple[Path, str, Sequence[str], int]) -> list[str]:
+    return in_threads(*arguments, threads=8)
+
+
+def in_processes(folder: Path, database: str, names: Sequence[str], most: int, processes: int = 4) -> list[str]:
+    """Let the names work in several processes at once; return what was acknowledged."""
+    with Study.open(folder, database=database):
+        pass
+    parts = [(folder, database, names[part::processes], most) for part in range(processes)]
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        return [judgment for told in pool.map(_process, parts) for judgment in told]
+
+
+def check(study: Study, told: Iterable[str]) -> None:
+    """Hold the study's log against what was acknowledged and what its design allows."""
+    events = list(study.events())
+    counted = Counter(event.judgment_id for event in events if event.kind == "judgment")
+    acknowledged = list(told)
+    assert len(acknowledged) == len(set(acknowledged))
+    assert set(counted) == set(acknowledged), "an answer was lost, or one that nobody gave is there"
+    assert set(counted.values()) <= {1}, "an answer is there twice"
+    _check_shown_once(events)
+    _check_places(study, events)
+    assert differing_picks(events) == []
+
+
+def _check_shown_once(events: list[Event]) -> None:
+    """Nobody holds or answers one set of items twice; after giving it back they may get it again."""
+    held: Counter[tuple[object, ...]] = Counter()
+    key_of = {}
+    for event in events:
+        if event.kind == "picked":
+            key = (event.annotator, event.data["stage"], tuple(sorted(event.data["items"])))
+            key_of[event.judgment_id] = key
+            held[key] += 1
+            assert held[key] == 1, f"{key} was shown twice"
+        elif event.kind == "expired":
+            held[key_of[event.judgment_id]] -= 1
+
+
+def _check_places(study: Study, events: list[Event]) -> None:
+    """No planned task is out with, or answered by, more people than it is for."""
+    taken: Counter[tuple[object, ...]] = Counter()
+    slot_of = {}
+    for event in events:
+        if event.kind == "picked" and event.data["slot"] is not None:
+            slot_of[event.judgment_id] = slot = (event.data["stage"], event.data["slot"])
+            taken[slot] += 1
+            assert taken[slot] <= study.config.stages[slot[0]].design.capacity, f"slot {slot} is over-assigned"
+        elif event.kind in {"expired", "skip"} and event.judgment_id in slot_of:
+            taken[slot_of[event.judgment_id]] -= 1
+
+
+MODES = {"threads": in_threads, "processes": in_processes}
+EVERYTHING = list(product(SETUPS, MODES))
