@@ -3,21 +3,93 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 import pytest
 
 from steelyard import registry
-from steelyard.designs import Design, Nothing, Pick
-from tests.designs.making import make_items, protocol_of
+from steelyard.designs import Design, Nothing, Pick, Progress
+from tests.designs.making import make_items, protocol_of, take
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "redundant": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
     "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators": 2}, 4), ({"judgments": 5}, 5)],
+    "match_quality": [
+        ({"rounds": 3}, 1),
+        ({"rounds": 4, "model": "trueskill"}, 2),
+        ({"rounds": 6, "model": "bounded_ranking", "when_waiting": "wait"}, 4),
+        ({}, 5),
+        ({"mode": "continuous"}, 5),
+        ({"mode": "continuous", "rounds": 3}, 1),
+    ],
+    "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators": 1}, 5)],
+    "all_pairs": [({}, 2), ({"annotators": 2}, 2)],
+    "tournament": [({}, 2), ({"annotators": 2, "follow_up": True}, 2)],
+    "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
 }
 CASES = [(name, settings, size) for name in registry.names("designs") for settings, size in SETTINGS[name]]
 N_ITEMS = 13
+N_SOURCES = 3
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a whole design gives each item, least and most, and all together, in judgments of single items."""
+
+    least: int
+    most: int
+    total: int
+
+
+def _judgments_each(design: Any, size: int) -> Promise:
+    # A tuple may need a filler or two: fewer than one more tuple's worth an item on average.
+    return Promise(
+        design.judgments,
+        design.judgments + design.capacity * 2,
+        N_ITEMS * design.judgments + size * design.capacity - 1,
+    )
+
+
+def _so_many_tasks(design: Any, size: int) -> Promise:
+    # What was never asked is least certain, so that it comes before anything is asked again as a head.
+    tasks = design.rounds * (N_ITEMS // size)
+    return Promise(1, tasks, tasks * size)
+
+
+def _every_tuple(design: Any, size: int) -> Promise:
+    tuples = ceil(design.factor * N_ITEMS) * design.annotators
+    each = ceil(design.factor * N_ITEMS) * size / N_ITEMS
+    return Promise(int(each) * design.annotators, ceil(each) * design.annotators, tuples * size)
+
+
+def _every_pair(design: Any, size: int) -> Promise:
+    each = (N_ITEMS - 1) * design.annotators
+    return Promise(each, each, N_ITEMS * each)
+
+
+def _every_source(design: Any, size: int) -> Promise:
+    # Sources of 5, 4 and 4 items have 6, 3 and 3 comparisons; with follow-ups no more than their 10, 6 and 6 pairs.
+    pairs = 22 if design.follow_up else 12
+    return Promise(design.annotators, 4 * design.annotators, 2 * pairs * design.annotators)
+
+
+def _every_item(design: Any, size: int) -> Promise:
+    return Promise(design.annotators, design.annotators, N_ITEMS * design.annotators)
+
+
+PROMISES: dict[str, Callable[[Any, int], Promise]] = {
+    "redundant": _judgments_each,
+    "random_tuples": _judgments_each,
+    "match_quality": _so_many_tasks,
+    "balanced_tuples": _every_tuple,
+    "all_pairs": _every_pair,
+    "tournament": _every_source,
+    "propagation": _every_item,
+}
 
 
 @pytest.fixture(params=CASES, ids=str)
@@ -26,26 +98,35 @@ def case(request: pytest.FixtureRequest) -> tuple[Design, int]:
     return registry.create("designs", name, settings), size
 
 
-def run(design: Design, size: int, *, people: int = 9, seed: int = 0, lose: float = 0.0):
-    """Work through a design; some tasks are given up. Return the progress and who was shown what."""
-    progress = design.progress(protocol_of(size), make_items(N_ITEMS))
+def promise(design: Design, size: int) -> Promise:
+    return PROMISES[design.name](design, size)
+
+
+def run(
+    design: Design, size: int, *, people: int = 9, seed: int = 0, lose: float = 0.0
+) -> tuple[Progress, list[tuple[str, tuple[int, ...]]]]:
+    """Work through a design; some tasks are given up. Return the progress and who was shown what.
+
+    Who has to wait asks again when somebody else was given something.
+    """
+    progress = design.progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
     rng = np.random.default_rng(seed)
     shown: list[tuple[str, tuple[int, ...]]] = []
     active = [f"ann-{n}" for n in range(people)]
+    waiting: list[str] = []
     steps = 0
     while active:
         annotator = active[int(rng.integers(len(active)))]
-        pick = design.pick(progress, size, annotator, np.random.default_rng([seed, steps]))
+        pick = take(design, progress, protocol_of(size), annotator, (seed, steps), answer=not rng.random() < lose)
         steps += 1
         if isinstance(pick, Nothing):
             active.remove(annotator)
+            waiting += [annotator] if pick.because == "waiting" else []
             continue
-        progress.picked(annotator, pick.items, pick.slot)
+        active, waiting = active + waiting, []
         shown.append((annotator, pick.items))
-        if rng.random() < lose:
+        if progress.tasks_out:
             progress.released(annotator, pick.items, pick.slot)
-        else:
-            progress.answer(pick.items, pick.slot)
     return progress, shown
 
 
@@ -66,7 +147,7 @@ def test_nobody_sees_the_same_task_twice(case):
 def test_every_item_gets_its_judgments_when_there_are_people_enough(case):
     design, size = case
     progress, _ = run(design, size, people=40)
-    assert progress.answered.min() >= design.settings()["judgments"]
+    assert progress.answered.min() >= promise(design, size).least
     goal = design.goal(progress, size)
     assert goal.done == goal.total
 
@@ -82,13 +163,11 @@ def test_it_says_when_it_is_complete(case):
 
 def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
     design, size = case
-    progress = design.progress(protocol_of(size), make_items(N_ITEMS))
-    rng = np.random.default_rng(1)
+    progress = design.progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
     for number in range(10_000):
-        pick = design.pick(progress, size, f"ann-{number}", rng)
+        pick = take(design, progress, protocol_of(size), f"ann-{number}", (1, number), answer=False)
         if isinstance(pick, Nothing):
             break
-        progress.picked(f"ann-{number}", pick.items, pick.slot)
     assert isinstance(pick, Nothing)
     assert not pick.complete
     assert "other annotators" in pick.reason
@@ -97,16 +176,17 @@ def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
 def test_what_is_given_up_is_asked_again(case):
     design, size = case
     progress, _ = run(design, size, people=60, lose=0.3)
-    assert progress.answered.min() >= design.settings()["judgments"]
+    assert progress.answered.min() >= promise(design, size).least
+    goal = design.goal(progress, size)
+    assert goal.done == goal.total
 
 
 def test_nothing_is_asked_beyond_the_plan(case):
     design, size = case
     progress, _ = run(design, size, people=40)
-    judgments = design.settings()["judgments"]
-    # A tuple may need a filler or two: fewer than one more tuple's worth an item on average.
-    assert progress.answered.sum() < N_ITEMS * judgments + size * design.capacity
-    assert progress.answered.max() <= judgments + design.capacity * 2
+    promised = promise(design, size)
+    assert progress.answered.sum() <= promised.total
+    assert progress.answered.max() <= promised.most
 
 
 def test_the_same_state_and_seed_give_the_same_task(case):
@@ -119,16 +199,17 @@ def test_the_same_state_and_seed_give_the_same_task(case):
 def test_items_added_later_are_asked_too(case):
     design, size = case
     progress, _ = run(design, size, people=40)
-    progress.add_items(make_items(3, first=N_ITEMS))
+    progress.add_items(make_items(3, first=N_ITEMS, sources=N_SOURCES))
     seen: Counter[int] = Counter()
     for number in range(200):
-        pick = design.pick(progress, size, f"new-{number}", np.random.default_rng(number))
-        if isinstance(pick, Nothing):
+        for step in range(200):
+            pick = take(design, progress, protocol_of(size), f"new-{number}", (number, step))
+            if isinstance(pick, Nothing):
+                break
+            seen.update(pick.items)
+        if isinstance(pick, Nothing) and pick.complete:
             break
-        progress.picked(f"new-{number}", pick.items, pick.slot)
-        progress.answer(pick.items, pick.slot)
-        seen.update(pick.items)
-    assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= design.settings()["judgments"]
+    assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
 
 
 def test_the_order_shown_is_random(case):
@@ -140,17 +221,20 @@ def test_the_order_shown_is_random(case):
 
 
 def test_propensities_are_those_of_the_draw(case):
-    """Draw the next task many times over: each set comes up as often as its recorded propensity says."""
+    """Draw the next task many times over: each set comes up as often as its recorded propensity says.
+
+    A round's plan is drawn once, from the generator, and what follows given it.
+    """
     design, size = case
-    progress, rng = design.progress(protocol_of(size), make_items(7)), np.random.default_rng(3)
-    for annotator in ("ann", "bob", "ann", "cleo"):
-        pick = design.pick(progress, size, annotator, rng)
-        assert isinstance(pick, Pick)
-        progress.picked(annotator, pick.items, pick.slot)
+    # Two sources: who begins one goes on with it, so that there is always something for ann.
+    progress, rng = design.progress(protocol_of(size), make_items(7, sources=2)), np.random.default_rng(3)
+    for step, annotator in enumerate(["ann", "bob"]):
+        assert isinstance(take(design, progress, protocol_of(size), annotator, (3, step)), Pick)
     draws = 3000
     picks = [design.pick(progress, size, "ann", rng) for _ in range(draws)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
     stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    assert stated
     for items, propensity in stated.items():
         assert propensity is not None
         assert counts[items] == pytest.approx(draws * propensity, abs=5 * np.sqrt(draws * propensity) + 1)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.designs import Design, Nothing, Pick, Progress
+from steelyard.designs.memory import Heard
 from steelyard.protocols import Direct, Pairwise, Protocol, ScoredRanking
 from steelyard.records import Item
+from steelyard.simulate import answer_for
 
 
-def make_items(count: int, first: int = 0) -> list[Item]:
-    """Return plain items, numbered from `first`."""
-    return [Item(f"item-{number}", f"text {number}") for number in range(first, first + count)]
+def make_items(count: int, first: int = 0, *, sources: int = 0) -> list[Item]:
+    """Return plain items, numbered from `first`; with `sources`, each has one of so many contexts."""
+    numbers = range(first, first + count)
+    contexts = [f"source {number % sources}" if sources else None for number in numbers]
+    return [Item(f"item-{n}", f"text {n}", context=context) for n, context in zip(numbers, contexts, strict=True)]
 
 
 def protocol_of(size: int) -> Protocol:
@@ -16,3 +25,30 @@ def protocol_of(size: int) -> Protocol:
     if size == 1:
         return Direct()
     return Pairwise() if size == 2 else ScoredRanking(size=size)
+
+
+def take(
+    design: Design,
+    progress: Progress,
+    protocol: Protocol,
+    annotator: str,
+    seed: Sequence[int],
+    *,
+    items: Sequence[Item] | None = None,
+    answer: bool = True,
+) -> Pick | Nothing:
+    """Pick a task as a study does, and have it answered, unless it is to stay out.
+
+    The annotator takes an item's code, modulo 97, for its value. `items` are the study's, if not from `make_items`.
+    """
+    pick = design.pick(progress, protocol.task_size, annotator, np.random.default_rng(seed))
+    if isinstance(pick, Nothing):
+        return pick
+    progress.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(seed))
+    if answer:
+        ids = [items[code].id if items else f"item-{code}" for code in pick.items]
+        told = answer_for(protocol, {name: code % 97 / 97 for name, code in zip(ids, pick.items, strict=True)})
+        progress.answer(pick.items, pick.slot)
+        said = protocol.observations(ids, told)
+        progress.hear(Heard("-".join(map(str, seed)), annotator, pick.items, said))
+    return pick

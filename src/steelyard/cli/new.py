@@ -43,18 +43,14 @@ name   = "{protocol}"
 {settings}
 
 [design]
-name      = "{design}"
-judgments = {judgments}      # for each item
-{more}
+name = "{design}"
+{design_settings}
 [model]
 name = "{model}"
 
 [people]
 lease_minutes = 30  # a task that is not answered within this time goes to somebody else
 """
-
-
-_ANNOTATORS = "annotators = 1      # for each set of items shown together; 2 or more show how far people agree\n"
 
 
 def new(
@@ -84,7 +80,10 @@ def new(
     title: Annotated[
         str | None, typer.Option("--title", "-t", help="What the study is called.", show_default=False)
     ] = None,
-    judgments: Annotated[int, typer.Option("--judgments", "-n", min=1, help="Judgments for each item.")] = 10,
+    judgments: Annotated[
+        int | None,
+        typer.Option("--judgments", "-n", min=1, help="Judgments for each item, where the design counts so."),
+    ] = None,
     size: Annotated[
         int | None, typer.Option("--size", min=1, help="Items in each task; the protocol's usual number if left out.")
     ] = None,
@@ -124,8 +123,7 @@ def new(
             protocol=protocol,
             settings=_with_size(protocol, chosen, size),
             design=design or chosen.default_design,
-            judgments=judgments,
-            more=_ANNOTATORS if (design or chosen.default_design) == "random_tuples" else "",
+            design_settings=_design_settings(design or chosen.default_design, judgments),
             model=model or chosen.default_model,
         )
         (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
@@ -143,6 +141,29 @@ def new(
 
 def _needs_settings(protocol: type) -> bool:
     return bool(protocol().problems())
+
+
+def _design_settings(name: str, judgments: int | None) -> str:
+    """Return the design's settings, each with what it means, to be changed as one likes."""
+    from pydantic import TypeAdapter
+
+    from steelyard import registry
+
+    cls = registry.find("designs", name)
+    described = TypeAdapter(cls).json_schema()["properties"]
+    if judgments is not None and "judgments" not in described:
+        raise ConfigError(
+            f"{name} does not count judgments for each item.",
+            f"Leave out --judgments; it has: {', '.join(described)}.",
+            field="--judgments",
+        )
+    settings = cls().settings() | ({} if judgments is None else {"judgments": judgments})
+    lines = [
+        f"{key} = {json.dumps(value)}  # {described[key].get('description', '')}"
+        for key, value in settings.items()
+        if value is not None
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _with_size(protocol: str, cls: Any, size: int | None) -> str:

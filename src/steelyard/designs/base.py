@@ -97,6 +97,10 @@ class Design(ABC):
         """Name what does not go together with a protocol and this many items."""
         return []
 
+    def same_as(self, progress: Progress) -> dict[int, int]:
+        """Items that are never asked about because they are identical to another, and to which one."""
+        return {}
+
     @abstractmethod
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | Nothing:
         """Choose the next task for an annotator."""

@@ -37,7 +37,12 @@ class Heard:
 
 
 class Memory:
-    """Takes in what happens in a stage. Subclasses override what concerns them."""
+    """Takes in what happens in a stage. Subclasses override what concerns them.
+
+    `now` is the time of the event being taken in, or of the pick being made, in microseconds; 0 without a clock.
+    """
+
+    now = 0
 
     def add_items(self, items: Sequence[Item]) -> None:
         """Take in new items; their codes go on from those before."""
@@ -71,16 +76,22 @@ class Planning(Memory, ABC, Generic[P]):
     def __init__(self) -> None:
         self.round = -1
         self.plan: P | None = None
-        self._ahead: tuple[int, P] | None = None
+        self._ahead: tuple[tuple[object, ...], P] | None = None
 
     @abstractmethod
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> P:
         """Return the plan of the next round, changing nothing."""
 
     def ahead(self, progress: Progress, rng: np.random.Generator) -> P:
-        """Return the plan that a pick made now would bring into force."""
-        if self._ahead is None or self._ahead[0] != progress.version:
-            self._ahead = (progress.version, self.make_plan(progress, rng.spawn(1)[0]))
+        """Return the plan that a pick made now would bring into force.
+
+        It is kept for this state and this generator: events that do not concern the stage change the
+        generator alone, and who replays the log sees only the one that counts.
+        """
+        seed = rng.bit_generator.seed_seq
+        key = (progress.version, str(seed.entropy), seed.spawn_key)  # type: ignore[attr-defined]
+        if self._ahead is None or self._ahead[0] != key:
+            self._ahead = (key, self.make_plan(progress, rng.spawn(1)[0]))
         return self._ahead[1]
 
     def open_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:

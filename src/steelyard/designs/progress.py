@@ -175,6 +175,11 @@ class Progress:
         """The number of the next new slot."""
         return self._next_slot
 
+    def tick(self, now: int) -> None:
+        """Tell the design's memory what time it is, in microseconds."""
+        if self.memory is not None:
+            self.memory.now = now
+
     def person(self, annotator: str) -> Person:
         """Return what an annotator has been shown."""
         return self._people.setdefault(annotator, Person())

@@ -327,7 +327,7 @@ class Asking:
         limit = self.config.people.tasks
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
-        chosen = pick_next(self.config, entry.ledger, annotator)
+        chosen = pick_next(self.config, entry.ledger, annotator, now)
         if isinstance(chosen, Nothing):
             return chosen
         design, pick = self.config.stages[chosen.stage].design, chosen.pick

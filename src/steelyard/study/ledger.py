@@ -89,8 +89,15 @@ class Ledger:
                 f"event {event.seq} is of a kind this Steelyard does not know ('{event.kind}').",
                 "Upgrade Steelyard: pip install -U steelyard.",
             )
+        self.tick(event.at)
         handle(event)
         self.seq = event.seq
+
+    def tick(self, now: int) -> None:
+        """Set the clock that designs go by: to an event's time, or to that of the pick about to be made."""
+        if self.learns:
+            for progress in self.progress:
+                progress.tick(now)
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):

@@ -27,8 +27,9 @@ class Chosen:
     shared: bool = False
 
 
-def pick_next(config: StudyConfig, ledger: Ledger, annotator: str) -> Chosen | Nothing:
-    """Choose the task for an annotator; the same ledger gives the same choice."""
+def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> Chosen | Nothing:
+    """Choose the task for an annotator; the same ledger gives the same choice at the same time."""
+    ledger.tick(now)
     chosen = _pick_from_designs(config, ledger, annotator)
     if isinstance(chosen, Nothing):
         return chosen

@@ -157,7 +157,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
         if ledger is None or config is None:
             continue
         if event.kind == "picked":
-            chosen = pick_next(config, ledger, str(event.annotator))
+            chosen = pick_next(config, ledger, str(event.annotator), event.at)
             if isinstance(chosen, Nothing) or _as_logged(chosen) != _logged(event.data):
                 differing.append(event.seq)
         ledger.apply(event)

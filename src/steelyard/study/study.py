@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from steelyard.designs.propagation import Propagation
+from steelyard.designs.propagation_memory import Effort
 from steelyard.errors import TaskError
 from steelyard.grouping import by_group
 from steelyard.models.fit import Fit, Model
@@ -33,6 +35,7 @@ from steelyard.study.tasks import (
     annotator_name,
     checked_reason,
 )
+from steelyard.study.twins import comparisons_of_twins, with_twins
 from steelyard.study.vetting import CheckStatus, question_data
 from steelyard.version import __version__
 
@@ -294,15 +297,46 @@ class Study(Asking):
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}
+        twins = self._twins()
         if by == "item":
-            return fit_by_criterion(model, observations, gold, groups)
-        return fit_by_criterion(model, {name: by_group(part, groups)[0] for name, part in observations.items()})
+            fitted = fit_by_criterion(model, observations, gold, groups)
+            return replace(fitted, scores=with_twins(fitted.scores, twins))
+        grouped = {name: by_group(comparisons_of_twins(part, twins), groups)[0] for name, part in observations.items()}
+        return fit_by_criterion(model, grouped)
+
+    def labels(self) -> pl.DataFrame:
+        """What a propagation stage found of each item, asked or inferred: item, adequate, how, through."""
+        with self._journal.reading() as ledger:
+            found = [
+                label
+                for stage, progress in zip(self.config.stages, ledger.progress, strict=True)
+                if isinstance(stage.design, Propagation)
+                for label in stage.design.labels(progress)
+            ]
+        schema = {"item": pl.String, "adequate": pl.Boolean, "how": pl.String, "through": pl.String}
+        return pl.DataFrame(found, schema=schema, orient="row")
+
+    def effort(self) -> dict[str, Effort]:
+        """How much asking each propagation stage spared, by stage (Table 2 of Pighin et al. 2012)."""
+        with self._journal.reading() as ledger:
+            return {
+                stage.name: stage.design.effort(progress)
+                for stage, progress in zip(self.config.stages, ledger.progress, strict=True)
+                if isinstance(stage.design, Propagation)
+            }
 
     def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
         """The scores table: item (or group), score, lower, upper, rank, judgments and more."""
         return self.fit(by=by).scores
 
     # Inside
+
+    def _twins(self) -> dict[str, str]:
+        """Items that no stage asks about because they are identical to another, and to which."""
+        with self._journal.reading() as ledger:
+            stages = zip(self.config.stages, ledger.progress, strict=True)
+            found = [stage.design.same_as(progress) for stage, progress in stages]
+            return {ledger.items[a].id: ledger.items[b].id for same in found for a, b in same.items()}
 
     def _questions(self, file: str | None) -> list[Question]:
         return [] if file is None else self._questions_of(file, self.items)

@@ -1,0 +1,690 @@
+"""match_quality: rounds, the continuous mode, groups, and what is remembered."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from steelyard.designs import MatchQuality, Nothing, Pick, Progress
+from steelyard.designs.beliefs import RatedBeliefs
+from steelyard.designs.match_quality_memory import MatchQualityMemory
+from steelyard.designs.match_quality_plans import Running
+from steelyard.designs.memory import Heard
+from steelyard.grouping import by_group
+from steelyard.models.bounded_ranking import BoundedRanking
+from steelyard.models.easl import EASL
+from steelyard.models.match_quality import match_quality
+from steelyard.models.trueskill import TrueSkill
+from steelyard.observations import Comparison, Comparisons, Index, Rating, Ratings
+from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols.rated import Criterion
+from steelyard.records import Item
+from tests.designs.making import make_items, take
+
+COMPARED = {"bounded_ranking": BoundedRanking(), "trueskill": TrueSkill(gamma=0.1)}
+
+
+def memory_of(progress: Progress) -> MatchQualityMemory:
+    assert isinstance(progress.memory, MatchQualityMemory)
+    return progress.memory
+
+
+def started(design: MatchQuality, protocol: Protocol, n: int = 12, tasks: int = 5, people: int = 4) -> Progress:
+    """A stage in which some tasks have been answered."""
+    progress = design.progress(protocol, make_items(n))
+    for step in range(tasks):
+        assert isinstance(take(design, progress, protocol, f"ann-{step % people}", (9, step)), Pick)
+    return progress
+
+
+def heard(items: tuple[int, ...], said: list[Any], judgment_id: str = "j", annotator: str = "ann") -> Heard:
+    return Heard(judgment_id, annotator, items, said)
+
+
+def systems(groups: int, contexts: int) -> list[Item]:
+    return [
+        Item(f"g{g}-c{c}", f"output {g} {c}", group=f"g{g}", context=f"c{c}")
+        for g in range(groups)
+        for c in range(contexts)
+    ]
+
+
+# Rounds
+
+
+def test_150_items_by_5_make_rounds_of_30_tasks_and_300_in_all():
+    design, protocol = MatchQuality(rounds=10), ScoredRanking(size=5)
+    progress = design.progress(protocol, make_items(150))
+    assert design.goal(progress, 5).total == 300
+    rounds: Counter[int] = Counter()
+    for step in range(300):
+        pick = take(design, progress, protocol, f"ann-{step % 20}", (0, step))
+        assert isinstance(pick, Pick)
+        rounds[pick.round] += 1
+    assert rounds == dict.fromkeys(range(10), 30)
+    assert isinstance(take(design, progress, protocol, "ann", (1,)), Nothing)
+
+
+@pytest.mark.parametrize("model", ["easl", "trueskill"])
+def test_heads_are_the_least_certain_when_the_round_opens_and_partners_are_outside_them(model):
+    design, protocol = MatchQuality(rounds=6, model=model), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(16))
+    variance, tasks = np.zeros(0), []
+    for step in range(30):
+        before = np.array(memory_of(progress).beliefs.state.variance)
+        pick = take(design, progress, protocol, f"ann-{step % 7}", (3, step))
+        assert isinstance(pick, Pick)
+        if step % 5 == 0:
+            variance, tasks = before, []
+        assert pick.round == step // 5
+        tasks.append(set(pick.items))
+        if step % 5 == 4:
+            least = np.sort(variance)[-5]
+            sure, unsure = set(np.flatnonzero(variance > least)), set(np.flatnonzero(variance < least))
+            heads = [task - unsure for task in tasks]
+            assert all(heads)
+            assert all(len(task & sure) <= 1 for task in tasks)
+            assert set().union(*(task & sure for task in tasks)) == sure
+    # Rounds with answers have no ties left, or the test would say little.
+    assert len(set(variance.tolist())) > 10
+
+
+def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
+    design, protocol = MatchQuality(rounds=1), ScoredRanking(size=4)
+    firsts = Counter()
+    for seed in range(1200):
+        progress = design.progress(protocol, make_items(8))
+        tasks = [take(design, progress, protocol, "ann", (seed, n), answer=False) for n in range(2)]
+        plan = memory_of(progress).plan
+        assert plan is not None
+        assert all(isinstance(task, Pick) for task in tasks)
+        firsts.update(item for item in range(8) if not plan.may_join(np.array([item]), -1)[0])
+    assert sum(firsts.values()) == 2400
+    assert stats.chisquare([firsts[item] for item in range(8)]).pvalue > 0.001
+
+
+def test_a_round_is_drawn_from_the_state_at_its_opening_not_from_answers_since():
+    design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
+    told, untold = (design.progress(protocol, make_items(12)) for _ in range(2))
+    for step in range(4):
+        picks = [
+            take(design, progress, protocol, "ann", (5, step), answer=progress is told) for progress in (told, untold)
+        ]
+        assert picks[0] == picks[1]
+    assert memory_of(told).beliefs.state.variance.min() < memory_of(untold).beliefs.state.variance.min()
+
+
+def test_when_a_round_fills_people_go_on_with_the_next_or_wait_as_told():
+    protocol = ScoredRanking(size=3)
+    for when, expected in (("next_round", Pick), ("wait", Nothing)):
+        design = MatchQuality(rounds=3, when_waiting=when)
+        progress = design.progress(protocol, make_items(9))
+        picks = [take(design, progress, protocol, f"ann-{n}", (n,), answer=n > 0) for n in range(3)]
+        fourth = design.pick(progress, 3, "bob", np.random.default_rng(7))
+        assert isinstance(fourth, expected)
+        if isinstance(fourth, Nothing):
+            assert (fourth.because, fourth.complete) == ("waiting", False)
+            first = picks[0]
+            assert isinstance(first, Pick)
+            progress.answer(first.items, first.slot)
+            fourth = design.pick(progress, 3, "bob", np.random.default_rng(7))
+        assert isinstance(fourth, Pick)
+        assert fourth.round == 1
+
+
+def test_more_tasks_than_heads_go_through_the_heads_again():
+    design, protocol = MatchQuality(rounds=1, tasks_per_round=9), ScoredRanking(size=4)
+    progress = design.progress(protocol, make_items(8))
+    picks = [take(design, progress, protocol, f"ann-{n}", (n,), answer=False) for n in range(9)]
+    assert isinstance(take(design, progress, protocol, "eve", (99,)), Nothing)
+    plan = memory_of(progress).plan
+    assert plan is not None
+    heads = Counter(item for pick in picks for item in pick.items if not plan.may_join(np.array([item]), -1)[0])
+    assert sorted(heads.values()) == [4, 5]
+
+
+def test_items_that_join_in_a_round_are_the_first_heads_of_the_next():
+    design, protocol = MatchQuality(rounds=4), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(9))
+    ids = [f"item-{code}" for code in range(9)]
+    progress.hear(heard(tuple(range(9)), protocol.observations(ids, dict.fromkeys(ids, 40))))
+    take(design, progress, protocol, "ann", (0,))
+    before = design.goal(progress, 3).total
+    progress.add_items(make_items(3, first=9))
+    assert (before, design.goal(progress, 3).total) == (12, 16)
+    rest = [take(design, progress, protocol, "ann", (step,)) for step in range(1, 3)]
+    assert all(max(pick.items) < 9 for pick in rest)
+    following = [take(design, progress, protocol, "ann", (step,)) for step in range(3, 7)]
+    assert {pick.round for pick in following} == {1}
+    assert {9, 10, 11} <= {item for pick in following for item in pick.items}
+    assert all(len(set(pick.items) & {9, 10, 11}) <= 1 for pick in following)
+
+
+# Tasks that come back
+
+
+def test_a_task_given_back_goes_to_the_next_who_has_not_seen_it():
+    design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(9))
+    given = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(given, Pick)
+    progress.released("ann", given.items, given.slot)
+    other = take(design, progress, protocol, "ann", (1,))
+    again = take(design, progress, protocol, "bob", (2,))
+    third = take(design, progress, protocol, "cleo", (3,))
+    assert isinstance(other, Pick)
+    assert isinstance(again, Pick)
+    assert isinstance(third, Pick)
+    assert set(other.items) != set(given.items)
+    assert (set(again.items), again.slot) == (set(given.items), given.slot)
+    assert third.slot not in {given.slot, other.slot}
+
+
+def test_a_late_answer_counts_once_however_often_its_task_went_out():
+    design, protocol = MatchQuality(rounds=1), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(9))
+    given = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(given, Pick)
+    progress.released("ann", given.items, given.slot)
+    progress.forget("ann", given.items)
+    again = take(design, progress, protocol, "bob", (1,))
+    assert isinstance(again, Pick)
+    progress.reclaimed("ann", given.items, given.slot)
+    progress.answer(given.items, given.slot)
+    goal = design.goal(progress, 3)
+    assert (goal.done, goal.total) == (1, 3)
+    rest = [take(design, progress, protocol, "cleo", (step,)) for step in (2, 3)]
+    assert all(isinstance(pick, Pick) for pick in rest)
+    end = take(design, progress, protocol, "cleo", (4,))
+    assert isinstance(end, Nothing)
+    assert end.complete
+
+
+# What is recorded, and replay
+
+
+@pytest.mark.parametrize(("model", "protocol"), [("easl", ScoredRanking(size=3)), ("trueskill", Ranking(size=3))])
+@pytest.mark.parametrize("mode", ["rounds", "continuous"])
+def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode):
+    design = MatchQuality(model=model, mode=mode)
+    progress = started(design, protocol, n=8, tasks=9, people=2)
+    plan = memory_of(progress).plan
+    assert plan is not None
+    head = next(plan.heads())
+    partners = np.flatnonzero(plan.may_join(np.arange(8), head)).tolist()
+    assert len(partners) == (6 if mode == "rounds" else 7)
+    quality = dict(zip(partners, match_quality(plan.state, head, np.array(partners), 0.1).tolist(), strict=True))
+    total, expected = sum(quality.values()), Counter()
+    for a, b in permutations(partners, 2):
+        expected[tuple(sorted((head, a, b)))] += quality[a] / total * quality[b] / (total - quality[a])
+    seen = {tuple(row) for row in progress.person("ann-0").sets.rows.tolist()}
+    possible = {task: chance for task, chance in expected.items() if task not in seen}
+    rng = np.random.default_rng(1)
+    picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
+    counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
+    left = sum(possible.values())
+    for pick in picks[:200]:
+        assert isinstance(pick, Pick)
+        task = tuple(sorted(pick.items))
+        assert pick.propensity == pytest.approx(possible[task] / left, rel=1e-9)
+        others = [item for item in task if item != head]
+        assert pick.weight == pytest.approx(quality[others[0]] * quality[others[1]], rel=1e-9)
+    assert set(counts) <= set(possible)
+    chances = np.array(list(possible.values())) / left
+    assert stats.chisquare([counts[task] for task in possible], chances * len(picks)).pvalue > 0.001
+
+
+def test_propensities_leave_out_what_the_annotator_has_seen():
+    """Of four items, one is head and has three pairs of partners; who has seen two of the tasks gets the third."""
+    design, protocol = MatchQuality(rounds=40, tasks_per_round=1), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(4))
+    seen = []
+    for step in range(4):
+        pick = take(design, progress, protocol, "ann", (step,), answer=False)
+        assert isinstance(pick, Pick)
+        seen.append(tuple(sorted(pick.items)))
+    assert len(set(seen)) == 4
+    assert isinstance(design.pick(progress, 3, "ann", np.random.default_rng(0)), Nothing)
+    for known, chances in ((1, {1 / 3, 1 / 2}), (2, {1 / 2, 1.0})):
+        progress = design.progress(protocol, make_items(4))
+        for step in range(known):
+            take(design, progress, protocol, "ann", (step,), answer=False)
+        found = {design.pick(progress, 3, "ann", np.random.default_rng(step)).propensity for step in range(40)}
+        assert {round(chance, 9) for chance in found} == {round(chance, 9) for chance in chances}
+
+
+def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
+    design, protocol = MatchQuality(), ScoredRanking(size=4)
+    progress = started(design, protocol, n=10_003, tasks=3)
+    plan = memory_of(progress).plan
+    assert plan is not None
+    pick = design.pick(progress, 4, "bob", np.random.default_rng(0))
+    assert isinstance(pick, Pick)
+    assert pick.propensity is None
+    head = next(plan.heads())
+    partners = [item for item in pick.items if item != head]
+    assert len(partners) == 3
+    assert plan.may_join(np.array(partners), head).all()
+    assert pick.weight == pytest.approx(match_quality(plan.state, head, np.array(partners), 0.1).prod())
+
+
+@pytest.mark.parametrize("mode", ["rounds", "continuous"])
+@pytest.mark.parametrize(("model", "protocol"), [("easl", ScoredRanking(size=3)), ("trueskill", Pairwise())])
+def test_folding_the_same_events_gives_the_same_next_picks(mode, model, protocol):
+    """The replay never picks; the original also picks for nothing, as a study does before it asks a check instead."""
+    design = MatchQuality(mode=mode, model=model, rounds=8)
+    first, again = (design.progress(protocol, make_items(10)) for _ in range(2))
+    for step in range(25):
+        annotator = f"ann-{step % 3}"
+        design.pick(first, protocol.task_size, annotator, np.random.default_rng([8, step]))
+        pick = take(design, first, protocol, annotator, (7, step), answer=False)
+        assert isinstance(pick, Pick)
+        again.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng([7, step]))
+        for progress in (first, again):
+            if step % 5 == 4:
+                progress.released(annotator, pick.items, pick.slot)
+            else:
+                ids = [f"item-{code}" for code in pick.items]
+                answer = {name: 10 * code for name, code in zip(ids, pick.items, strict=True)}
+                told = answer if model == "easl" else {"winner": max(ids, key=answer.__getitem__)}
+                progress.answer(pick.items, pick.slot)
+                progress.hear(heard(pick.items, protocol.observations(ids, told), str(step), annotator))
+        wanted = [
+            design.pick(progress, protocol.task_size, "dan", np.random.default_rng([6, step]))
+            for progress in (first, again)
+        ]
+        assert wanted[0] == wanted[1]
+
+
+def test_picking_changes_nothing():
+    for mode in ("rounds", "continuous"):
+        design, protocol = MatchQuality(mode=mode), ScoredRanking(size=3)
+        progress = started(design, protocol)
+        picks = [design.pick(progress, 3, "bob", np.random.default_rng(3)) for _ in range(3)]
+        assert picks[0] == picks[1] == picks[2]
+        assert progress.version == started(design, protocol).version
+
+
+def test_a_changed_configuration_opens_a_new_round_with_what_is_known():
+    design, protocol = MatchQuality(rounds=4), ScoredRanking(size=3)
+    progress = started(design, protocol, n=12, tasks=2)
+    known = np.array(memory_of(progress).beliefs.state.variance)
+    progress.restart()
+    pick = take(design, progress, protocol, "bob", (5,), answer=False)
+    assert isinstance(pick, Pick)
+    assert pick.round == 1
+    assert known.tolist() == memory_of(progress).beliefs.state.variance.tolist()
+
+
+def test_picks_of_another_design_may_be_folded_before_the_configuration_changes():
+    design, protocol = MatchQuality(rounds=9), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(9))
+    for step, items in enumerate([(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 4, 8), (2, 5, 6)]):
+        progress.picked("ann", items, step, 0, np.random.default_rng(step))
+        progress.answer(items, step)
+    progress.add_items(make_items(1, first=9))
+    progress.picked("ann", (1, 5, 9), 5, 0, np.random.default_rng(8))
+    progress.restart()
+    assert isinstance(take(design, progress, protocol, "ann", (3,)), Pick)
+
+
+# What answers teach
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_learning_task_by_task_equals_the_models_update(steps):
+    rng = np.random.default_rng(steps)
+    index = Index(f"item-{n}" for n in range(9))
+    tasks = [tuple(rng.permutation(9)[:4].tolist()) for _ in range(steps)]
+    values = rng.integers(0, 21, (steps, 4)) * 5.0
+    protocol = ScoredRanking(size=4)
+    progress = {model: MatchQuality(model=model).progress(protocol, make_items(9)) for model in ("easl", *COMPARED)}
+    rows: list[tuple[int, int, int, int]] = []
+    for number, (items, told) in enumerate(zip(tasks, values.tolist(), strict=True)):
+        ids = [f"item-{code}" for code in items]
+        said = protocol.observations(ids, dict(zip(ids, told, strict=True)))
+        rows += [
+            (index.code(s.left), index.code(s.right), s.outcome, number) for s in said if isinstance(s, Comparison)
+        ]
+        for each in progress.values():
+            each.hear(heard(items, said, str(number)))
+    easl = EASL().update(EASL().start(9), np.array(tasks, np.int32).ravel(), values.ravel() / 100)
+    assert memory_of(progress["easl"]).beliefs.state.mode == pytest.approx(easl.mode)
+    assert memory_of(progress["easl"]).beliefs.state.variance == pytest.approx(easl.variance)
+    left, right, outcome, task = np.array(rows, np.int32).T
+    pairs = Comparisons(
+        items=index,
+        left=left,
+        right=right,
+        outcome=outcome.astype(np.int8),
+        tasks=Index(map(str, range(steps))),
+        task=task,
+    )
+    for name, model in COMPARED.items():
+        expected, found = model.update(model.start(9), pairs), memory_of(progress[name]).beliefs.state
+        assert found.mode == pytest.approx(expected.mode)
+        assert found.variance == pytest.approx(expected.variance)
+
+
+@pytest.mark.parametrize("model", ["easl", *COMPARED])
+def test_no_variance_is_below_the_bound_that_rejection_rests_on(model):
+    design, protocol = MatchQuality(model=model, mode="continuous"), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(20))
+    for step in range(25):
+        beliefs = memory_of(progress).beliefs
+        assert 0 < beliefs.least <= beliefs.state.variance.min() < np.inf
+        take(design, progress, protocol, f"ann-{step % 5}", (step,))
+    assert beliefs.least < beliefs.state.variance.max()
+
+
+def test_easl_unlearns_what_is_set_aside_and_learns_the_revision():
+    protocol = ScoredRanking(size=3)
+    progress = MatchQuality().progress(protocol, make_items(5))
+    state = memory_of(progress).beliefs
+    ids = ["item-0", "item-1", "item-2"]
+    first = heard((0, 1, 2), protocol.observations(ids, {"item-0": 10, "item-1": 30, "item-2": 70}))
+    second = heard((0, 1, 2), protocol.observations(ids, {"item-0": 90, "item-1": 30, "item-2": 1}))
+    progress.hear(first)
+    progress.unhear(first)
+    progress.hear(second)
+    assert state.state.mode[:3] == pytest.approx([0.9, 0.3, 0.01])
+    progress.unhear(second)
+    # Exactly as at the start: what rounding left would make a mode of 0 or 1 of nothing.
+    assert state.state.mode.tolist() == [0.5] * 5
+    assert state.state.variance.tolist() == [EASL().start(1).variance[0]] * 5
+
+
+@pytest.mark.parametrize("model", COMPARED)
+def test_models_that_cannot_unlearn_keep_the_first_version_and_count_it_once(model):
+    progress = MatchQuality(model=model).progress(Pairwise(), make_items(4))
+    state = memory_of(progress).beliefs
+    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", 1)]))
+    once = state.first[:2].tolist()
+    progress.unhear(heard((0, 1), [Comparison("item-0", "item-1", 1)]))
+    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", -1)]))
+    assert state.first[:2].tolist() == once
+    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", 1)], "another"))
+    assert state.first[0] > once[0] > state.start[0]
+
+
+def test_several_criteria_are_one_rating_their_mean():
+    protocol = Direct(criteria={"a": Criterion(), "b": Criterion(scale=(-100, 100))})
+    progress = MatchQuality().progress(protocol, make_items(2))
+    progress.hear(heard((0,), protocol.observations(["item-0"], {"item-0": {"a": 20, "b": 20}})))
+    beliefs = memory_of(progress).beliefs
+    assert beliefs.first[0] == pytest.approx(1 + (0.2 + 0.6) / 2)
+    assert beliefs.first[0] + beliefs.second[0] == pytest.approx(3)
+
+
+def test_comparisons_of_other_stages_teach_and_ratings_on_an_unknown_scale_do_not():
+    for model, said, moves in (
+        ("trueskill", [Comparison("item-0", "item-1", 1)], True),
+        ("easl", [Rating("item-0", 3.0), Rating("item-1", 1.0)], False),
+    ):
+        progress = MatchQuality(model=model).progress(ScoredRanking(size=3), make_items(4))
+        start = np.array(memory_of(progress).beliefs.state.variance)
+        progress.hear(Heard("j", "ann", (0, 1), said, own=False))
+        assert (memory_of(progress).beliefs.state.variance.tolist() != start.tolist()) == moves
+
+
+# Continuously
+
+
+def test_the_next_head_is_the_least_certain_that_nobody_looks_at():
+    design, protocol = MatchQuality(mode="continuous", rounds=30), ScoredRanking(size=3)
+    progress = started(design, protocol, n=15, tasks=20, people=5)
+    memory = memory_of(progress)
+    out: set[int] = set()
+    for step in range(3):
+        variance = np.array(memory.beliefs.state.variance)
+        variance[list(out)] = -1
+        assert memory.plan is not None
+        assert next(memory.plan.heads()) == int(variance.argmax())
+        pick = take(design, progress, protocol, f"new-{step}", (1, step), answer=False)
+        assert isinstance(pick, Pick)
+        assert int(variance.argmax()) in pick.items
+        out |= set(pick.items)
+
+
+def test_an_answer_counts_for_the_very_next_task():
+    design, protocol = MatchQuality(mode="continuous"), Direct()
+    progress = design.progress(protocol, make_items(6))
+    asked = [take(design, progress, protocol, f"ann-{step}", (2, step)).items[0] for step in range(6)]
+    assert sorted(asked) == list(range(6))
+    # A rating in the middle leaves a Beta wider than one at an end: 49/97 for item 5, 0 for item 0.
+    assert take(design, progress, protocol, "bob", (3,)).items == (5,)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 9),
+    st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0, 1, -1]), st.sampled_from([0, 50, 100])), max_size=120),
+)
+def test_heads_come_in_the_order_of_a_sort(n, steps):
+    beliefs, out = RatedBeliefs(Direct(), 0.1, 0.1), [0] * n
+    beliefs.grow(n)
+    running = Running(beliefs, out, np.random.default_rng(n))
+    # While all are alike, the order is the one drawn for equals.
+    priority = {unit: place for place, unit in enumerate(running.heads())}
+    for code, by, value in steps:
+        unit = code % n
+        if out[unit] + by >= 0:
+            out[unit] += by
+            if by == 0:
+                beliefs.learn("j", {"item": unit}, [Rating("item", value)])
+            running.moved([unit])
+        key = [(out[unit], -beliefs.state.variance[unit], priority[unit]) for unit in range(n)]
+        assert list(running.heads()) == sorted(range(n), key=key.__getitem__)
+    assert len(running._heap) <= 2 * n + 64
+
+
+def test_items_that_join_come_first_in_the_continuous_mode():
+    design, protocol = MatchQuality(mode="continuous", rounds=20), ScoredRanking(size=3)
+    progress = started(design, protocol, n=9, tasks=12)
+    progress.add_items(make_items(2, first=9))
+    for step in range(2):
+        pick = take(design, progress, protocol, "bob", (4, step), answer=False)
+        assert isinstance(pick, Pick)
+        assert {9, 10} & set(pick.items)
+
+
+def test_both_modes_ask_as_many_tasks_in_all():
+    for mode in ("rounds", "continuous"):
+        design = MatchQuality(mode=mode, rounds=3, tasks_per_round=4)
+        progress = design.progress(ScoredRanking(size=3), make_items(10))
+        assert design.goal(progress, 3).total == 12
+        done = 0
+        while isinstance(take(design, progress, ScoredRanking(size=3), f"ann-{done % 5}", (done,)), Pick):
+            done += 1
+        assert done == 12
+
+
+# Single items, and items met once
+
+
+@pytest.mark.parametrize("mode", ["rounds", "continuous"])
+def test_nobody_judges_a_single_item_twice_and_is_told_when_there_is_nothing_left(mode):
+    design, protocol = MatchQuality(mode=mode, rounds=4), Direct()
+    progress = design.progress(protocol, make_items(6))
+    asked = []
+    for step in range(50):
+        pick = take(design, progress, protocol, "ann", (step,))
+        if isinstance(pick, Nothing):
+            break
+        asked += pick.items
+    assert sorted(asked) == list(range(6))
+    assert isinstance(pick, Nothing)
+    assert (pick.reason, pick.complete) == ("You have judged every item.", False)
+
+
+def test_items_are_met_once_where_the_study_says_so():
+    design, protocol = MatchQuality(rounds=9, same_item_again=False), ScoredRanking(size=3)
+    progress = design.progress(protocol, make_items(12))
+    met = Counter()
+    for step in range(40):
+        annotator = f"ann-{step % 3}"
+        pick = take(design, progress, protocol, annotator, (step,))
+        if isinstance(pick, Pick):
+            met.update((annotator, item) for item in pick.items)
+    assert set(met.values()) == {1}
+    assert len(met) > 3 * 12 * 0.7
+
+
+# Groups
+
+
+def test_a_task_shows_different_groups_for_one_context_the_least_asked_first():
+    items, protocol = systems(6, 8), ScoredRanking(size=3)
+    design = MatchQuality(by="group", rounds=12, tasks_per_round=4)
+    progress = design.progress(protocol, items)
+    contexts: Counter[str | None] = Counter()
+    for step in range(48):
+        pick = take(design, progress, protocol, f"ann-{step % 5}", (step,), items=items)
+        assert isinstance(pick, Pick)
+        shown = [items[code] for code in pick.items]
+        assert len({item.group for item in shown}) == 3
+        assert len({item.context for item in shown}) == 1
+        contexts[shown[0].context] += 1
+        assert max(contexts.values()) - min(contexts[f"c{c}"] for c in range(8)) <= 1
+    assert set(contexts.values()) == {6}
+    assert isinstance(take(design, progress, protocol, "eve", (99,), items=items), Nothing)
+
+
+def test_the_parameter_is_the_groups():
+    items, protocol = systems(5, 4), ScoredRanking(size=3)
+    design = MatchQuality(by="group", rounds=5, tasks_per_round=3)
+    progress = design.progress(protocol, items)
+    rng = np.random.default_rng(0)
+    rows: list[tuple[int, float]] = []
+    for step in range(15):
+        pick = take(design, progress, protocol, f"ann-{step % 4}", (step,), items=items, answer=False)
+        assert isinstance(pick, Pick)
+        answer = {items[code].id: float(value) for code, value in zip(pick.items, rng.integers(0, 101, 3), strict=True)}
+        progress.answer(pick.items, pick.slot)
+        said = protocol.observations(list(answer), answer)
+        progress.hear(heard(pick.items, said, str(step)))
+        rows += [(code, answer[items[code].id]) for code in pick.items]
+    ratings = Ratings(
+        items=Index(item.id for item in items),
+        item=np.array([code for code, _ in rows], np.int32),
+        value=np.array([value for _, value in rows]),
+        scale=(0, 100),
+    )
+    grouped, _ = by_group(ratings, {item.id: str(item.group) for item in items})
+    expected = EASL().update(EASL().start(5), grouped.item, grouped.unit_value)
+    assert memory_of(progress).beliefs.state.variance == pytest.approx(expected.variance)
+    assert memory_of(progress).beliefs.state.mode == pytest.approx(expected.mode)
+
+
+def test_recorded_propensities_of_groups_count_the_context_too():
+    items, protocol = systems(5, 3), ScoredRanking(size=3)
+    design = MatchQuality(by="group", rounds=30, tasks_per_round=1)
+    progress = design.progress(protocol, items)
+    for step in range(7):
+        take(design, progress, protocol, f"ann-{step % 2}", (step,), items=items)
+    rng = np.random.default_rng(5)
+    picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
+    counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
+    stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    assert sum(stated.values()) == pytest.approx(1, abs=1e-9)
+    assert stats.chisquare(list(counts.values()), [stated[task] * len(picks) for task in counts]).pvalue > 0.001
+
+
+def test_groups_are_shown_only_for_contexts_they_share_and_propensities_are_withheld():
+    """a, b and c share c0; c, d and e share c1: no other three can be shown together."""
+    shared = {"c0": "abc", "c1": "cde"}
+    items = [Item(f"{g}-{c}", g, group=g, context=c) for c, groups in shared.items() for g in groups]
+    design, protocol = MatchQuality(by="group", rounds=8), ScoredRanking(size=3)
+    progress = design.progress(protocol, items)
+    shown = set()
+    for step in range(8):
+        pick = take(design, progress, protocol, f"ann-{step}", (step,), items=items)
+        assert isinstance(pick, Pick)
+        assert pick.propensity is None
+        shown.add("".join(sorted(str(items[code].group) for code in pick.items)))
+    assert shown == {"abc", "cde"}
+
+
+def test_a_groups_second_item_for_a_context_stands_with_the_others_second():
+    items = [Item(f"{g}{n}", f"{g} {n}", group=g, context="c") for g in "ab" for n in range(2)]
+    design = MatchQuality(by="group", rounds=2, tasks_per_round=2, model="trueskill")
+    progress = design.progress(Pairwise(), items)
+    picks = [take(design, progress, Pairwise(), f"ann-{step % 2}", (step,), items=items) for step in range(4)]
+    assert {tuple(sorted(items[code].id for code in pick.items)) for pick in picks} == {("a0", "b0"), ("a1", "b1")}
+
+
+def test_items_without_groups_are_not_asked_and_too_few_groups_are_named():
+    items = [*systems(2, 3), Item("x", "no group"), Item("y", "no group")]
+    design = MatchQuality(by="group", rounds=2, tasks_per_round=3, model="trueskill")
+    progress = design.progress(Pairwise(), items)
+    picks = [take(design, progress, Pairwise(), f"ann-{step}", (step,), items=items) for step in range(6)]
+    assert all(isinstance(pick, Pick) and max(pick.items) < 6 for pick in picks)
+    few = MatchQuality(by="group").progress(ScoredRanking(size=3), items)
+    nothing = MatchQuality(by="group").pick(few, 3, "ann", np.random.default_rng(0))
+    assert isinstance(nothing, Nothing)
+    assert "3 groups, but there are 2" in nothing.reason
+    assert not nothing.complete
+
+
+def test_one_group_at_a_time_shows_each_person_new_items_of_it():
+    items, protocol = systems(3, 4), Direct()
+    design = MatchQuality(by="group", rounds=4)
+    progress = design.progress(protocol, items)
+    picks = [take(design, progress, protocol, "ann", (step,), items=items) for step in range(12)]
+    assert sorted(code for pick in picks for code in pick.items) == list(range(12))
+    groups = [items[pick.items[0]].group for pick in picks]
+    assert all(len(set(groups[first : first + 3])) == 3 for first in range(0, 12, 3))
+
+
+# What goes together
+
+
+@pytest.mark.parametrize(
+    ("protocol", "models"),
+    [
+        (Direct(), {"easl"}),
+        (Likert(), {"easl"}),
+        (ScoredRanking(), {"easl", "bounded_ranking", "trueskill"}),
+        (Pairwise(), {"bounded_ranking", "trueskill"}),
+        (Ranking(), {"bounded_ranking", "trueskill"}),
+        (BestWorst(), {"bounded_ranking", "trueskill"}),
+        (Choice(labels=("yes", "no")), set()),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_protocols_whose_answers_the_model_cannot_use_are_refused_with_what_to_set(protocol, models):
+    for model in ("easl", "bounded_ranking", "trueskill"):
+        problems = MatchQuality(model=model).problems(protocol, 100)
+        assert bool(problems) == (model not in models)
+        for problem in problems:
+            assert all(f'"{name}"' in problem.remedy for name in models)
+            assert models or "redundant" in problem.remedy
+
+
+def test_too_few_items_are_refused_and_just_enough_are_not():
+    [problem] = MatchQuality().problems(ScoredRanking(size=5), 4)
+    assert "5 items, but there are only 4" in problem.what
+    assert MatchQuality().problems(ScoredRanking(size=5), 5) == []
+
+
+def test_groups_cannot_be_met_just_once():
+    [problem] = MatchQuality(by="group", same_item_again=False).problems(ScoredRanking(), 50)
+    assert problem.field == "design.same_item_again"
+
+
+def test_the_compiler_is_loaded_only_when_a_whole_round_or_a_comparison_model_needs_it():
+    code = (
+        "import sys; from steelyard.designs import MatchQuality; from steelyard.protocols import ScoredRanking; "
+        "assert not {'numba', 'scipy'} & set(sys.modules); MatchQuality().memory(ScoredRanking()); "
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
