@@ -1,6 +1,7 @@
-# make demo   watch a simulated crowd place 150 verbs on a scale
+# make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
-.PHONY: demo test lint types tests tools bench picture clean
+# make crowds, make stopping, make pictures: slow checks and the pictures of the docs
+.PHONY: demo test lint types tests tools bench crowds stopping pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -29,8 +30,18 @@ tools:
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
-picture: $(VENV)/.dev
+# Two hundred annotators at once on every design, in threads and in processes, on both databases.
+crowds: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.crowds
+
+# How often a study stops too soon, over simulated studies.
+stopping: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.coverage_stopping
+
+pictures: $(VENV)/.dev
 	$(BIN)/python -m scripts.picture
+	$(BIN)/python -m scripts.figures
+	$(BIN)/python -m scripts.screenshots
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Steelyard needs Python 3.11 or newer; run: make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'

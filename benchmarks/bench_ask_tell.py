@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard import Study
-from steelyard.study.study import ImportedAnswer
+from steelyard.study.asking import ImportedAnswer
 
 ITEMS = 10_000
 PEOPLE = 200

@@ -360,6 +360,16 @@ def split_half() -> Any:
     return band + base.mark_line(point=True).encode(y="value:Q")
 
 
+@figure
+def choosing_a_design() -> Any:
+    """What the planner says about 200 items and the usual people."""
+    from steelyard.report.plan_chart import plan_chart
+    from steelyard.simulate import choose_options, plan
+
+    planned = plan(200, 0.9, choose_options(200), jobs=2)
+    return plan_chart(planned.curve, planned.table(), 0.9)
+
+
 def main() -> None:
     """Draw the figures named, or all."""
     FOLDER.mkdir(parents=True, exist_ok=True)

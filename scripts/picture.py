@@ -62,20 +62,20 @@ TEMPLATE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="h
 def main() -> None:
     """Run the demo and keep its output as a picture."""
     done = subprocess.run(
-        [sys.executable, "-m", "steelyard", "demo"],
+        [sys.executable, "-m", "steelyard", "demo", "--terminal"],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "COLUMNS": "100", "FORCE_COLOR": "1"},
     )
     console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
-    console.print(Text("$ steelyard demo", style="bold"))
+    console.print(Text("$ steelyard demo --terminal", style="bold"))
     console.print(Text.from_ansi(done.stdout.rstrip()))
     note = done.stderr.strip().splitlines()[-2]
     console.print(Text.from_ansi(note))
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text(
-        console.export_svg(title="steelyard demo", theme=LIGHT, code_format=TEMPLATE, unique_id="steelyard"),
+        console.export_svg(title="steelyard demo --terminal", theme=LIGHT, code_format=TEMPLATE, unique_id="steelyard"),
         encoding="utf-8",
     )
     print(f"{TARGET.relative_to(ROOT)} written")

@@ -13,7 +13,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "steelyard"
 LAYERS = [
     {"cli"},
     {"web", "crowd"},
-    {"report", "simulate", "client", "experiments"},
+    {"experiments"},
+    {"report", "simulate", "client"},
     {"study"},
     {"store", "quality"},
     {"designs"},

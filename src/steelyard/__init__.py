@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.client import Client
     from steelyard.errors import (
         AnswerError,
         ConfigError,
@@ -67,11 +68,13 @@ if TYPE_CHECKING:
         split_half_by_subset,
         split_half_difference,
     )
+    from steelyard.report import plot
     from steelyard.study import Study
     from steelyard.version import __version__
 
 # Loaded on first use, so that `import steelyard` and the command line start at once.
 _HOMES = {
+    "steelyard.client": ("Client",),
     "steelyard.errors": (
         "AnswerError",
         "ConfigError",
@@ -140,6 +143,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Client",
     "AnswerError",
     "BoundedRanking",
     "BradleyTerry",
@@ -192,6 +196,7 @@ __all__ = [
     "judgment_table",
     "krippendorff_alpha",
     "meta_annotator",
+    "plot",
     "position_bias",
     "read_gold",
     "read_items",
@@ -208,6 +213,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return import_module("steelyard.report.plot")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'steelyard' has no attribute '{name}'")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -7,6 +7,7 @@ import pytest
 
 from steelyard import Study
 from steelyard.errors import ConfigError
+from steelyard.quality.stopping import Look
 from steelyard.study import differing_picks
 
 
@@ -18,7 +19,7 @@ def stopping(make_study):
     return make
 
 
-def work(study: Study, noise: float, people: int = 30) -> list:
+def work(study: Study, noise: float, people: int = 30) -> list[Look]:
     """Let people with some noise answer, looking after each; return the looks taken."""
     rng = np.random.default_rng(0)
     truth = {item.id: 100 * n / len(study.items) for n, item in enumerate(study.items)}

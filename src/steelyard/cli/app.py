@@ -8,7 +8,26 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli import agreement, check, demo, export, fit, import_, judge, new, people, scores, status
+from steelyard.cli import (
+    agreement,
+    check,
+    demo,
+    export,
+    fit,
+    import_,
+    invite,
+    judge,
+    new,
+    people,
+    plan,
+    quality,
+    report,
+    reproduce,
+    scores,
+    serve,
+    simulate,
+    status,
+)
 from steelyard.errors import SteelyardError, SteelyardWarning
 
 app = typer.Typer(
@@ -44,16 +63,25 @@ STUDY, FILES = "Studies", "Files (no study needed)"
 app.command("demo", rich_help_panel=STUDY)(demo.demo)
 app.command("new", rich_help_panel=STUDY)(new.new)
 app.command("check", rich_help_panel=STUDY)(check.check)
+app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
 app.command("judge", rich_help_panel=STUDY)(judge.judge)
+app.command("serve", rich_help_panel=STUDY)(serve.serve)
+app.command("invite", rich_help_panel=STUDY)(invite.invite)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
+app.command("report", rich_help_panel=STUDY)(report.report)
+app.command("quality", rich_help_panel=STUDY)(quality.quality)
+app.command("settle", rich_help_panel=STUDY)(quality.settle)
+app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)
 app.command("readmit", rich_help_panel=STUDY)(people.readmit)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)
+app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
+app.command("reproduce", rich_help_panel=FILES)(reproduce.reproduce)
 
 
 def main() -> None:

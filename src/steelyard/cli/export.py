@@ -41,8 +41,20 @@ def export(
         str | None, typer.Option("--stage", help="Which stage's judgments, if there are several.", show_default=False)
     ] = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print it without --output.")] = Format.csv,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            metavar="FOLDER",
+            help="Write scores, judgments and items as a data set to publish: Parquet and a card.",
+            show_default=False,
+        ),
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous/--names", help="Call annotators A1, A2 … in the data set.")
+    ] = True,
 ) -> None:
-    """Write a study's judgments, scores or whole log to a file.
+    """Write a study's judgments, scores or whole log to a file, or all of it as a data set.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -55,6 +67,12 @@ def export(
     from steelyard.study.rebuild import write_log
 
     with Study.open(existing_folder(folder)) as study:
+        if dataset is not None:
+            from steelyard.report.dataset import write_dataset
+
+            files = write_dataset(study, dataset, names=not anonymous)
+            typer.echo(f"{len(files)} files written to {dataset}: fill in the licence in README.md", err=True)
+            return
         if what is What.log:
             if output is None:
                 for event in study.events():

@@ -182,7 +182,10 @@ class Progress:
 
     def person(self, annotator: str) -> Person:
         """Return what an annotator has been shown."""
-        return self._people.setdefault(annotator, Person())
+        person = self._people.get(annotator)
+        if person is None:
+            person = self._people[annotator] = Person()
+        return person
 
     def add_items(self, items: Sequence[Item]) -> None:
         """Take in new items, at any time."""

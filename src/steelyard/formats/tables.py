@@ -22,6 +22,7 @@ from steelyard.formats.csvtext import (
     parse_csv,
     refuse_repeated_names,
 )
+from steelyard.formats.formulas import escape_formulas, restore_formulas
 from steelyard.formats.problems import capped
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -74,7 +75,8 @@ def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame
     Returns
     -------
     polars.DataFrame
-        From CSV and TSV every column holds strings, so that '007' and 'NA' stay what they are.
+        From CSV and TSV every column holds strings, so that '007' and 'NA' stay what they are; an apostrophe that
+        keeps a spreadsheet from running a text as a formula is taken away.
     """
     return open_table(source, file_label=file_label).frame
 
@@ -148,7 +150,7 @@ def _open_file(path: Path, label: str) -> Table:
     if suffix in _JSON_LINES:
         return Table(_parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
     separator = _SEPARATORS[suffix]
-    frame = parse_csv(data, separator, label)
+    frame = restore_formulas(parse_csv(data, separator, label))
     return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator))
 
 
@@ -238,8 +240,8 @@ def _first_line(error: Exception) -> str:
 
 
 _WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes]], object]] = {
-    "csv": lambda frame, file: _flat(frame).write_csv(file),
-    "tsv": lambda frame, file: _flat(frame).write_csv(file, separator="\t"),
+    "csv": lambda frame, file: escape_formulas(_flat(frame)).write_csv(file),
+    "tsv": lambda frame, file: escape_formulas(_flat(frame)).write_csv(file, separator="\t"),
     "jsonl": lambda frame, file: frame.write_ndjson(file),
     "json": lambda frame, file: frame.write_json(cast(io.IOBase, file)),
     "parquet": lambda frame, file: frame.write_parquet(file),
@@ -252,7 +254,8 @@ def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | 
     Parameters
     ----------
     frame : polars.DataFrame
-        List columns become JSON text in CSV and TSV.
+        List columns become JSON text in CSV and TSV; texts that a spreadsheet would run as a formula get an
+        apostrophe before them, which `read_table` takes away again.
     target : path or text stream
         A path's ending gives the format unless `format` does; with `.gz` the text is compressed.
     format : {"csv", "tsv", "jsonl", "json", "parquet"}, optional

@@ -12,7 +12,23 @@ import polars as pl
 
 from steelyard import registry
 from steelyard.errors import DataError
+from steelyard.models.display import html_table
 from steelyard.observations import Observations
+
+_SHOWN = (
+    "rank",
+    "item",
+    "criterion",
+    "group",
+    "score",
+    "label",
+    "probability",
+    "lower",
+    "upper",
+    "judgments",
+    "annotators",
+)
+"""The columns of a scores table that notebooks show."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +52,12 @@ class Fit:
         """The coverage that the intervals aim at."""
         level = self.settings.get("level", 0.95)
         return float(level) if isinstance(level, int | float) else 0.95
+
+    def _repr_html_(self) -> str:
+        """Show the scores in a notebook."""
+        shown = [name for name in _SHOWN if name in self.scores.columns]
+        title = f"{self.model}: {self.scores.height:,} items, {100 * self.level:g} % intervals"
+        return html_table(self.scores.select(shown), title, self.notes)
 
 
 class Model(ABC):

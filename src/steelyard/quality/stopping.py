@@ -13,12 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.models.fit import Model
 from steelyard.observations import FloatArray, Observations
-from steelyard.reliability import split_half
 
 Measure = Literal["split_half", "interval_width", "top_k"]
 
@@ -65,6 +63,8 @@ def take_look(rule: StopRule, number: int, observations: Observations, model: Mo
 def _split_half(
     rule: StopRule, observations: Observations, model: Model
 ) -> tuple[float | None, float | None, bool, str]:
+    from steelyard.reliability import split_half
+
     name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
     found = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
     if found.value is None or found.lower is None:
@@ -105,6 +105,9 @@ def misplaced(scores: pl.DataFrame, k: int) -> float | None:
     It is the sum, over every pair across the border, of the probability that the two stand the other way
     round. `scores` are sorted, best first; None if an item has no standard error.
     """
+    # Most studies never look; scipy.stats takes a while to import.
+    from scipy import stats
+
     score, sd = (scores[name].to_numpy().astype(float) for name in ("score", "sd"))
     if not (np.isfinite(score).all() and np.isfinite(sd).all()):
         return None

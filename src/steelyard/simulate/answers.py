@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError
 from steelyard.protocols import BestWorst, Choice, Likert, Pairwise, Protocol, Ranking, ScoredRanking
@@ -13,71 +13,86 @@ from steelyard.protocols.rated import Rated
 TIE_MARGIN = 0.03
 """Perceived values on [0, 1] this close look the same."""
 
+Perceived: TypeAlias = Mapping[str, Any]
+"""Each item's value, or `{criterion: value}` where the protocol asks several; 0 and 1 are the scale's ends."""
+
 
 @singledispatch
-def answer_for(protocol: Protocol, perceived: Mapping[str, float]) -> Any:
-    """Return the answer of someone who perceives these values on [0, 1], in the order shown."""
+def answer_for(protocol: Protocol, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    """Return the answer of someone who perceives these values, in the order shown.
+
+    Values may lie beyond 0 and 1, the ends of the scale: who sees two items beyond its end still knows which
+    is further out.
+    """
     raise ConfigError(
         f"simulated people cannot answer {protocol.name} yet.",
         "Register a function with steelyard.simulate.answer_for.register.",
     )
 
 
-@answer_for.register
-def _(protocol: Rated, perceived: Mapping[str, float]) -> Any:
+def by_criterion(value: Any, criterion: str) -> float:
+    """Return the value perceived under a criterion; one value may stand for all."""
+    return float(value[criterion] if isinstance(value, Mapping) else value)
+
+
+def decimals(protocol: Protocol, scale: tuple[float, float]) -> int:
+    """To how many decimals people set a slider: whole numbers where there are twenty or more."""
+    return 0 if isinstance(protocol, Likert) or scale[1] - scale[0] >= 20 else 2
+
+
+@answer_for.register(Rated)
+@answer_for.register(ScoredRanking)
+def _(protocol: Rated | ScoredRanking, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
     scales = protocol.scales()
-    if protocol.criteria:
-        return {
-            item: {name: _on(scale, value, protocol) for name, scale in scales.items()}
-            for item, value in perceived.items()
-        }
-    return {item: _on(protocol.scale, value, protocol) for item, value in perceived.items()}
+    if protocol.criterion_names() == ("",):
+        return {item: _set(protocol, scales[""], by_criterion(value, "")) for item, value in perceived.items()}
+    return {
+        item: {name: _set(protocol, scale, by_criterion(value, name)) for name, scale in scales.items()}
+        for item, value in perceived.items()
+    }
 
 
-def _on(scale: tuple[float, float], value: float, protocol: Rated) -> float:
+def _set(protocol: Protocol, scale: tuple[float, float], value: float) -> float:
     low, high = scale
-    exact = low + value * (high - low)
-    return round(exact) if isinstance(protocol, Likert) or high - low >= 20 else round(exact, 2)
+    exact = low + min(max(value, 0.0), 1.0) * (high - low)
+    # As numpy rounds, so that answers one by one and all at once are the same.
+    return round(exact) if decimals(protocol, scale) == 0 else round(exact * 100) / 100
 
 
 @answer_for.register
-def _(protocol: ScoredRanking, perceived: Mapping[str, float]) -> Any:
-    low, high = protocol.scale
-    return {item: round(low + value * (high - low), 2) for item, value in perceived.items()}
+def _(protocol: Choice, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    classes = protocol.classes()
+    if not protocol.criteria:
+        return {item: _label(classes[""], by_criterion(value, "")) for item, value in perceived.items()}
+    return {
+        item: {name: _label(labels, by_criterion(value, name)) for name, labels in classes.items()}
+        for item, value in perceived.items()
+    }
+
+
+def _label(labels: tuple[str, ...], value: float) -> str:
+    return labels[min(int(min(max(value, 0.0), 1.0) * len(labels)), len(labels) - 1)]
 
 
 @answer_for.register
-def _(protocol: Choice, perceived: Mapping[str, float]) -> Any:
-    def label(labels: tuple[str, ...], value: float) -> str:
-        return labels[min(int(value * len(labels)), len(labels) - 1)]
-
-    if protocol.criteria:
-        classes = protocol.classes()
-        return {
-            item: {name: label(labels, value) for name, labels in classes.items()} for item, value in perceived.items()
-        }
-    return {item: label(protocol.labels, value) for item, value in perceived.items()}
-
-
-@answer_for.register
-def _(protocol: Pairwise, perceived: Mapping[str, float]) -> Any:
+def _(protocol: Pairwise, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
     (left, a), (right, b) = perceived.items()
-    if protocol.ties and abs(a - b) < TIE_MARGIN:
+    if protocol.ties and abs(a - b) < tie_margin:
         return {"winner": None}
     return {"winner": left if a > b else right}
 
 
 @answer_for.register
-def _(protocol: BestWorst, perceived: Mapping[str, float]) -> Any:
+def _(protocol: BestWorst, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
     ordered = sorted(perceived, key=lambda item: perceived[item])
     return {"best": ordered[-1], "worst": ordered[0]}
 
 
 @answer_for.register
-def _(protocol: Ranking, perceived: Mapping[str, float]) -> Any:
+def _(protocol: Ranking, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
     tiers: list[list[str]] = []
     for item in sorted(perceived, key=lambda item: -perceived[item]):
-        if protocol.ties and tiers and abs(perceived[tiers[-1][0]] - perceived[item]) < TIE_MARGIN:
+        if protocol.ties and tiers and abs(perceived[tiers[-1][0]] - perceived[item]) < tie_margin:
             tiers[-1].append(item)
         else:
             tiers.append([item])

@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Row, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Engine, Row, bindparam, delete, insert, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from steelyard.errors import StoreError
 from steelyard.store.tables import access
 
 _TOKEN_BYTES = 24
+
+# Built once, as every request asks for it.
+_FIND = select(access).where(
+    access.c.study == bindparam("in_study"),
+    access.c.digest == bindparam("digest"),
+    or_(access.c.expires.is_(None), access.c.expires > bindparam("now")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +77,10 @@ class Access:
 
     def find(self, kind: str, token: str) -> Grant | None:
         """Return what a token is good for; None if it is unknown, of another kind, revoked or expired."""
-        query = select(access).where(self._mine(), access.c.digest == _digest(kind, token), self._alive())
+        values = {"in_study": self._study, "digest": _digest(kind, token), "now": self._clock()}
         try:
             with self._engine.connect().execution_options(writes=False) as connection:
-                row = connection.execute(query).one_or_none()
+                row = connection.execute(_FIND, values).one_or_none()
         except DBAPIError as error:
             raise StoreError(
                 f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."

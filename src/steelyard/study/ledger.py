@@ -65,6 +65,8 @@ class Ledger:
         self.consented: dict[str, str] = {}
         """Who agreed to take part, and to which wording (its digest)."""
         self.trained: set[str] = set()
+        self.test_answers: defaultdict[str, list[bool]] = defaultdict(list)
+        """Which answers to the qualification test were right, for each who began it."""
         self.qualified: dict[str, bool] = {}
         self.looks = 0
         """How many looks were taken at whether the study may stop."""
@@ -271,6 +273,9 @@ class Ledger:
     def _trained(self, event: Event) -> None:
         self.trained.add(str(event.annotator))
 
+    def _tested(self, event: Event) -> None:
+        self.test_answers[str(event.annotator)].append(event.data["right"])
+
     def _qualified(self, event: Event) -> None:
         self.qualified[str(event.annotator)] = event.data["passed"]
 
@@ -295,6 +300,8 @@ class Ledger:
         """Say why the study asks an annotator nothing, if it does."""
         if annotator in self.excluded:
             return Nothing("Your part in this study has ended.", because="excluded")
+        if self.qualified.get(annotator) is False:
+            return Nothing("The test before the first task was not passed.", because="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."

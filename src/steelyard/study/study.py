@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,14 @@ from steelyard.designs.propagation import Propagation
 from steelyard.designs.propagation_memory import Effort
 from steelyard.errors import TaskError
 from steelyard.grouping import by_group
+from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.quality.questions import Question, read_questions
+from steelyard.quality.signals import broken_rules, signals
 from steelyard.quality.stopping import Look, StopRule, take_look
-from steelyard.records import Item, Judgment, Task
+from steelyard.records import ABOUT_PEOPLE, Item, Judgment, Task
+from steelyard.reliability.annotators import with_others
 from steelyard.store import Access, Store
 from steelyard.store.engine import database_url, sqlite_url
 from steelyard.store.events import to_json
@@ -90,6 +93,17 @@ class Study(Asking):
     def __repr__(self) -> str:
         return f"Study({self.config.title!r}, {len(self.items)} items, {self.status().judgments} judgments)"
 
+    def _repr_html_(self) -> str:
+        """Show in a notebook how far the study is."""
+        status = self.status()
+        rows = [(s.name, s.protocol, s.design, s.done, s.total, s.tasks_out) for s in status.stages]
+        names = ["stage", "protocol", "design", "done", "planned", "out"]
+        said = f"{status.judgments:,} answers of {status.annotators:,} annotators about {status.items:,} items"
+        notes = [self.config.question, f"{said}; the study is {status.state}"]
+        if status.excluded:
+            notes.append(f"{status.excluded:,} annotators excluded, {status.set_aside:,} judgments set aside")
+        return html_table(pl.DataFrame(rows, schema=names, orient="row"), self.config.title, notes)
+
     # People
 
     @property
@@ -103,6 +117,12 @@ class Study(Asking):
         """Whether the study is open, paused or closed."""
         with self._journal.reading() as ledger:
             return ledger.state
+
+    @property
+    def state_reason(self) -> str:
+        """What annotators read while the study is paused or closed."""
+        with self._journal.reading() as ledger:
+            return ledger.state_reason
 
     def exclude(self, annotator: str, reason: str) -> None:
         """Ask an annotator nothing more and set their judgments aside: kept, not counted, asked of others again."""
@@ -141,11 +161,32 @@ class Study(Asking):
         """Note that an annotator has done the training."""
         self._note_person("trained", annotator, {"right": right, "asked": asked})
 
-    def note_qualification(self, annotator: str, right: int, asked: int) -> bool:
-        """Note the result of an annotator's qualification test; return whether they passed."""
+    def tested(self, annotator: str) -> int:
+        """How many questions of the qualification test an annotator has answered."""
+        with self._journal.reading() as ledger:
+            return len(ledger.test_answers.get(annotator_name(annotator), ()))
+
+    def answer_test(self, annotator: str, number: int, answer: Any) -> bool | None:
+        """Answer question `number` (from 1) of the qualification test; after the last, say whether it was passed.
+
+        Answers stay in the log, so the test cannot be taken twice; answering the same question again is a retry
+        and changes nothing.
+        """
+        annotator, questions = annotator_name(annotator), self.qualification()
         test = self.config.quality.qualification
-        passed = test is None or right >= test.pass_ * asked
-        self._note_person("qualified", annotator, {"right": right, "asked": asked, "passed": passed})
+        with self._journal.writing() as entry:
+            given = entry.ledger.test_answers[annotator]
+            if 1 <= number <= len(given):
+                return entry.ledger.qualified.get(annotator)
+            if test is None or number != len(given) + 1 or number > len(questions):
+                raise TaskError(f"question {number} of the test is not next.", f"Answer question {len(given) + 1}.")
+            right = questions[len(given)].grade(answer)
+            now = self._clock()
+            entry.append("tested", at=now, annotator=annotator, data={"right": right})
+            if len(given) < len(questions):
+                return None
+            passed = sum(given) >= test.pass_ * len(given)
+            entry.append("qualified", at=now, annotator=annotator, data={"passed": passed, "right": sum(given)})
         return passed
 
     def checks(self) -> list[CheckStatus]:
@@ -168,6 +209,35 @@ class Study(Asking):
             now = self._clock()
             entry.append("settled", at=now, data={"check": key, "verdict": verdict})
             self._apply_checks(entry, now)
+
+    def signals(self) -> pl.DataFrame:
+        """Signs of careless work, a row for each annotator, with their agreement with the others."""
+        judgments = list(self._effective())
+        protocols = {stage.name: stage.protocol for stage in self.config.stages}
+        letters = {item.id: len(item.text) + len(item.context or "") + len(item.reference or "") for item in self.items}
+        # Who is excluded is still held against the rest, but the rest not against them.
+        kinds = {kind for stage in self.config.stages for kind in stage.protocol.kinds[:1]}
+        index = Index([item.id for item in self.items])
+        said = [j for j in judgments if j.purpose not in ABOUT_PEOPLE]
+        found = [with_others(collect(kind, said, protocols, index), set(self.excluded)) for kind in sorted(kinds)]
+        columns = ["annotator", "agreement", "agreement_lower", "agreement_upper"]
+        others = pl.concat([part.select(columns) for part in found]).unique("annotator", maintain_order=True)
+        return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
+
+    def vet(self) -> dict[str, str]:
+        """Exclude who breaks the rules of [quality.rules]; return whom, and why."""
+        rules = self.config.quality.rules.model_dump()
+        if not any(rules.values()):
+            return {}
+        table = self.signals()
+        broken = broken_rules(table, rules, table)
+        excluded = {}
+        with self._journal.writing() as entry:
+            for annotator, reason in broken.items():
+                if annotator not in entry.ledger.excluded and annotator not in entry.ledger.vetting.pardoned:
+                    self._exclude(entry, annotator, {"reason": reason, "by": "rules"}, self._clock())
+                    excluded[annotator] = reason
+        return excluded
 
     def feedback(self, judgment: Judgment) -> Feedback | None:
         """What to tell an annotator after a loud check; None where nothing is to be told."""
@@ -223,6 +293,10 @@ class Study(Asking):
 
     def qualification(self) -> list[Question]:
         """The questions of the test before the first task, with their answers."""
+        return self._test
+
+    @cached_property
+    def _test(self) -> list[Question]:
         test = self.config.quality.qualification
         return self._questions(None if test is None else test.file)
 
@@ -236,6 +310,14 @@ class Study(Asking):
         return self._journal.access(self._clock)
 
     # When it is enough
+
+    def look_is_due(self) -> bool:
+        """Whether `look` would look; this is cheap."""
+        rule = self.config.stop
+        if rule is None:
+            return False
+        with self._journal.reading() as ledger:
+            return self._next_look(rule, ledger)[1]
 
     def look(self) -> Look | None:
         """Look whether the study may stop, if a look is due; close the study when it may.
@@ -287,13 +369,20 @@ class Study(Asking):
         judgments = (j for j in self._effective() if j.counts and (stage is None or j.stage == stage))
         return collect(kind, judgments, protocols, index)
 
-    def fit(self, model: Model | None = None, *, by: Literal["item", "group"] = "item") -> Fit:
+    def fit(
+        self,
+        model: Model | None = None,
+        *,
+        by: Literal["item", "group"] = "item",
+        observations: Mapping[str, Observations] | None = None,
+    ) -> Fit:
         """Score the items, or the groups they belong to, with the study's model or another.
 
-        The items' gold goes to models that take it.
+        The items' gold goes to models that take it. `observations` are those of the study unless given.
         """
         model = model or self.config.model
-        observations = self.observations(kind_for(model, self.config.stages))
+        if observations is None:
+            observations = self.observations(kind_for(model, self.config.stages))
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}

@@ -1,0 +1,167 @@
+"""The dashboard of a large study: first paint, its tables and figures, and whether annotators notice it."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from steelyard.study import Study
+from steelyard.study.asking import ImportedAnswer
+
+ITEMS, JUDGMENTS, PEOPLE = 10_000, 100_000, 500
+TOKEN = "bench"
+CHROMIUM = "/usr/bin/chromium"
+
+
+def make_study(folder: Path) -> Path:
+    """Write a study of many items and import many ratings into it."""
+    folder.mkdir()
+    rows = "".join(f"i{n},This is the text of item number {n}\n" for n in range(ITEMS))
+    (folder / "items.csv").write_text("id,text\n" + rows, encoding="utf-8")
+    lines = ['name = "large"', 'title = "Large"', 'question = "How good?"', 'items = "items.csv"', "[protocol]"]
+    lines += ['name = "direct"', "[design]", 'name = "redundant"', "judgments = 12"]
+    (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rng = np.random.default_rng(0)
+    truth = rng.random(ITEMS) * 100
+    order = np.concatenate([rng.permutation(ITEMS) for _ in range(JUDGMENTS // ITEMS)])
+    values = np.clip(truth[order] + rng.normal(0, 12, JUDGMENTS), 0, 100).round()
+    answers = [
+        ImportedAnswer(f"j{n}", f"person-{n % PEOPLE}", (f"i{item}",), {f"i{item}": float(value)}, 4.0 + n % 7)
+        for n, (item, value) in enumerate(zip(order.tolist(), values.tolist(), strict=True))
+    ]
+    with Study.open(folder) as study:
+        for start in range(0, len(answers), 10_000):
+            study.take_in_answers(0, answers[start : start + 10_000])
+    return folder
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve the study with `steelyard serve` as a process of its own; give its address."""
+    environment = {**os.environ, "STEELYARD_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "steelyard", "serve", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        url = next(found[1] for line in process.stdout if (found := re.search(r"(http://\S+?)/s/", line)))
+        while True:
+            try:
+                httpx.get(url, timeout=60)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def timed(act: Callable[[], Any], times: int = 20) -> float:
+    """Return the median time of an act, in milliseconds."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        act()
+        taken.append(time.perf_counter() - begin)
+    return 1000 * statistics.median(taken)
+
+
+class Annotator:
+    """Judges through the API, and takes the time."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.http = httpx.Client(base_url=f"{url}/api/v1/studies/large", timeout=60)
+        self.csrf = self.http.post("/session", json={"name": name}).json()["csrf"]
+
+    def judge(self, until: Callable[[], bool]) -> list[float]:
+        """Fetch and answer tasks until told to stop; return the times of all requests, in milliseconds."""
+        taken = []
+        headers = {"X-CSRF-Token": self.csrf}
+        while not until():
+            begin = time.perf_counter()
+            [task] = self.http.post("/tasks", json={"count": 1}, headers=headers).json()["tasks"]
+            between = time.perf_counter()
+            answer = {"judgment_id": task["judgment_id"], "answer": {task["items"][0]["id"]: 50}, "seconds": 3}
+            assert self.http.post("/judgments", json=answer, headers=headers).status_code == 200
+            taken += [1000 * (between - begin), 1000 * (time.perf_counter() - between)]
+            time.sleep(0.02)
+        return taken
+
+
+def first_paint(url: str) -> list[float]:
+    """Open the dashboard in Chromium a few times; return when something was first painted, in milliseconds."""
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for _ in range(5):
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(f"{url}/manage/?token={TOKEN}")
+            page.goto(f"{url}/manage/large/")
+            page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length > 0")
+            entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            found.append(float(page.evaluate(entry)))
+            context.close()
+        browser.close()
+    return found
+
+
+def main() -> None:
+    """Print the figures."""
+    with tempfile.TemporaryDirectory() as scratch:
+        begin = time.perf_counter()
+        folder = make_study(Path(scratch) / "large")
+        print(f"{ITEMS:,} items, {JUDGMENTS:,} judgments, made in {time.perf_counter() - begin:.1f} s")
+        with serving(folder) as url:
+            manager = httpx.Client(
+                base_url=f"{url}/api/v1/studies/large/manage", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120
+            )
+            annotator = Annotator(url, "somebody")
+            quiet_until = time.perf_counter() + 4
+            quiet = annotator.judge(lambda: time.perf_counter() > quiet_until)
+            if Path(CHROMIUM).exists():
+                cold = first_paint(url)
+                print(f"first paint while the figures are computed: {', '.join(f'{ms:.0f}' for ms in cold)} ms")
+            begin = time.perf_counter()
+            while manager.get("/summary").json()["as_of"] is None:
+                time.sleep(0.2)
+            print(f"first figures after another {time.perf_counter() - begin:.1f} s")
+            while manager.get("/summary").json()["trust_as_of"] is None:
+                time.sleep(0.2)
+            print(f"reliability after {time.perf_counter() - begin:.1f} s")
+            if Path(CHROMIUM).exists():
+                print(f"first paint with figures: {', '.join(f'{ms:.0f}' for ms in first_paint(url))} ms")
+            print(f"summary {timed(lambda: manager.get('/summary')):.0f} ms")
+            print(f"a page of the scores {timed(lambda: manager.get('/tables/scores?sort=score&search=7')):.0f} ms")
+            print(f"an item's page {timed(lambda: manager.get('/item?id=i77'), 3):.0f} ms")
+            print(f"a chart {timed(lambda: manager.get('/charts/scores.svg'), 3):.0f} ms")
+            watched_until = time.perf_counter() + 15
+
+            def watched() -> bool:
+                # The dashboard is open all the while, so everything is computed again and again.
+                return time.perf_counter() > watched_until
+
+            with manager.stream("GET", "/live"):
+                busy = annotator.judge(watched)
+            p95 = [float(np.percentile(times, 95)) for times in (quiet, busy)]
+            print(
+                f"an annotator's requests, p95: {p95[0]:.0f} ms unwatched, {p95[1]:.0f} ms while figures are computed"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""steelyard plan: how many judgments a reliability takes, by protocol and design."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import (
+    ColumnsOption,
+    Format,
+    FormatOption,
+    KindOption,
+    ScaleOption,
+    pairs,
+    settings,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from steelyard.simulate import Plan, Population
+
+
+def plan(
+    items: Annotated[int, typer.Option("--items", "-n", min=5, help="How many items are to be judged.")],
+    target: Annotated[
+        float,
+        typer.Option(
+            "--target-reliability", "-t", help="Split-half reliability wanted: plain Spearman, not stepped up."
+        ),
+    ] = 0.9,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option("--protocol", "-p", help="Plan with this protocol; the usual ones if left out. Repeatable."),
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option("--design", "-d", help="Plan with this design; all that fit if left out. Repeatable."),
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option("--pilot", help="Judgments that say what people and items are like.", show_default=False),
+    ] = None,
+    people: Annotated[int, typer.Option("--people", min=2, help="How many people will judge.")] = 50,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0, help="What one judgment costs.", show_default=False)
+    ] = None,
+    wage: Annotated[
+        float | None, typer.Option("--wage", min=0, help="What an hour costs, instead.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        list[str] | None,
+        typer.Option("--seconds", metavar="[PROTOCOL=]S", help="How long one judgment takes. Repeatable."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="What people are like, e.g. noise=0.2. Repeatable."),
+    ] = None,
+    chart: Annotated[
+        Path | None, typer.Option("--chart", help="Draw it: a .svg, .png or .html file.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Other simulated studies for another number.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Processes to use; 0 for one a core.")] = 0,
+    form: FormatOption = Format.table,
+    columns: ColumnsOption = None,
+    kind: KindOption = None,
+    scale: ScaleOption = None,
+) -> None:
+    """Find how many judgments a reliability takes, by simulating studies.
+
+    Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
+    """
+    import os
+
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from steelyard.cli.output import err_console, print_frame, print_notes
+    from steelyard.errors import ConfigError
+    from steelyard.simulate import Population, choose_options, read_pilot
+    from steelyard.simulate import plan as simulate_plan
+    from steelyard.simulate.planner import REPLICATES
+
+    if price is not None and wage is not None:
+        raise ConfigError("a judgment and an hour cannot both have a price.", "Give --price or --wage.")
+    if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
+        raise ConfigError(f"'{chart.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
+    options = choose_options(items, protocol or (), design or ())
+    paces = _paces(seconds, [option.protocol for option in options])
+    given = settings(set_, "--set")
+    populations: tuple[Population, ...] = (Population.of(given),)
+    notes: list[str] = []
+    if pilot is not None:
+        from steelyard.formats import read_judgments
+
+        read = read_judgments(pilot, kind=kind, columns=pairs(columns, "--columns"), scale=scale)
+        fitted = read_pilot(read, np.random.default_rng(seed), start=populations[0])
+        populations = fitted.samples
+        notes += [*read.notes, _pilot_note(fitted.population), *fitted.notes]
+    console = err_console()
+    shown = (TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
+    with Progress(*shown, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=len(options) * REPLICATES)
+        found = simulate_plan(
+            items,
+            target,
+            options,
+            populations=populations,
+            people=people,
+            seed=seed,
+            jobs=jobs or os.cpu_count() or 1,
+            told=lambda steps: progress.advance(bar, steps),
+        )
+    table = found.table(price=price, wage=wage, seconds=paces)
+    if form is Format.table:
+        Console().print(_laid_out(table, found))
+    else:
+        print_frame(table, form)
+    if chart is not None:
+        from steelyard.report.plan_chart import plan_chart, save_chart
+
+        save_chart(plan_chart(found.curve, table, target), chart)
+        notes.append(f"the chart is in {chart}")
+    print_notes([*notes, *_notes(found, populations[0], pilot is not None)])
+
+
+def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
+    from steelyard.errors import ConfigError, did_you_mean
+
+    found: dict[str, float] = {}
+    for text in given or []:
+        name, equals, value = text.rpartition("=")
+        try:
+            pace = float(value)
+        except ValueError:
+            raise ConfigError(f"'{value}' is not a number of seconds.", "Write --seconds 12 or pairwise=9.") from None
+        if equals and name not in protocols:
+            raise ConfigError(f"'{name}' is not among the protocols planned.", did_you_mean(name, protocols))
+        if not pace > 0:
+            raise ConfigError(f"{pace:g} seconds is not a time.", "Give more than 0.")
+        if not equals and len(set(protocols)) > 1:
+            raise ConfigError(
+                "one time does not fit several protocols.", "Write --seconds pairwise=9, or choose a --protocol."
+            )
+        found |= {name: pace} if equals else dict.fromkeys(protocols, pace)
+    return found
+
+
+def _pilot_note(population: Population) -> str:
+    parts = (
+        f"{name} {getattr(population, name):.2f}" for name in ("mean", "spread", "noise", "bias", "stretch", "lapse")
+    )
+    return f"the pilot's people and items, on a scale from 0 to 1: {', '.join(parts)}"
+
+
+def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = f"{found.n_items:,} items at a split-half reliability of {found.target:g}: judgments needed"
+    laid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
+    laid.padding = (0, 1, 0, 0)
+    laid.add_column("protocol", no_wrap=True)
+    laid.add_column("design", no_wrap=True)
+    has_cost = table["cost"].is_not_null().any()
+    for head in ("judgments", "9 of 10", "items", "hours", *(("cost",) if has_cost else ()), "truth"):
+        laid.add_column(head, justify="right", no_wrap=True)
+    for row in table.iter_rows(named=True):
+        if row["judgments"] is None:
+            cells = ["–", f"at best {row['best']:.2f}", str(row["items_per_judgment"])]
+            cells += [""] * (3 if has_cost else 2)
+        else:
+            cells = [
+                f"{row['judgments']:,}",
+                f"{row['lower']:,}–{row['upper']:,}",
+                str(row["items_per_judgment"]),
+                f"{row['hours']:,.1f}" if row["hours"] < 100 else f"{row['hours']:,.0f}",
+                *((f"{row['cost']:,.2f}",) if has_cost else ()),
+                f"{row['truth']:.3f}",
+            ]
+        laid.add_row(row["protocol"], row["design"], *cells)
+    return laid
+
+
+def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
+    from steelyard.simulate.planner import stepped_up
+
+    notes = [
+        f"reliability is plain split-half: scores of two halves correlate at {found.target:g}; all judgments together "
+        f"may be expected to reach {stepped_up(found.target):.3f} (Spearman–Brown)",
+        "9 of 10: the range of nine in ten simulated studies; items: shown in one judgment; truth: how the scores "
+        "correlate with the values that the simulated people went by",
+        *found.notes,
+    ]
+    if not from_pilot:
+        notes.append(
+            f"people are made up (noise {population.noise:g}, bias {population.bias:g} of the scale, "
+            f"{100 * population.lapse:g} % lapses): a pilot of your own tells more (--pilot)"
+        )
+    return notes

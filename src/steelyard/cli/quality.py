@@ -1,0 +1,127 @@
+"""steelyard quality: who answers carefully, which checks are in doubt; and acting on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+
+
+def quality(
+    folder: StudyFolder,
+    apply: Annotated[bool, typer.Option("--apply", help="Exclude who breaks the rules set in study.toml.")] = False,
+    form: FormatOption = Format.table,
+) -> None:
+    """Show how carefully each annotator works: checks, speed, sameness, agreement with the others.
+
+    Example: steelyard quality words
+    """
+    import polars as pl
+    from rich.console import Console
+
+    from steelyard.cli.output import plain_table, print_done, print_frame, print_notes
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        applied = study.vet() if apply else {}
+        table, results, excluded, checks = study.signals(), study.check_results(), study.excluded, study.checks()
+    right = [results.get(name, (None, None)) for name in table["annotator"]]
+    table = table.with_columns(
+        pl.Series("checks_right", [x for x, _ in right], dtype=pl.Int64),
+        pl.Series("checks", [n for _, n in right], dtype=pl.Int64),
+        pl.col("annotator").replace_strict(excluded, default=None, return_dtype=pl.String).alias("excluded"),
+    )
+    if form is not Format.table:
+        print_frame(table, form)
+        return
+    console = Console(highlight=False)
+    if table.height == 0:
+        console.print("Nobody has judged anything yet.")
+        return
+    shown = [
+        {
+            "annotator": row["annotator"],
+            "judgments": row["judgments"],
+            "checks": "" if row["checks"] is None else f"{row['checks_right']} of {row['checks']}",
+            "agreement": _share(row, "agreement", 2),
+            "too fast": _percent(row["too_fast"]),
+            "same answer": _percent(row["constant"]),
+            "same place": _percent(row["place_share"]) + (" !" if row["one_sided"] else ""),
+            "": "excluded" if row["excluded"] else "",
+        }
+        for row in table.iter_rows(named=True)
+    ]
+    console.print(plain_table(pl.DataFrame(shown), ""))
+    for annotator, reason in applied.items():
+        print_done(f"{annotator} is excluded: {reason}.")
+    disputed = [check for check in checks if check.disputed]
+    notes = [f"excluded {name}: {reason}" for name, reason in excluded.items() if name not in applied]
+    notes += [
+        f"check {c.key} is disputed: {c.wrong} of {c.right + c.wrong} answered otherwise; it counts against nobody. "
+        f"Look at it, then: steelyard settle {folder} {c.key} right (or wrong)"
+        for c in disputed
+    ]
+    print_notes(notes)
+
+
+def settle(
+    folder: StudyFolder,
+    check: Annotated[str, typer.Argument(help="The check, as steelyard quality names it.", metavar="CHECK")],
+    verdict: Annotated[str, typer.Argument(help="right or wrong: what its known answer is.", metavar="right|wrong")],
+) -> None:
+    """Say whether the known answer of a disputed check is right; who failed by it is judged anew.
+
+    Example: steelyard settle words 3f2a9c0d1b7e4455 wrong
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.errors import ConfigError
+    from steelyard.study import Study
+
+    found: dict[str, Literal["right", "wrong"]] = {"right": "right", "wrong": "wrong"}
+    if verdict not in found:
+        raise ConfigError(f"'{verdict}' is not a verdict.", "Say right or wrong.")
+    with Study.open(existing_folder(folder)) as study:
+        study.settle_check(check, found[verdict])
+        excluded = ", ".join(study.excluded) or "nobody"
+    print_done(f"The check counts as {verdict}. Excluded now: {excluded}.")
+
+
+def look(folder: StudyFolder) -> None:
+    """Look whether the study has reached the target of its stop table, if a look is due.
+
+    Example: steelyard look words
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done
+    from steelyard.errors import ConfigError
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        if study.config.stop is None:
+            raise ConfigError(
+                "the study has no target to stop at.", "Add [stop] with measure and target to study.toml."
+            )
+        seen = study.look()
+        state = study.state
+    if seen is None:
+        Console(highlight=False).print(f"No look is due; the study is {state}.")
+    elif seen.reached:
+        print_done(f"The target is reached, and the study is closed: {seen.said}.")
+    else:
+        Console(highlight=False).print(f"Not yet: {seen.said}; the target is {seen.target:g}.")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _share(row: dict[str, float | None], name: str, digits: int) -> str:
+    value, lower, upper = row[name], row[f"{name}_lower"], row[f"{name}_upper"]
+    if value is None:
+        return ""
+    if lower is None or upper is None:
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} ({lower:.{digits}f} to {upper:.{digits}f})"

@@ -1,0 +1,81 @@
+"""steelyard report: what came of a study, as one file that can go into a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+
+def report(
+    folder: StudyFolder,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file; it needs nothing else.")] = Path(
+        "report.html"
+    ),
+    pdf: Annotated[
+        Path | None,
+        typer.Option("--pdf", help="Print it as PDF, too, with the Chromium on this machine.", show_default=False),
+    ] = None,
+    assets: Annotated[
+        Path | None,
+        typer.Option(
+            "--assets",
+            metavar="DIR",
+            help="Write every figure as SVG and PNG and every table as CSV and LaTeX into this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous/--names", help="Call annotators A1, A2 … rather than by their names.")
+    ] = True,
+) -> None:
+    """Write a study's report: what was asked, the scores, how far to trust them, what it cost, and how to cite it.
+
+    Example: steelyard report words -o report.html --assets figures
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from steelyard.cli.output import err_console, print_done
+    from steelyard.errors import ConfigError
+    from steelyard.report.assets import write_assets
+    from steelyard.report.building import STEPS, build_report
+    from steelyard.report.document import Figure
+    from steelyard.report.page import html_page
+    from steelyard.report.pdf import find_chromium, print_pdf
+    from steelyard.study import Study
+
+    existing_folder(folder)
+    if not output.resolve().parent.is_dir():
+        raise ConfigError(f"there is no folder {output.parent}.", "Make it first, or choose another place.")
+    if pdf is not None and find_chromium() is None:
+        # Said before the work is done, not after.
+        print_pdf(output, pdf)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err_console(), transient=True) as progress:
+        bar = progress.add_task("opening the study", total=len(STEPS) + 1)
+
+        def told(step: str) -> None:
+            progress.update(bar, advance=1, description=f"working out {step}")
+
+        def drawn(figure: str) -> None:
+            progress.update(bar, advance=1, description=f"drawing {figure}")
+
+        with Study.open(folder) as study:
+            document = build_report(study, names=not anonymous, told=told)
+        figures = sum(isinstance(block, Figure) for block in document.blocks())
+        progress.update(bar, total=len(STEPS) + figures * (1 if assets is None else 2) + (pdf is not None) + 1)
+        page = html_page(document, drawn)
+        try:
+            output.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{output} cannot be written: {error.strerror}.", "Choose another place.") from None
+        count = 0 if assets is None else write_assets(document, assets, drawn)
+        if pdf is not None:
+            progress.update(bar, advance=1, description="printing the PDF")
+            print_pdf(output, pdf)
+    print_done(f"The report is in {output}" + (f", as PDF in {pdf}" if pdf else ""))
+    if assets is not None:
+        print_done(f"{count} files are in {assets}")

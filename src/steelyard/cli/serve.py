@@ -1,0 +1,138 @@
+"""steelyard serve: the pages people judge on, and the one the researcher watches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.options import existing_folder
+from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from steelyard.web.studies import Studies
+
+# uvicorn's own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end.
+SERVER_OPTIONS: dict[str, Any] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
+_ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
+
+
+def serve(
+    folders: Annotated[list[Path], typer.Argument(help="The studies' folders.", metavar="DIR...", show_default=False)],
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes serve it.")] = 1,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="Another database than the studies' own, e.g. postgresql://user@host/name.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Serve studies: people judge on one page, you watch on another. Stop it with Ctrl-C.
+
+    The link to manage holds a token that is made at each start; set STEELYARD_TOKEN to choose it yourself.
+
+    Example: steelyard serve words --port 8000
+    """
+    import os
+    import secrets
+
+    from steelyard.web.app import TOKEN, configure_logging
+    from steelyard.web.studies import Studies
+
+    for folder in folders:
+        existing_folder(folder)
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    # Opened here even when workers serve them: what is wrong is said before anything listens.
+    studies = Studies(folders, database=database)
+    listener = listen(host, port)
+    configure_logging()
+    _print_links(studies, host, listener.getsockname()[1], token)
+    if workers == 1:
+        _serve_here(studies, listener, token)
+    else:
+        studies.close()
+        _serve_in_workers([served.folder for served in studies.all()], listener, token, database, workers)
+
+
+def listen(host: str, port: int) -> socket:
+    """Take a port, before anything is said about it."""
+    import errno
+    import socket as sockets
+
+    family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
+    # Named as TCP, or asyncio would leave Nagle's algorithm on, and every answer would wait 40 ms.
+    listener = sockets.socket(family, sockets.SOCK_STREAM, sockets.IPPROTO_TCP)
+    listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"port {port} is taken by another program.", f"Stop that one, or choose another: --port {port + 1}"
+            ) from None
+        raise ConfigError(
+            f"{host}:{port} cannot be listened on: {error.strerror}.", "Choose another --host or --port."
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _print_links(studies: Studies, host: str, port: int, token: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    name = "127.0.0.1" if host in _ANYWHERE else f"[{host}]" if ":" in host else host
+    base = f"http://{name}:{port}"
+    console = Console(highlight=False)
+    for served in studies.all():
+        console.print(Text(served.study.config.title, style="bold"), soft_wrap=True)
+        invited = "" if served.study.config.people.open else "   (by invitation: steelyard invite)"
+        console.print(Text(f"  judge   {base}{served.url}{invited}"), soft_wrap=True)
+    console.print(Text("manage", style="bold"))
+    console.print(Text(f"  watch   {base}/manage/?token={token}"), soft_wrap=True)
+    console.print(Text("Stop with Ctrl-C; every answer is saved as it comes.", style="dim"), soft_wrap=True)
+
+
+def _serve_here(studies: Studies, listener: socket, token: str) -> None:
+    import uvicorn
+
+    from steelyard.web.app import create_app
+
+    config = uvicorn.Config(create_app(studies, token=token), **SERVER_OPTIONS)
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        studies.close()
+
+
+def _serve_in_workers(folders: list[Path], listener: socket, token: str, database: str | None, workers: int) -> None:
+    import os
+    import tempfile
+
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from steelyard.web.app import DATABASE, LISTING, TOKEN
+
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="steelyard-", suffix=".txt") as listing:
+        listing.write("".join(f"{folder}\n" for folder in folders))
+        listing.flush()
+        os.environ |= {TOKEN: token, LISTING: listing.name}
+        if database is not None:
+            os.environ[DATABASE] = database
+        config = uvicorn.Config(
+            "steelyard.web.app:app_from_environment",
+            factory=True,
+            workers=workers,
+            **SERVER_OPTIONS,
+        )
+        Multiprocess(config, sockets=[listener]).run()

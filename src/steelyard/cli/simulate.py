@@ -1,0 +1,139 @@
+"""steelyard simulate: a study's dry run, before real people see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder, settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from steelyard.simulate import DryRun
+    from steelyard.study.config import StudyConfig
+
+
+def simulate(
+    folder: StudyFolder,
+    people: Annotated[int, typer.Option("--people", min=1, help="How many people judge.")] = 30,
+    spam: Annotated[
+        float, typer.Option("--spam", min=0, max=0.9, help="Share of people who do not do the work.")
+    ] = 0.0,
+    price: Annotated[
+        float | None,
+        typer.Option("--price", min=0, help="What one task costs; the study's [pay] if left out.", show_default=False),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", min=0.1, help="How long one task takes; by protocol if left out.", show_default=False
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="What people are like, e.g. noise=0.2. Repeatable."),
+    ] = None,
+    show: Annotated[int, typer.Option("--show", min=0, help="How many tasks to print as examples.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another crowd for another number.")] = 0,
+    form: FormatOption = Format.table,
+) -> None:
+    """Dry-run a study: what people would be asked, what it takes, how reliable it may be. Its data stay untouched.
+
+    Example: steelyard simulate words --people 40 --spam 0.1
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from steelyard.cli.output import err_console, print_notes
+    from steelyard.simulate import Population, dry_run
+    from steelyard.simulate.dry_run import STUDIES
+    from steelyard.study.opening import check_study
+
+    config, items = check_study(existing_folder(folder))
+    population = Population.of({"spam": spam, **settings(set_, "--set")})
+    console = err_console()
+    with Progress(TextColumn("simulating"), BarColumn(), console=console, transient=True) as progress:
+        bar = progress.add_task("", total=STUDIES)
+        found = dry_run(
+            config,
+            items,
+            people=people,
+            population=population,
+            price=price,
+            seconds=seconds,
+            examples=show,
+            seed=seed,
+            told=lambda: progress.advance(bar),
+        )
+    if form is Format.table:
+        _print(Console(highlight=False), config, found)
+    else:
+        _print_rows(found, form)
+    print_notes(
+        [
+            *found.warnings,
+            f"people and values are made up ({STUDIES} simulated studies); the interval holds nine in ten of them",
+        ]
+    )
+
+
+def _print(console: Console, config: StudyConfig, found: DryRun) -> None:
+    import polars as pl
+    from rich.text import Text
+
+    from steelyard.cli.output import plain_table
+
+    console.print(Text(config.title, style="bold"))
+    for example in found.examples:
+        console.print(Text(f"{config.question}  ", style="bold"), Text(f"[{example.stage}]", style="dim"), sep="")
+        for item in example.items:
+            console.print(Text(f"    {item.text}"))
+        console.print(Text(f"  → {_said(example.answer, len(example.items))}", style="blue"))
+    low, middle, high = found.tasks_each[0], found.tasks_each[len(found.tasks_each) // 2], found.tasks_each[-1]
+    cost = "" if found.cost is None else f" · {config.pay.currency}{found.cost:,.2f}"
+    console.print(
+        f"{found.tasks:,} tasks · {found.people} people, {low} to {high} tasks each (median {middle}) · "
+        f"{found.hours:,.1f} hours in all{cost}"
+    )
+    rows = [
+        {
+            "stage": stage.name,
+            "design": stage.design,
+            "tasks": f"{stage.tasks:,}",
+            "reliability": "–" if stage.reliability is None else f"{stage.reliability:.3f}",
+            "nine in ten studies": "–" if stage.lower is None else f"{stage.lower:.3f} … {stage.upper:.3f}",
+            "measure": stage.measure,
+        }
+        for stage in found.stages
+    ]
+    console.print(plain_table(pl.DataFrame(rows), ""))
+
+
+def _said(answer: Any, n_items: int) -> str:
+    """Write an answer shortly."""
+    if isinstance(answer, list):
+        return " > ".join(" = ".join(tier) for tier in answer)
+    if n_items == 1 and len(answer) == 1:
+        return str(next(iter(answer.values())))
+    return ", ".join(f"{key}: {'a tie' if value is None else value}" for key, value in answer.items())
+
+
+def _print_rows(found: DryRun, form: Format) -> None:
+    from dataclasses import asdict
+
+    import polars as pl
+
+    from steelyard.cli.output import print_frame
+
+    whole = {
+        "people": found.people,
+        "all_tasks": found.tasks,
+        "fewest_each": found.tasks_each[0],
+        "most_each": found.tasks_each[-1],
+        "all_hours": found.hours,
+        "cost": found.cost,
+        "complete": found.complete,
+    }
+    print_frame(pl.DataFrame([{**asdict(stage), **whole} for stage in found.stages]), form)

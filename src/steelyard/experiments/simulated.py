@@ -1,0 +1,34 @@
+"""Simulated people asked many tasks at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.errors import ConfigError
+from steelyard.observations import IntArray, Observations
+from steelyard.protocols import Protocol
+from steelyard.simulate import SimulatedAnnotators
+from steelyard.simulate.annotators import protocol_key
+from steelyard.simulate.columns import Seen, observed
+
+
+def ask(people: SimulatedAnnotators, protocol: Protocol, tasks: IntArray, who: IntArray) -> Observations:
+    """Return what these people say to these tasks (a row of item codes each), one observation after the other."""
+    key = protocol_key(protocol)
+    first = people.answered[key]
+    people.answered[key] += len(tasks)
+    rows = np.arange(first, first + len(tasks), dtype=np.int32)
+    fresh = np.zeros(len(tasks), np.int32)
+    percepts = people.percepts(protocol, who, fresh, tasks, rows)
+    seen = Seen(tasks, who, percepts, people.tie_margins(who), people.items, people.people)
+    found = observed(protocol, seen)
+    if found is None:
+        raise ConfigError(f"{protocol.name} cannot be asked all at once.", "Rehearse the study instead.")
+    (observations,) = found.values()
+    return observations
+
+
+def in_turn(tasks: int, times: int, people: int, rng: np.random.Generator) -> IntArray:
+    """Return who gets each task, `times` different people one after the other for each."""
+    first = rng.integers(people, size=tasks)
+    return ((first[:, None] + np.arange(times)) % people).ravel().astype(np.int32)

@@ -1,0 +1,54 @@
+"""Texts that a spreadsheet would run as a formula: written with an apostrophe before them, and read without it.
+
+A cell that begins with =, +, -, @, a tab or a carriage return is a program to Excel and LibreOffice. Numbers are not,
+whichever sign they have. A text that stands between apostrophes ('-ness') means them: it is left alone, and where
+only its last one was there before, it gets two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+_ENDS_QUOTED = r"'$"
+_DANGEROUS = r"(?s)^'*[=+\-@\t\r]"
+_ESCAPED = r"(?s)^'+[=+\-@\t\r]"
+_ESCAPED_TWICE = r"(?s)^''+[=+\-@\t\r]"
+_NUMBER = r"^[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Disarm every text that a spreadsheet would run, column names too."""
+    return _changed(frame, _escaped)
+
+
+def restore_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the texts as they were before `escape_formulas`."""
+    return _changed(frame, _restored)
+
+
+def _escaped(text: pl.Expr) -> pl.Expr:
+    quoted = text.str.contains(_ENDS_QUOTED)
+    meant = quoted & text.str.contains(_ESCAPED) & ~text.str.contains(_ESCAPED_TWICE)
+    needed = text.str.contains(_DANGEROUS) & ~text.str.contains(_NUMBER) & ~meant
+    prefix = pl.when(quoted).then(pl.lit("''")).otherwise(pl.lit("'"))
+    return pl.when(needed).then(prefix + text).otherwise(text)
+
+
+def _restored(text: pl.Expr) -> pl.Expr:
+    quoted = text.str.contains(_ENDS_QUOTED)
+    return (
+        pl.when(quoted & text.str.contains(_ESCAPED_TWICE))
+        .then(text.str.slice(2))
+        .when(~quoted & text.str.contains(_ESCAPED))
+        .then(text.str.slice(1))
+        .otherwise(text)
+    )
+
+
+def _changed(frame: pl.DataFrame, change: Callable[[pl.Expr], pl.Expr]) -> pl.DataFrame:
+    texts = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
+    made = frame.with_columns(change(pl.col(name).cast(pl.String)).alias(name) for name in texts)
+    names = pl.DataFrame({"name": frame.columns}).select(change(pl.col("name")).alias("name"))
+    return made.rename(dict(zip(frame.columns, names["name"], strict=True)))

@@ -1,0 +1,30 @@
+"""From a study to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from steelyard.report.document import Document, Section
+from steelyard.report.material import Material
+from steelyard.report.sections import SECTIONS
+from steelyard.study import Study
+from steelyard.version import __version__
+
+READING = "the log"
+STEPS = (READING, *(name for name, _ in SECTIONS))
+"""What is worked out, in order."""
+
+
+def build_report(study: Study, *, names: bool = False, told: Callable[[str], None] = lambda step: None) -> Document:
+    """Work out a study's report; `told` is called before each of `STEPS`.
+
+    Annotators are called A1, A2 … in the order they came, unless `names` keeps their own names.
+    """
+    told(READING)
+    material = Material.of(study, names=names)
+    sections: list[Section] = []
+    for name, make in SECTIONS:
+        told(name)
+        sections.append(make(material))
+    return Document(study.config.title, study.config.question, tuple(sections), datetime.now(UTC), __version__)

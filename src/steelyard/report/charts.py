@@ -1,0 +1,416 @@
+"""Charts of a study, as Altair specifications; each title states the finding, and the data comes from `tables`.
+
+They are public as `steelyard.plot`. `svg` and `png` draw one without a browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from textwrap import wrap
+from typing import Any, Literal, TypeAlias
+
+import altair as alt
+import polars as pl
+
+from steelyard.quality.signals import far_below
+from steelyard.report.tables import Estimate, Forecast
+from steelyard.report.words import between, duration, number, rough, shortened
+
+Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetChart | alt.VConcatChart"
+Theme: TypeAlias = Literal["light", "dark"]
+
+WIDTH, HEIGHT = 640, 260
+MOST_LABELLED = 40
+"""Items beyond which a caterpillar plot has no names beside it."""
+MOST_DRAWN = 250
+_RHO = "split-half Spearman’s ρ"
+
+_COLOURS: dict[str, dict[str, str]] = {
+    "light": {"ink": "#1b232b", "muted": "#53606d", "line": "#cdd5dd", "accent": "#2c5e8a", "warm": "#b85a10"},
+    "dark": {"ink": "#e8edf2", "muted": "#a5b1bd", "line": "#36414c", "accent": "#8ebbe4", "warm": "#f2ab6b"},
+}
+_SHADES = {"light": ["#eef3f8", "#2c5e8a"], "dark": ["#232b34", "#8ebbe4"]}
+# Arial, Liberation Sans and Helvetica have the same widths, so that texts fit wherever the chart is looked at.
+_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+
+
+def values_of(frame: pl.DataFrame) -> alt.InlineData:
+    """Put a frame into a chart, times as text."""
+    plain = [
+        {key: value.isoformat() if isinstance(value, datetime) else value for key, value in row.items()}
+        for row in frame.iter_rows(named=True)
+    ]
+    return alt.InlineData(values=plain)
+
+
+def titled(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:
+    """Give a chart the finding it shows as its title."""
+    lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
+    return chart.properties(title=alt.Title(title, subtitle=[line for line in lines if line] or alt.Undefined))
+
+
+def _time(field: str, table: pl.DataFrame) -> alt.X:
+    """Return an axis of time, in UTC, with as much of the date as its length asks for."""
+    days = (table["at"][-1] - table["start"][0]) / timedelta(days=1) if table.height else 0
+    form = "%H:%M:%S" if days < 1 / 48 else "%H:%M" if days < 1.5 else "%d %b"
+    axis = alt.Axis(format=form, tickCount=6, labelOverlap=True)
+    return alt.X(f"{field}:T", title="time (UTC)", axis=axis, scale=alt.Scale(type="utc"))
+
+
+# How far
+
+
+def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Chart:
+    """Draw the judgments so far over time; `table` is that of `progress_over_time`."""
+    begin = table.head(1).select(pl.col("start").alias("at"), pl.lit(0, pl.Int64).alias("cumulative"))
+    line = pl.concat([begin, table.select("at", "cumulative")])
+    title = f"{done:,} of {total:,} judgments ({100 * done // max(total, 1)} %)"
+    if left.hours is not None:
+        title += f", done in about {duration(left.hours.value)}"
+    elif total and done >= total:
+        title = f"All {total:,} judgments are in"
+    chart = (
+        alt.Chart(values_of(line))
+        .mark_area(line=True, opacity=0.25)
+        .encode(
+            x=_time("at", table),
+            y=alt.Y("cumulative:Q", title="judgments", axis=alt.Axis(tickMinStep=1, format=",d")),
+        )
+    )
+    return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
+    """Draw the judgments an hour over time."""
+    if rate is None or not rate.value:
+        title = "Nobody has judged in the last hour"
+    else:
+        title = f"{rough(rate.value)} judgments an hour now ({rough(rate.lower or 0)}–{rough(rate.upper or 0)})"
+    chart = (
+        alt.Chart(values_of(table))
+        .mark_rect()
+        .encode(
+            x=_time("start", table),
+            x2="at:T",
+            y=alt.Y("per_hour:Q", title="judgments an hour", axis=alt.Axis(format="~s")),
+            y2=alt.datum(0),
+        )
+    )
+    return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+# What the scores say
+
+
+def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
+    """Draw scores with their intervals, the highest on top; `ranked` is that of `ranked_items`."""
+    name = ranked.columns[0]
+    known = ranked.filter(pl.col("score").is_not_null()).with_row_index("place", offset=1)
+    labelled = known.height <= MOST_LABELLED
+    drawn = known if known.height <= MOST_DRAWN else known[_spread(known.height, MOST_DRAWN)]
+    shown = drawn.select(
+        "place", "score", "lower", "upper", pl.col(name).map_elements(shortened, pl.String).alias("name")
+    )
+    if labelled:
+        y: Any = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+        height: Any = alt.Step(20)
+    else:
+        y = alt.Y("place:Q", title="rank", scale=alt.Scale(reverse=True, zero=False, nice=False))
+        height = 420
+    x = f"score, with {level:.0%} intervals".replace("%", " %")
+    scale = alt.Scale(zero=False)
+    base = alt.Chart(values_of(shown)).encode(y=y)
+    rules = base.mark_rule(opacity=1 if labelled else 0.45).encode(
+        x=alt.X("lower:Q", title=x, scale=scale), x2="upper:Q"
+    )
+    points = base.mark_point(filled=True, size=46 if labelled else 12, opacity=1).encode(x=alt.X("score:Q", title=x))
+    return titled(  # type: ignore[no-any-return]
+        alt.layer(rules, points).properties(width=WIDTH - (140 if labelled else 0), height=height),
+        _finding(known, name),
+        ""
+        if drawn.height == known.height
+        else f"{drawn.height} of {known.height:,} items, spread evenly over the ranks",
+    )
+
+
+def _spread(count: int, wanted: int) -> list[int]:
+    return sorted({round(step * (count - 1) / (wanted - 1)) for step in range(wanted)})
+
+
+def _finding(known: pl.DataFrame, name: str) -> str:
+    if known.is_empty():
+        return "No item has a score yet"
+    first, last = known.row(0, named=True), known.row(-1, named=True)
+
+    def placed(row: dict[str, Any]) -> str:
+        return f"{shortened(row[name], 24)}, {between(Estimate(row['score'], row['lower'], row['upper']))}"
+
+    if known.height == 1:
+        return f"One item has a score: {placed(first)}"
+    return f"Highest: {placed(first)}; lowest: {placed(last)}"
+
+
+def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
+    """Draw how many items lie where on the scale; `table` is that of `score_histogram`."""
+    if table.is_empty():
+        title = "No item has a score yet"
+    else:
+        total = int(table["items"].sum())
+        used = table.filter(pl.col("items") > 0)
+        title = f"{total:,} items lie between {number(used['lower'][0])} and {number(used['upper'][-1])}"
+        middle = table.with_columns(pl.col("items").cum_sum().alias("sum")).filter(pl.col("sum") * 2 >= total)
+        title += f", half of them below {number(middle['upper'][0])}"
+    chart = (
+        alt.Chart(values_of(table))
+        .mark_bar(binSpacing=1)
+        .encode(
+            x=alt.X("lower:Q", bin="binned", title=what),
+            x2="upper:Q",
+            y=alt.Y("items:Q", title="items", axis=alt.Axis(tickMinStep=1, format=",d")),
+        )
+    )
+    return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+def labels(table: pl.DataFrame) -> Chart:
+    """Draw how many items got which label; `table` is that of `label_counts`."""
+    if table.is_empty():
+        title = "No item has a label yet"
+    else:
+        share = table["items"][0] / table["items"].sum()
+        title = f"{shortened(table['label'][0])} is the most frequent label: {share:.0%} of the items".replace(
+            "%", " %"
+        )
+    chart = (
+        alt.Chart(values_of(table))
+        .mark_bar()
+        .encode(
+            x=alt.X("items:Q", title="items", axis=alt.Axis(tickMinStep=1, format=",d")),
+            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
+        )
+    )
+    return titled(chart.properties(width=WIDTH - 140, height=alt.Step(28)), title)  # type: ignore[no-any-return]
+
+
+# Whether to trust it
+
+
+def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
+    """Draw split-half reliability against judgments; `table` is that of `split_half_by_budget`, plain Spearman."""
+    known = table.filter(pl.col("value").is_not_null())
+    if known.is_empty():
+        title = "Split-half reliability is not known yet: too few items have two judgments"
+    else:
+        last = known.row(-1, named=True)
+        value = between(Estimate(last["value"], last["lower"], last["upper"]), 2)
+        each = last["per_half"]
+        title = f"Split-half reliability is {value} with {each} judgment{'s' if each != 1 else ''} in each half"
+    base = alt.Chart(values_of(known.select("per_half", "value", "lower", "upper"))).encode(
+        x=alt.X(
+            "per_half:Q",
+            title="judgments in each half, of an item or task",
+            axis=alt.Axis(tickMinStep=1, format="d"),
+            scale=alt.Scale(domain=[0.5, max([1, *known["per_half"]]) + 0.5], nice=False),
+        )
+    )
+    y = alt.Y("value:Q", title=_RHO, scale=alt.Scale(domain=[0, 1], clamp=True))
+    layers = [
+        base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("lower:Q", title=_RHO), y2="upper:Q"),
+        base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True)).encode(y=y),
+    ]
+    if target is not None:
+        goal = alt.Chart(alt.InlineData(values=[{"target": target}])).mark_rule(strokeDash=[6, 4])
+        layers.append(goal.encode(y="target:Q"))
+    return titled(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+# Who answers
+
+
+def annotators(table: pl.DataFrame) -> Chart:
+    """Draw each annotator's agreement with the others against the judgments; `table` is that of `annotator_table`."""
+    known = table.filter(pl.col("agreement").is_not_null()).with_columns(
+        pl.when(pl.col("excluded").is_null()).then(pl.lit("counted")).otherwise(pl.lit("excluded")).alias("state"),
+    )
+    low = far_below(known.filter(pl.col("excluded").is_null()).sort("agreement"))
+    if known.is_empty():
+        title = "Agreement is not known yet: nobody shares enough items with others"
+    elif low:
+        named = ", ".join(shortened(name, 16) for name in low[:3]) + ("…" if len(low) > 3 else "")
+        title = f"{len(low)} of {known.height} annotators agree clearly less than the rest: {named}"
+    else:
+        title = f"No annotator of {known.height} agrees clearly less with the others than the rest do"
+    measure = known["measure"][0] if known.height else "agreement"
+    drawn = known.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
+    states, legend = _states(known["excluded"].drop_nulls().len() > 0)
+    base = alt.Chart(values_of(drawn)).encode(
+        x=alt.X(
+            "judgments:Q",
+            title="judgments",
+            axis=alt.Axis(format=",d", tickMinStep=1, tickCount=6),
+            scale=alt.Scale(zero=False),
+        ),
+        color=alt.Color("state:N", title=None, scale=states, legend=legend),
+    )
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        y=alt.Y("agreement:Q", title="agreement", scale=alt.Scale(zero=False))
+    )
+    if legend is not None:
+        points = points.encode(shape=alt.Shape("state:N", title=None, scale=states, legend=legend))
+    intervals = base.mark_rule(opacity=0.4).encode(
+        y=alt.Y("agreement_lower:Q", title="agreement"), y2="agreement_upper:Q"
+    )
+    chart = alt.layer(intervals, points)
+    return titled(chart.properties(width=WIDTH, height=HEIGHT), title, measure)  # type: ignore[no-any-return]
+
+
+def _states(both: bool) -> tuple[alt.Scale, Any]:
+    """Return the scale of counted and excluded, and its legend, if both occur."""
+    return alt.Scale(domain=["counted", "excluded"]), alt.Legend() if both else None
+
+
+def item_ratings(table: pl.DataFrame, name: str, scale: tuple[float, float]) -> Chart:
+    """Draw what each annotator gave one item; `table` is that of `item_judgments`."""
+    known = table.filter(pl.col("value").is_not_null())
+    counted = known.filter(~pl.col("excluded"))
+    title = f"Nobody has rated {shortened(name)} yet"
+    if counted.height:
+        low, high, mean = counted["value"].min(), counted["value"].max(), counted["value"].mean()
+        title = f"{counted.height} ratings of {shortened(name)}: {number(float(mean or 0))} on average"  # type: ignore[arg-type]
+        title += f", from {number(float(low or 0))} to {number(float(high or 0))}"  # type: ignore[arg-type]
+    drawn = known.select("annotator", "value", pl.col("excluded").replace_strict({True: "excluded", False: "counted"}))
+    states, legend = _states(counted.height < known.height)
+    chart = (
+        alt.Chart(values_of(drawn))
+        .mark_tick(thickness=3, height=40, opacity=0.7)
+        .encode(
+            x=alt.X("value:Q", title="value", scale=alt.Scale(domain=list(scale))),
+            color=alt.Color("excluded:N", title=None, scale=states, legend=legend),
+        )
+    )
+    return titled(chart.properties(width=WIDTH, height=60), title)  # type: ignore[no-any-return]
+
+
+# What is asked next
+
+
+def match_quality_map(table: pl.DataFrame) -> Chart:
+    """Draw the match quality of every two items by round; `table` is that of `match_quality_by_round`.
+
+    As Fig. 8 of Sakaguchi & Van Durme (2018), with the items in the order of their present scores.
+    """
+    rounds = sorted(table["round"].unique().to_list()) if table.height else []
+    title = "No round has been opened yet"
+    if rounds:
+        last = table.filter(pl.col("round") == rounds[-1])
+        near = last.filter((pl.col("row") - pl.col("column")).abs() <= 2)["quality"].mean()
+        far = last.filter((pl.col("row") - pl.col("column")).abs() > 2)["quality"].mean()
+        if isinstance(near, float) and isinstance(far, float) and far > 0:
+            title = f"In round {rounds[-1] + 1}, neighbours match {near / far:.1f} times as well as items further apart"
+    chart = (
+        alt.Chart(values_of(table))
+        .mark_rect()
+        .encode(
+            x=alt.X("column:O", title=None, axis=None),
+            y=alt.Y("row:O", title=None, axis=None),
+            color=alt.Color("quality:Q", title="match quality", scale=alt.Scale(domainMin=0)),
+        )
+        .properties(width=150, height=150)
+        .facet(alt.Facet("label:N", title=None, sort=[f"round {number + 1}" for number in rounds]), columns=4)
+    )
+    return titled(chart, title, "items from the lowest score (left, top) to the highest")  # type: ignore[no-any-return]
+
+
+# Drawing
+
+
+def title_of(chart: Chart) -> str:
+    """Return the finding a chart states."""
+    title = chart.to_dict(validate=False)["title"]
+    return str(title["text"] if isinstance(title, dict) else title)
+
+
+def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, Any]:
+    """Return a chart as a Vega-Lite specification, in the colours of a page and about so many pixels wide."""
+    colours = _COLOURS[theme]
+    made: dict[str, Any] = chart.to_dict(validate=False)
+    made["background"] = None
+    _fit(made, width)
+    made["config"] = {
+        # A label for every mark would make the file several times as large; the page says what the chart shows.
+        "aria": False,
+        "font": _FONT,
+        "view": {"stroke": None},
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "color": colours["ink"],
+            "subtitleColor": colours["muted"],
+            "fontSize": 15,
+            "subtitleFontSize": 12,
+            "fontWeight": 600,
+            "offset": 12,
+        },
+        "axis": {
+            "labelColor": colours["muted"],
+            "titleColor": colours["muted"],
+            "gridColor": colours["line"],
+            "gridOpacity": 0.7,
+            "domainColor": colours["line"],
+            "tickColor": colours["line"],
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": 400,
+            "titlePadding": 10,
+        },
+        "legend": {
+            "labelColor": colours["muted"],
+            "titleColor": colours["muted"],
+            "labelFontSize": 12,
+            "orient": "top",
+        },
+        "header": {"labelColor": colours["muted"], "titleColor": colours["muted"], "titleFontWeight": 400},
+        "range": {
+            "category": [colours["accent"], colours["warm"], colours["muted"]],
+            "ramp": _SHADES[theme],
+            "heatmap": _SHADES[theme],
+        },
+        **{
+            mark: {"color": colours["accent"]}
+            for mark in ("mark", "bar", "area", "rect", "rule", "point", "line", "tick")
+        },
+    }
+    return made
+
+
+def _fit(made: dict[str, Any], width: int) -> None:
+    """Scale a chart to a width; its title is wrapped rather than cut."""
+    if isinstance(made.get("width"), int):
+        made["width"] = made["width"] + width - WIDTH
+    elif "spec" in made:
+        made["columns"] = 4 if width >= WIDTH else 2
+        made["spec"] |= dict.fromkeys(("width", "height"), width // made["columns"] - 16)
+    title = made.get("title")
+    if isinstance(title, dict):
+        title["text"] = wrap(str(title["text"]), width // 8)
+        title |= (
+            {"subtitle": [line for text in title["subtitle"] for line in wrap(text, width // 7)]}
+            if "subtitle" in title
+            else {}
+        )
+
+
+def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH) -> str:
+    """Draw a chart as SVG."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(spec(chart, theme, width)))
+
+
+def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
+    """Draw a chart as PNG on the page's paper."""
+    import vl_convert
+
+    drawn = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
+    return bytes(vl_convert.vegalite_to_png(drawn, scale=scale))

@@ -1,0 +1,184 @@
+"""A study as a data set to publish: Parquet files and a card, in the folders that the Hugging Face Hub reads."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.formats import write_table
+from steelyard.report.material import Material
+from steelyard.report.methods_text import methods_text
+from steelyard.report.references import bibliography
+from steelyard.study import Study
+from steelyard.study.ledger import item_to_data
+from steelyard.version import __version__
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+_MEANINGS = {
+    "scores": {
+        "item": "the item’s id",
+        "text": "the item’s text",
+        "criterion": "what was asked about it",
+        "group": "what the item belongs to",
+        "score": "the score, in the units of the scale or of the model",
+        "unit_score": "the same on 0 to 1",
+        "label": "the label it got",
+        "probability": "how probable that label is",
+        "tied": "how many labels share the first place",
+        "sd": "standard error of the score",
+        "lower": "lower end of the interval",
+        "upper": "upper end of the interval",
+        "interval": "how the interval was made",
+        "rank": "1 for the highest score; ties share",
+        "rank_lower": "lower end of the rank’s interval",
+        "rank_upper": "upper end of the rank’s interval",
+        "judgments": "how many judgments it rests on",
+        "annotators": "how many people these are of",
+    },
+    "judgments": {
+        "judgment_id": "the judgment’s id",
+        "annotator": "who answered",
+        "stage": "in which stage of the study",
+        "protocol": "how it was asked",
+        "items": "the items shown, in that order",
+        "answer": "the answer, as JSON",
+        "at": "when (UTC)",
+        "seconds": "active time it took",
+        "late": "whether it came after its lease’s end",
+        "revised": "whether the answer was changed; this is the last one",
+        "imported": "whether it was made elsewhere",
+        "set_aside": "whether its annotator was excluded: it does not count in the scores",
+        "purpose": "judgment, overlap (asked of everybody), check (the answer is known) or repeat",
+        "right": "whether a check was answered right",
+    },
+    "items": {
+        "id": "the item’s id",
+        "text": "what was shown",
+        "group": "what it belongs to",
+        "context": "what was shown beside it",
+        "reference": "a known good version",
+        "media": "image, audio or video",
+        "tags": "subsets it belongs to",
+        "gold": "the known answer",
+    },
+}
+
+
+def write_dataset(study: Study, folder: Path, *, names: bool = False) -> list[Path]:
+    """Write scores, judgments and items as Parquet, and README.md that explains them; return the files.
+
+    Annotators are called A1, A2 … unless `names` keeps their own names.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
+    material = Material.of(study, names=names)
+    tables = _tables(material)
+    data = folder / "data"
+    try:
+        data.mkdir(parents=True)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", "Choose another folder.") from None
+    written = []
+    for name, table in tables.items():
+        written.append(data / f"{name}.parquet")
+        write_table(table, written[-1])
+    card = folder / "README.md"
+    card.write_text(dataset_card(material, tables), encoding="utf-8")
+    return [*written, card]
+
+
+def _tables(material: Material) -> dict[str, pl.DataFrame]:
+    study = material.study
+    items = pl.DataFrame([item_to_data(item) for item in study.items], infer_schema_length=None)
+    judgments = study.judgments().with_columns(material.names.column())
+    if isinstance(material.fit, str):
+        raise DataError(f"there is nothing to publish: {material.fit}", "Collect judgments first.")
+    return {"scores": material.fit.scores, "judgments": judgments, "items": items}
+
+
+def dataset_card(material: Material, tables: dict[str, pl.DataFrame]) -> str:
+    """Write the card: YAML that the Hub reads, and what people need to know."""
+    config = material.study.config
+    written = methods_text(material)
+    rows = tables["judgments"].height
+    size = next((name for most, name in _SIZES if rows < most), "n>1M")
+    front = [
+        "---",
+        f"pretty_name: {json.dumps(config.title, ensure_ascii=False)}",
+        "license: unknown # say under which licence it may be used",
+        "annotations_creators:",
+        "- crowdsourced",
+        "size_categories:",
+        f"- {size}",
+        "configs:",
+    ]
+    for place, name in enumerate(tables):
+        front += [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: data/{name}.parquet"]
+        front += ["  default: true"] if place == 0 else []
+    front.append("---")
+    lines = [
+        *front,
+        "",
+        f"# {_line(config.title)}",
+        "",
+        f"Annotators were asked: *{_line(config.question)}*",
+        "",
+        "## Files",
+        "",
+    ]
+    for name, table in tables.items():
+        lines += [f"### {name} ({table.height:,} rows)", "", "| column | type | meaning |", "|---|---|---|"]
+        lines += [
+            f"| `{_code(column)}` | {_type(kind)} | {_MEANINGS[name].get(column, _class_column(column))} |"
+            for column, kind in table.schema.items()
+        ]
+        lines.append("")
+    lines += [
+        "## How it was collected",
+        "",
+        _line(written.text),
+        "",
+        "Judgments of excluded annotators are included and marked `set_aside`; so are checks and repeats, by "
+        "`purpose`. None of these count in the scores.",
+        "",
+        "## Licence",
+        "",
+        "Fill in: the licence of the items, and that of the judgments.",
+        "",
+        "## Citation",
+        "",
+        "Fill in how to cite this data set. The methods:",
+        "",
+        "```bibtex",
+        bibliography(written.cited, __version__, datetime.now(UTC).year),
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    """Write a text of others so that Markdown takes it as text."""
+    flat = " ".join(text.split())
+    for sign in "\\`*_[]<>|#":
+        flat = flat.replace(sign, f"\\{sign}")
+    return flat
+
+
+def _code(text: str) -> str:
+    """Write a name so that it stands between backticks in a table."""
+    return " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+
+
+def _type(kind: pl.DataType) -> str:
+    return {"String": "text", "Int64": "whole number", "Float64": "number", "Boolean": "yes or no"}.get(
+        str(kind), "list of texts" if kind.is_nested() else "time" if kind.is_temporal() else str(kind).lower()
+    )
+
+
+def _class_column(column: str) -> str:
+    return "probability of that label" if column.startswith("p(") else ""

@@ -1,0 +1,180 @@
+"""What a report is made of, worked out once and shared by its sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from steelyard.errors import DataError
+from steelyard.models.fit import Fit
+from steelyard.observations import UNKNOWN, Index, Observations
+from steelyard.reliability import agreement, position_bias, split_half, split_half_by_budget
+from steelyard.reliability.agreement import Agreement
+from steelyard.reliability.cycles import GRAPHS, cycle_consistency
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.split_trials import Halves
+from steelyard.report.history import History, history_of, observations_of
+from steelyard.report.people import annotator_table
+from steelyard.study import Stage, Study
+from steelyard.study.results import kind_for
+
+CURVE = "split-half (Spearman)"
+_CURVE_TRIALS, _CURVE_POINTS, _CURVE_ROWS = 20, 10, 500_000
+ORDER_FIGURES = (*GRAPHS, "position bias (share left)")
+BY_ANNOTATORS = "halves are of annotators: hardly any pair or tuple was judged twice"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What annotators are called in the report: A1, A2 … in the order they came, or by their own names."""
+
+    called: dict[str, str]
+
+    @classmethod
+    def of(cls, history: History, *, own: bool) -> Names:
+        """Name everybody who appears in a history."""
+        seen = dict.fromkeys(
+            name
+            for table in (history.judgments, history.notes)
+            for name in table["annotator"].unique(maintain_order=True).to_list()
+            if name
+        )
+        return cls({name: name if own else f"A{place}" for place, name in enumerate(seen, 1)})
+
+    def column(self, name: str = "annotator") -> pl.Expr:
+        """Rename a column of annotators."""
+        return pl.col(name).replace(self.called)
+
+    def within(self, text: str) -> str:
+        """Rename annotators in what somebody wrote."""
+        changed = {name: called for name, called in self.called.items() if name != called and name in text}
+        if not changed:
+            return text
+        longest_first = sorted(changed, key=len, reverse=True)
+        pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first)
+        return re.sub(pattern, lambda found: changed[found[0]], text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trust:
+    """Reliability of one criterion of a stage: its figures, those of order, and how it grows with judgments."""
+
+    stage: str
+    criterion: str
+    kind: str
+    figures: tuple[Figure, ...]
+    order: tuple[Figure, ...]
+    notes: tuple[str, ...]
+    curve: pl.DataFrame
+
+
+@dataclass(eq=False)
+class Material:
+    """A study with all that its report says of it."""
+
+    study: Study
+    history: History
+    names: Names
+    _observed: dict[tuple[str, str | None], dict[str, Observations]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, study: Study, *, names: bool = False) -> Material:
+        """Read a study's log; `names` keeps the annotators' own names."""
+        history = history_of(study, picks=False)
+        return cls(study, history, Names.of(history, own=names))
+
+    @cached_property
+    def counted(self) -> History:
+        """The history with only the judgments that count."""
+        return replace(self.history, judgments=self.history.counted)
+
+    def observations(self, stage: Stage, kind: str | None = None) -> dict[str, Observations]:
+        """Return what the judgments of a stage that count say, by criterion, without the tasks."""
+        found = self._collected(kind or stage.protocol.kinds[0], stage.name)
+        return {name: without_tasks(part) for name, part in found.items()}
+
+    def _collected(self, kind: str, stage: str | None) -> dict[str, Observations]:
+        # All stages are the one stage, if there is just one: the scores rest on the same observations.
+        key = (kind, stage if len(self.study.config.stages) > 1 else None)
+        if key not in self._observed:
+            self._observed[key] = observations_of(self.counted, self.study, *key)
+        return self._observed[key]
+
+    @cached_property
+    def fit(self) -> Fit | str:
+        """The scores, or why there are none."""
+        stages = self.study.config.stages
+        try:
+            kind = kind_for(self.study.config.model, stages)
+            return self.study.fit(observations=self._collected(kind, None))
+        except DataError as error:
+            return error.problems[0].what
+
+    @cached_property
+    def annotators(self) -> pl.DataFrame:
+        """The table of annotators, under their names in the report."""
+        return annotator_table(self.history, self.study).with_columns(self.names.column())
+
+    @cached_property
+    def trust(self) -> list[Trust]:
+        """Reliability and order, by stage and criterion."""
+        return [
+            _trust(self, stage, criterion, part)
+            for stage in self.study.config.stages
+            for criterion, part in self.observations(stage).items()
+            if len(part)
+        ]
+
+
+def without_tasks(observations: Observations) -> Observations:
+    """Forget which task an observation was made in.
+
+    A study names every answer by itself, so that its tasks are never answered twice; what can be compared is
+    what was said of the same items.
+    """
+    return replace(observations, tasks=Index(), task=np.full(len(observations), UNKNOWN, np.int32))
+
+
+def _trust(material: Material, stage: Stage, criterion: str, part: Observations) -> Trust:
+    found = agreement(part)
+    figures = [figure for figure in found.figures if figure.name not in ORDER_FIGURES]
+    figures = _with_split_half(found, figures, part)
+    order = [figure for figure in found.figures if figure.name in ORDER_FIGURES]
+    if not order and "comparisons" in stage.protocol.kinds and not criterion:
+        pairs = material.observations(stage, "comparisons").get("")
+        if pairs is not None and len(pairs):
+            order = [*cycle_consistency(pairs).figures, position_bias(pairs).figure]
+    return Trust(stage.name, criterion, part.kind, tuple(figures), tuple(order), found.notes, _curve(figures, part))
+
+
+def _with_split_half(found: Agreement, figures: list[Figure], part: Observations) -> list[Figure]:
+    """Put split-half reliability first, by annotators where no unit can be split."""
+    own = [figure for figure in figures if figure.name.startswith("split-half")]
+    rest = [figure for figure in figures if figure not in own]
+    if own and all(figure.value is None for figure in own) and len(part.annotators) > 3:
+        try:
+            halves = split_half(part, by="annotator").figures
+        except DataError:
+            return [*own, *rest]
+        own = [replace(figure, note=_joined(figure.note, BY_ANNOTATORS)) for figure in halves]
+    return [*own, *rest]
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _curve(figures: Iterable[Figure], part: Observations) -> pl.DataFrame:
+    known = any(f.name == CURVE and f.value is not None and BY_ANNOTATORS not in f.note for f in figures)
+    if not known:
+        return pl.DataFrame()
+    most = int(np.median(Halves.of(part, None, "unit", 0).splitter.sizes)) // 2
+    budgets = sorted({round(step) for step in np.linspace(1, max(most, 1), min(max(most, 1), _CURVE_POINTS)).tolist()})
+    trials = int(np.clip(_CURVE_ROWS // len(part), 5, _CURVE_TRIALS))
+    curve = split_half_by_budget(part, budgets, trials=trials).filter(pl.col("figure") == CURVE)
+    return curve if curve.height > 1 else pl.DataFrame()

@@ -1,0 +1,222 @@
+"""A paragraph on methods that a researcher can paste, and the works it cites."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.protocols.base import Protocol
+from steelyard.reliability.figure import Figure
+from steelyard.report.material import CURVE, Material
+from steelyard.report.references import REFERENCES, cite
+from steelyard.report.tables import Estimate
+from steelyard.report.words import between, number
+from steelyard.version import __version__
+
+_DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "redundant": ("each item was judged by several annotators", ("snow2008",)),
+    "random_tuples": ("items were shown together at random", ()),
+    "balanced_tuples": ("items were shown in tuples in which each appears equally often", ("kiritchenko2017",)),
+    "all_pairs": ("every pair of items was compared", ()),
+    "tournament": ("items of one source were compared in a tournament", ("pighin2012",)),
+    "propagation": ("items were judged in the order of dominance, and verdicts carried over", ("pighin2012",)),
+    "match_quality": ("items were chosen by their uncertainty and match quality", ("sakaguchi2018",)),
+}
+_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "mean": ("the mean of the ratings", ()),
+    "median": ("the median of the ratings", ()),
+    "mode": ("the most frequent rating", ()),
+    "easl": ("EASL, which takes each rating as fractional counts of a Beta distribution", ("sakaguchi2018",)),
+    "bounded_ranking": ("bounded online ranking", ("sakaguchi2018",)),
+    "trueskill": ("TrueSkill", ("herbrich2006",)),
+    "elo": ("Elo ratings", ("elo1978",)),
+    "bradley_terry": ("the Bradley–Terry model", ("bradley1952",)),
+    "thurstone": ("Thurstone’s model (Case V)", ("thurstone1927",)),
+    "plackett_luce": ("the Plackett–Luce model", ("plackett1975", "luce1959")),
+    "counting": ("counting: the share of times an item was chosen as best less that as worst", ("kiritchenko2017",)),
+    "maxdiff": ("the maxdiff model of best–worst choices", ("marley2005",)),
+    "win_rate": ("the share of comparisons won", ()),
+    "dominance": ("dominance in the graph of comparisons", ("pighin2012",)),
+    "majority": ("the majority of the labels", ("snow2008",)),
+    "dawid_skene": ("the model of Dawid and Skene", ("dawid1979",)),
+    "mace": ("MACE", ("hovy2013",)),
+    "gold_calibrated": ("votes weighted by accuracy on gold", ("snow2008",)),
+    "weighted_vote": ("votes weighted by the log-odds of accuracy", ("snow2008",)),
+    "gaussian_calibration": ("ratings corrected for each annotator’s bias and noise on gold", ("snow2008",)),
+}
+
+
+_RULES = {
+    "too_fast": "for answering faster than the text can be read",
+    "constant": "for giving the same answer nearly always",
+    "one_sided": "for choosing one place on the screen far more often than chance",
+    "disagreement": "for agreeing far less with the others than everybody else does",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodsText:
+    """The paragraph, and the keys of what it cites."""
+
+    text: str
+    cited: tuple[str, ...]
+
+
+def methods_text(material: Material) -> MethodsText:
+    """Say in plain sentences what was asked of whom, how scores came of it, and how far they can be trusted."""
+    sentences = [
+        *_collected(material),
+        *_asked(material),
+        *_quality(material),
+        *_scored(material),
+        *_reliable(material),
+        f"The study was run and analysed with Steelyard {__version__}.",
+    ]
+    text = " ".join(sentences)
+    cited = tuple(key for key, work in REFERENCES.items() if re.search(rf"[(;] ?{re.escape(work.cited)}[;)]", text))
+    return MethodsText(text, cited)
+
+
+def _cited(text: str, keys: tuple[str, ...]) -> str:
+    return f"{text} {cite(*keys)}" if keys else text
+
+
+def _collected(material: Material) -> list[str]:
+    judgments = material.history.judgments
+    counted = material.history.counted
+    people = counted.filter(pl.col("annotator") != "")["annotator"].n_unique()
+    text = f"We collected {judgments.height:,} answers about {len(material.study.items):,} items"
+    text += f", of which {counted.height:,} judgments by {people:,} annotators count."
+    return [text] if judgments.height else []
+
+
+def _asked(material: Material) -> list[str]:
+    stages = material.study.config.stages
+    found = []
+    for place, stage in enumerate(stages):
+        lead = "Annotators" if len(stages) == 1 else f"In stage {place + 1} ({stage.name}), annotators"
+        asked = f"{lead} {_task(stage.protocol)} in answer to “{material.study.config.question}”"
+        how, keys = _DESIGNS.get(stage.design.name, (f"tasks were chosen by the design {stage.design.name}", ()))
+        found.append(f"{asked}; {_cited(how, keys)}.")
+    return found
+
+
+def _task(protocol: Protocol) -> str:
+    """Say what annotators did in one task."""
+    size = protocol.task_size
+    scales = list(protocol.scales().items())
+    scale = ""
+    if scales:
+        ends = [f"{name} {low:g} to {high:g}".strip() for name, (low, high) in scales]
+        scale = f" on a scale from {ends[0]}" if len(ends) == 1 and not scales[0][0] else f" ({'; '.join(ends)})"
+    several = f"{size} items at a time" if size > 1 else "one item at a time"
+    return {
+        "direct": f"rated {several}{scale}",
+        "likert": f"rated {several} by labelled steps{scale}",
+        "choice": f"labelled {several}",
+        "pairwise": "compared two items at a time" + (", ties allowed," if getattr(protocol, "ties", False) else ""),
+        "best_worst": f"chose the best and the worst of {size} items {cite('kiritchenko2017')}",
+        "scored_ranking": f"rated {size} items side by side{scale} {cite('sakaguchi2018')}",
+        "ranking": f"ranked {size} items at a time",
+    }.get(protocol.name, f"answered tasks of {size} items under the protocol {protocol.name}")
+
+
+def _quality(material: Material) -> list[str]:
+    quality, found = material.study.config.quality, []
+    history = material.history
+    if quality.qualification is not None:
+        found.append(
+            f"Annotators had to pass a test with {100 * quality.qualification.pass_:g} % of its questions right."
+        )
+    if quality.checks is not None:
+        rule = quality.checks
+        text = f"About {100 * rule.rate:g} % of the tasks had known answers {cite('snow2008', 'kiritchenko2017')}"
+        if rule.rule == "posterior":
+            text += (
+                f"; annotators whose accuracy in them was below {100 * rule.pass_:g} % with a posterior probability "
+            )
+            text += f"of {100 * rule.confidence:g} %, after at least {rule.at_least} of them, were excluded"
+        else:
+            text += (
+                f"; annotators with fewer than {100 * rule.pass_:g} % right, after at least {rule.at_least} of them, "
+            )
+            text += "were excluded"
+        found.append(text + ", their judgments set aside, and the tasks asked of others.")
+    rules = [words for key, words in _RULES.items() if getattr(quality.rules, key)]
+    if rules:
+        found.append(f"Annotators were also excluded {', or '.join(rules)}, when a 95 % interval left no doubt.")
+    if history.excluded:
+        count = len(history.excluded)
+        aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"])).height
+        found.append(
+            f"In all, {count:,} annotator{'s were' if count > 1 else ' was'} excluded, "
+            f"and {aside:,} judgments set aside."
+        )
+    stop = material.study.config.stop
+    if stop is not None:
+        found.append(
+            f"Whether to stop was looked at {stop.looks} times at most, at even shares of the plan, each look at "
+            f"a level of {stop.alpha:g}/{stop.looks} (Bonferroni)."
+        )
+    return found
+
+
+def _scored(material: Material) -> list[str]:
+    fit = material.fit
+    if isinstance(fit, str):
+        return []
+    how, keys = _MODELS.get(fit.model, (f"the model {fit.model}", ()))
+    noun = "Labels" if "label" in fit.scores.columns else "Scores"
+    text = f"{noun} are given by {_cited(how, keys)}"
+    made = fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
+    if made:
+        ways = ", ".join(interval_in_words(str(one)) for one in made)
+        text += f", with {100 * fit.level:g} % intervals {ways}"
+        text += f" {cite('wilson1927')}" if "wilson" in made else ""
+    return [text + "."]
+
+
+_INTERVALS = {
+    "bootstrap": "resampled over {}",
+    "t": "from Student’s t over {}",
+    "sandwich": "from the sandwich variance over {}",
+    "jackknife": "from the jackknife over {}",
+    "posterior": "of the posterior",
+    "wilson": "after Wilson",
+    "model": "of the model",
+}
+
+
+def interval_in_words(interval: str) -> str:
+    """Say how intervals were made, which tables write as `bootstrap(annotators)`."""
+    how, _, units = interval.partition("(")
+    return _INTERVALS.get(how, f"made by {interval}").format(units.removesuffix(")") or "judgments")
+
+
+def _reliable(material: Material) -> list[str]:
+    found = []
+    several = len(material.trust) > 1
+    for trust in material.trust:
+        of = f" of {' '.join(part for part in (trust.stage, trust.criterion) if part)}" if several else ""
+        numbers = {figure.name: figure for figure in trust.figures}
+        half = numbers.get(CURVE)
+        if half is not None and half.value is not None:
+            text = f"Split-half reliability{of} (Spearman’s ρ, not stepped up) is {_interval(half)}"
+            text += f" {cite('kiritchenko2017')}"
+            stepped = numbers.get("split-half (Spearman, stepped up)")
+            if stepped is not None and stepped.value is not None:
+                text += f", stepped up to all judgments {number(stepped.value)} {cite('spearman1910', 'brown1910')}"
+            found.append(text + ".")
+        alpha = next((figure for name, figure in numbers.items() if name.startswith("alpha") and figure.value), None)
+        if alpha is not None:
+            level = alpha.name.removeprefix("alpha (").removesuffix(")")
+            found.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
+    if found:
+        found.append("Numbers in parentheses after a figure are 95 % intervals.")
+    return found
+
+
+def _interval(figure: Figure) -> str:
+    return "undefined" if figure.value is None else between(Estimate(figure.value, figure.lower, figure.upper), 2)

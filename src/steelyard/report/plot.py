@@ -1,0 +1,147 @@
+"""Charts for notebooks, public as `steelyard.plot`: from a study, or what came of one, to an Altair chart.
+
+    import steelyard
+    study = steelyard.Study.open("verbs")
+    steelyard.plot.scores(study)
+    steelyard.plot.save(steelyard.plot.reliability(study), "reliability.svg")
+
+Titles state what the chart shows. The charts are those of the dashboard and the report.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from steelyard.errors import DataError
+from steelyard.models.fit import Fit
+from steelyard.observations import Observations
+from steelyard.reliability import split_half_by_budget
+from steelyard.report import charts, quality_charts
+from steelyard.report.charts import Chart
+from steelyard.report.history import history_of
+from steelyard.report.matching import match_quality_by_round
+from steelyard.report.material import CURVE, Material
+from steelyard.report.people import annotator_table
+from steelyard.report.plan_chart import save_chart
+from steelyard.report.sections.stopping import MEASURES, look_table
+from steelyard.report.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
+from steelyard.study import Study
+
+__all__ = [
+    "accuracy",
+    "annotators",
+    "bias_and_noise",
+    "histogram",
+    "labels",
+    "looks",
+    "match_quality",
+    "progress",
+    "reliability",
+    "save",
+    "scores",
+]
+
+Scored: TypeAlias = "Study | Fit | pl.DataFrame"
+
+
+def _table(given: Scored) -> pl.DataFrame:
+    if isinstance(given, Study):
+        return ranked_items(given.scores(), given.items)
+    frame = given.scores if isinstance(given, Fit) else given
+    if not isinstance(frame, pl.DataFrame):
+        raise DataError(f"a {type(given).__name__} has no scores.", "Give a Study, a Fit or a scores table.")
+    return frame
+
+
+def _one_criterion(table: pl.DataFrame, criterion: str | None) -> pl.DataFrame:
+    if "criterion" not in table.columns or table.is_empty():
+        return table
+    known = table["criterion"].unique(maintain_order=True).to_list()
+    wanted = known[0] if criterion is None else criterion
+    if wanted not in known:
+        raise DataError(f"there is no criterion '{wanted}'.", f"Known: {', '.join(map(str, known))}.")
+    return table.filter(pl.col("criterion") == wanted)
+
+
+def _scored(given: Scored, criterion: str | None) -> pl.DataFrame:
+    table = _one_criterion(_table(given), criterion)
+    if "score" not in table.columns:
+        raise DataError("these are labels, not scores.", "Draw them with steelyard.plot.labels.")
+    return table
+
+
+def scores(given: Scored, *, criterion: str | None = None) -> Chart:
+    """Draw scores with their intervals, the highest on top (of one criterion, the first unless named)."""
+    level = given.level if isinstance(given, Fit) else 0.95
+    return charts.caterpillar(_scored(given, criterion), level=level)
+
+
+def histogram(given: Scored, *, criterion: str | None = None, bins: int = 20) -> Chart:
+    """Draw how the scores are spread."""
+    return charts.histogram(score_histogram(_scored(given, criterion), bins=bins))
+
+
+def labels(given: Scored, *, criterion: str | None = None) -> Chart:
+    """Draw how many items got which label."""
+    table = _one_criterion(_table(given), criterion)
+    if "label" not in table.columns:
+        raise DataError("these are scores, not labels.", "Draw them with steelyard.plot.scores.")
+    return charts.labels(label_counts(table))
+
+
+def reliability(given: Study | Observations, *, trials: int = 20) -> Chart:
+    """Draw split-half reliability against the judgments in each half."""
+    if isinstance(given, Study):
+        material = Material.of(given)
+        parts = list(material.observations(given.config.stages[0]).values())
+        if not parts:
+            raise DataError("there are no judgments yet.", "Collect some first.")
+        given = parts[0]
+    return charts.reliability(split_half_by_budget(given, trials=trials).filter(pl.col("figure") == CURVE))
+
+
+def progress(study: Study) -> Chart:
+    """Draw the judgments that count over time."""
+    history, status = history_of(study, picks=False), study.status()
+    done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
+    return charts.progress(progress_over_time(history), done, total, forecast(history, status, datetime.now(UTC)))
+
+
+def annotators(study: Study) -> Chart:
+    """Draw each annotator's agreement with the others against the judgments made."""
+    return charts.annotators(annotator_table(history_of(study, picks=False), study))
+
+
+def bias_and_noise(study: Study) -> Chart:
+    """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
+    return quality_charts.bias_and_noise(annotator_table(history_of(study, picks=False), study))
+
+
+def accuracy(study: Study) -> Chart:
+    """Draw each annotator's accuracy in the checks against the judgments made."""
+    rule = study.config.quality.checks
+    table = annotator_table(history_of(study, picks=False), study)
+    return quality_charts.accuracy(table, passed=None if rule is None else rule.pass_)
+
+
+def looks(study: Study) -> Chart:
+    """Draw what each look at whether the study may stop saw."""
+    table = look_table(Material.of(study))
+    if study.config.stop is None or table.is_empty():
+        raise DataError("the study was not looked at yet.", "Set [stop] and call study.look() as it grows.")
+    return quality_charts.looks(table, MEASURES[study.config.stop.measure])
+
+
+def match_quality(study: Study) -> Chart:
+    """Draw the match quality of every two items by round (design match_quality)."""
+    history = history_of(study)
+    return charts.match_quality_map(match_quality_by_round(history, study, _table(study)))
+
+
+def save(chart: Any, path: str | Path) -> None:
+    """Write a chart as SVG, PNG or an HTML page that needs no network, by the file's ending."""
+    save_chart(chart, Path(path))

@@ -1,0 +1,135 @@
+"""Charts about how good the answers are: accuracy, bias and noise, repeats, and looks at whether it is enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
+from steelyard.report.tables import Estimate
+from steelyard.report.words import between, number
+
+
+def _state() -> pl.Expr:
+    return pl.when(pl.col("excluded").is_null()).then(pl.lit("counted")).otherwise(pl.lit("excluded")).alias("state")
+
+
+def _colours(table: pl.DataFrame) -> dict[str, Any]:
+    """Tell counted from excluded annotators by colour and shape, where there are both."""
+    scale = alt.Scale(domain=["counted", "excluded"])
+    legend: Any = alt.Legend() if table["state"].n_unique() > 1 else None
+    encoded: dict[str, Any] = {"color": alt.Color("state:N", title=None, scale=scale, legend=legend)}
+    if legend is not None:
+        encoded["shape"] = alt.Shape("state:N", title=None, scale=scale, legend=legend)
+    return encoded
+
+
+def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str = "the checks") -> Chart:
+    """Draw each annotator's accuracy against the judgments made, as Fig. 6 of Snow et al. (2008).
+
+    `table` has `annotator`, `judgments`, `accuracy` with `accuracy_lower` and `accuracy_upper`, and `excluded`;
+    `passed` is the accuracy asked for.
+    """
+    known = table.filter(pl.col("accuracy").is_not_null()).with_columns(_state())
+    title = f"Nobody has answered any of {against} yet"
+    if known.height:
+        median = float(known["accuracy"].median() or 0)  # type: ignore[arg-type]
+        title = f"Half of the {known.height} annotators get more than {100 * median:.0f}\u00a0% of {against} right"
+        if passed is not None:
+            below = known.filter(pl.col("accuracy") < passed).height
+            title += f"; {below} {'is' if below == 1 else 'are'} below {100 * passed:.0f}\u00a0%"
+    columns = ["annotator", "judgments", "accuracy", "accuracy_lower", "accuracy_upper", "state"]
+    base = alt.Chart(values_of(known.select(columns))).encode(
+        x=alt.X(
+            "judgments:Q",
+            title="judgments",
+            axis=alt.Axis(format=",d", tickMinStep=1, tickCount=6),
+            scale=alt.Scale(zero=False),
+        )
+    )
+    share = f"share of {against} right"
+    y = alt.Y("accuracy:Q", title=share, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    colours = _colours(known)
+    layers = [
+        base.mark_rule(opacity=0.3).encode(
+            y=alt.Y("accuracy_lower:Q", title=share), y2="accuracy_upper:Q", color=colours["color"]
+        ),
+        base.mark_point(filled=True, size=60, opacity=0.9).encode(y=y, **colours),
+    ]
+    if passed is not None:
+        goal = alt.Chart(alt.InlineData(values=[{"pass": passed}])).mark_rule(strokeDash=[6, 4])
+        layers.append(goal.encode(y="pass:Q"))
+    return titled(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+def bias_and_noise(table: pl.DataFrame) -> Chart:
+    """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
+    known = table.filter(pl.col("bias").is_not_null() & pl.col("noise").is_not_null()).with_columns(_state())
+    title = "Bias and noise are not known yet: nobody shares enough items with others"
+    if known.height:
+        furthest = known.sort(pl.col("bias").abs(), descending=True).row(0, named=True)
+        noisiest = known.sort("noise", descending=True).row(0, named=True)
+        title = f"Biases reach {furthest['bias']:+.3g} ({furthest['annotator']})"
+        title += f", noise {number(noisiest['noise'])} ({noisiest['annotator']})"
+    chart = (
+        alt.Chart(values_of(known.select("annotator", "bias", "noise", "state")))
+        .mark_point(filled=True, size=60, opacity=0.9)
+        .encode(
+            x=alt.X("bias:Q", title="bias: mean difference from the others"),
+            y=alt.Y("noise:Q", title="noise: spread of the difference"),
+            **_colours(known),
+        )
+    )
+    return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
+
+
+def looks(table: pl.DataFrame, measure: str) -> Chart:
+    """Draw what each look saw, what it was sure of, and the target."""
+    known = table.filter(pl.col("bound").is_not_null())
+    last = table.row(-1, named=True)
+    title = f"The target was {'reached' if last['reached'] else 'not reached'} after {table.height} looks"
+    base = alt.Chart(values_of(known.select("judgments", "value", "bound"))).encode(
+        x=alt.X(
+            "judgments:Q",
+            title="judgments at the look",
+            axis=alt.Axis(format=",d", tickCount=6),
+            scale=alt.Scale(zero=False),
+        )
+    )
+    target = alt.Chart(alt.InlineData(values=[{"target": last["target"]}]))
+    y: dict[str, Any] = {"title": measure, "scale": alt.Scale(zero=False)}
+    layers = [
+        target.mark_rule(strokeDash=[6, 4]).encode(y=alt.Y("target:Q", **y)),
+        base.mark_rule(opacity=0.5).encode(y=alt.Y("bound:Q", **y), y2="value:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("value:Q", **y)),
+        base.mark_tick(thickness=3, width=14).encode(y=alt.Y("bound:Q", **y)),
+    ]
+    said = "dots: the estimate; bars: what is sure; dashed: the target"
+    return titled(alt.layer(*layers).properties(width=WIDTH, height=200), title, said)  # type: ignore[no-any-return]
+
+
+def repeats(table: pl.DataFrame) -> Chart:
+    """Draw how often repeated answers differ against the time between; `table` is that of `repeats_by_time`."""
+    first, last = table.row(0, named=True), table.row(-1, named=True)
+
+    def said(row: dict[str, Any]) -> str:
+        ends = (None if row[key] is None else 100 * row[key] for key in ("lower", "upper"))
+        return between(Estimate(100 * row["rate"], *ends), 2)
+
+    title = f"{said(first)}\u00a0% of repeats differ"
+    if table.height > 1:
+        title = f"{said(first)}\u00a0% of repeats differ after the shortest time"
+        title += f", {said(last)}\u00a0% after the longest"
+    middle = ((pl.col("from") + pl.col("to")) / 2).alias("hours")
+    base = alt.Chart(values_of(table.select(middle, "rate", "lower", "upper"))).encode(
+        x=alt.X("hours:Q", title="hours between", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=True))
+    )
+    share = "share that differs"
+    y = alt.Y("rate:Q", title=share, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    layers = [
+        base.mark_rule(opacity=0.5).encode(y=alt.Y("lower:Q", title=share), y2="upper:Q"),
+        base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True)).encode(y=y),
+    ]
+    return titled(alt.layer(*layers).properties(width=WIDTH, height=200), title)  # type: ignore[no-any-return]

@@ -1,0 +1,192 @@
+"""Answers to the same task by the same annotator, held against each other and against the time between."""
+
+from __future__ import annotations
+
+import json
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
+from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.figure import Figure
+from steelyard.reliability.shares import share_figure
+from steelyard.report.history import History
+from steelyard.study import Study
+
+_SCHEMA = {
+    "annotator": pl.String,
+    "stage": pl.String,
+    "criterion": pl.String,
+    "question": pl.String,
+    "hours": pl.Float64,
+    "first": pl.String,
+    "again": pl.String,
+    "differs": pl.Boolean,
+    "difference": pl.Float64,
+}
+_CLASSES, _LEAST_IN_CLASS = 5, 20
+_NONE = "undefined: nothing was repeated"
+
+
+def repeat_pairs(history: History, study: Study) -> pl.DataFrame:
+    """Pair what annotators who count said of a thing when asked again with what they had said before.
+
+    Columns: `annotator`, `stage`, `criterion`, `question` (an item, a pair, or what was to be chosen), `hours`
+    between, `first` and `again` (the answers), `differs`, and for ratings the absolute `difference`.
+    """
+    judgments = history.judgments.filter(~pl.col("excluded"))
+    again = judgments.filter(pl.col("purpose") == "repeat")
+    first = judgments.select("judgment_id", pl.col("at").alias("at_first"), pl.col("answer").alias("answer_first"))
+    pairs = again.join(first, left_on="about", right_on="judgment_id", how="inner", maintain_order="left")
+    protocols = {stage.name: stage.protocol for stage in study.config.stages}
+    rows: list[tuple[Any, ...]] = []
+    columns = ["annotator", "stage", "items", "answer", "answer_first", "at", "at_first"]
+    for annotator, stage, items, after, before, at, at_first in pairs.select(columns).iter_rows():
+        kind = protocols[stage].kinds[0]
+        earlier = _said(protocols[stage].observations(items, json.loads(before)), kind)
+        later = _said(protocols[stage].observations(items, json.loads(after)), kind)
+        hours = (at - at_first).total_seconds() / 3600
+        for (criterion, question), value in earlier.items():
+            if (criterion, question) in later:
+                other = later[criterion, question]
+                gap = abs(value - other) if isinstance(value, float) and isinstance(other, float) else None
+                asked = (annotator, stage, criterion, question, hours)
+                rows.append((*asked, str(value), str(other), value != other, gap))
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+_OF_KIND = {
+    "ratings": Rating,
+    "comparisons": Comparison,
+    "choices": Choice,
+    "rankings": RankedItems,
+    "labels": Label,
+}
+
+
+def _said(observations: list[Observation], kind: str) -> dict[tuple[str, str], float | str]:
+    found: dict[tuple[str, str], float | str] = {}
+    for one in observations:
+        if isinstance(one, _OF_KIND[kind]):
+            found |= _answers(one)
+    return found
+
+
+@singledispatch
+def _answers(said: Any) -> dict[tuple[str, str], float | str]:
+    """Return what an observation says, by criterion and question."""
+    raise TypeError(type(said).__name__)
+
+
+@_answers.register
+def _(said: Rating) -> dict[tuple[str, str], float | str]:
+    return {(said.criterion, said.item): float(said.value)}
+
+
+@_answers.register
+def _(said: Label) -> dict[tuple[str, str], float | str]:
+    return {(said.criterion, said.item): said.label}
+
+
+@_answers.register
+def _(said: Comparison) -> dict[tuple[str, str], float | str]:
+    winner = {1: said.left, -1: said.right}.get(int(said.outcome), "tie")
+    return {("", " | ".join(sorted((said.left, said.right)))): winner}
+
+
+@_answers.register
+def _(said: Choice) -> dict[tuple[str, str], float | str]:
+    shown = " | ".join(sorted(said.items))
+    return {("", f"{end} of {shown}"): str(getattr(said, end)) for end in ("best", "worst")}
+
+
+@_answers.register
+def _(said: RankedItems) -> dict[tuple[str, str], float | str]:
+    order = " > ".join(" = ".join(sorted(tier)) for tier in said.tiers)
+    return {("", " | ".join(sorted(item for tier in said.tiers for item in tier))): order}
+
+
+def repeat_figures(pairs: pl.DataFrame) -> list[Figure]:
+    """Return the inconsistency rate and, for ratings, the mean difference, as Kiritchenko & Mohammad (2017, §4)."""
+    rated = pairs["difference"].null_count() < pairs.height
+    figures = [_rate("inconsistency rate", pairs)]
+    if rated:
+        figures.append(_mean("mean absolute difference (of those that differ)", pairs.filter(pl.col("differs"))))
+        figures.append(_mean("mean absolute difference (of all repeats)", pairs))
+    return figures
+
+
+def repeats_by_time(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Tabulate repeats by the hours between, in up to five classes of like size.
+
+    Columns: `from`, `to` (hours), `pairs`, `rate` with `lower` and `upper`, `difference` (mean absolute, for
+    ratings) with `difference_lower` and `difference_upper`.
+    """
+    classes = int(np.clip(pairs.height // _LEAST_IN_CLASS, 1, _CLASSES))
+    hours = pairs["hours"].to_numpy()
+    edges = np.unique(np.quantile(hours, np.linspace(0, 1, classes + 1)))
+    if len(edges) < 2:
+        edges = np.array([edges[0], edges[0]])
+    rows = []
+    for place in range(len(edges) - 1):
+        last = place == len(edges) - 2
+        inside = (hours >= edges[place]) & ((hours <= edges[place + 1]) if last else (hours < edges[place + 1]))
+        here = pairs.filter(pl.Series(inside))
+        rate, mean = _rate("rate", here), _mean("difference", here)
+        rows.append(
+            (
+                float(edges[place]),
+                float(edges[place + 1]),
+                here.height,
+                *(rate.value, rate.lower, rate.upper),
+                *(mean.value, mean.lower, mean.upper),
+            )
+        )
+    names = ["from", "to", "pairs", "rate", "lower", "upper", "difference", "difference_lower", "difference_upper"]
+    kinds = {name: pl.Int64 if name == "pairs" else pl.Float64 for name in names}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def _people(pairs: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...]]:
+    names, code = np.unique(pairs["annotator"].to_numpy(), return_inverse=True)
+    return code.astype(np.int64), tuple(map(str, names))
+
+
+def _rests(pairs: pl.DataFrame, people: int) -> str:
+    return f"{pairs.height:,} repeated answers of {people:,} annotators"
+
+
+def _rate(name: str, pairs: pl.DataFrame) -> Figure:
+    cluster, names = _people(pairs)
+    return share_figure(
+        name,
+        pairs["differs"].cast(pl.Float64).to_numpy(),
+        np.ones(pairs.height),
+        Bootstrap(),
+        unit="annotators",
+        note=_rests(pairs, len(names)),
+        undefined=_NONE,
+        cluster=cluster,
+        counted="repeats",
+        names=lambda: names,
+    )
+
+
+def _mean(name: str, pairs: pl.DataFrame) -> Figure:
+    known = pairs.drop_nulls("difference")
+    cluster, names = _people(known)
+    return Bootstrap().figure(
+        name,
+        weighted_share(known["difference"].to_numpy(), np.ones(known.height)),
+        len(names),
+        unit="annotators",
+        note=_rests(known, len(names)),
+        undefined=_NONE,
+        low=0.0,
+        high=float("inf"),
+        cluster=cluster,
+        names=lambda: names,
+    )

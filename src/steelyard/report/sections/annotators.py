@@ -1,0 +1,139 @@
+"""What the annotators are like: agreement, bias, noise, accuracy, and signs of careless work."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from steelyard.models.majority import wilson
+from steelyard.observations import Labels
+from steelyard.report import charts, quality_charts
+from steelyard.report.document import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Prose,
+    Section,
+    Table,
+    count_column,
+    interval_column,
+    number_column,
+    share_column,
+    text_column,
+)
+from steelyard.report.history import observations_of
+from steelyard.report.material import Material
+
+TITLE = "Annotators"
+
+
+def section(material: Material) -> Section:
+    """Return a table of everybody, and the charts that their answers allow."""
+    table = material.annotators
+    if table.is_empty():
+        return Section("annotators", TITLE, absent=("Annotators: none are known by name.",))
+    blocks: list[Block] = []
+    absent = []
+    if table["agreement"].drop_nulls().len() > 1:
+        blocks.append(
+            Figure(
+                "agreement",
+                "Each annotator’s agreement with the others, with 95 % intervals.",
+                charts.annotators(table),
+            )
+        )
+    else:
+        absent.append("Agreement of single annotators: nobody shares enough items with others.")
+    if table["bias"].drop_nulls().len() > 1:
+        blocks.append(
+            Figure(
+                "bias-and-noise",
+                "Bias and noise of each annotator, in the units of the scale.",
+                quality_charts.bias_and_noise(table),
+            )
+        )
+    blocks += _accuracy(material, table)
+    if not any(isinstance(block, Figure) and block.name == "accuracy" for block in blocks):
+        absent.append("Accuracy of annotators: there are no answered checks, and no labels of items with gold.")
+    blocks.append(_table(table))
+    if table["measure"].drop_nulls().len():
+        measure = table["measure"].drop_nulls()[0]
+        blocks.append(Prose(f"Agreement is the {measure}, those excluded left out of “the others”."))
+    return Section("annotators", TITLE, tuple(blocks), tuple(absent))
+
+
+def _accuracy(material: Material, table: pl.DataFrame) -> list[Block]:
+    rule = material.study.config.quality.checks
+    caption = "Each point is an annotator (after Fig. 6 of Snow et al., 2008), with Wilson’s 95 % intervals."
+    if table["accuracy"].drop_nulls().len():
+        chart = quality_charts.accuracy(table, passed=rule.pass_ if rule else None)
+        return [Figure("accuracy", caption, chart)]
+    known = gold_accuracy(material)
+    if known.is_empty():
+        return []
+    drawn = table.drop("accuracy", "accuracy_lower", "accuracy_upper").join(known, on="annotator", how="inner")
+    chart = quality_charts.accuracy(drawn, against="the items with gold")
+    columns = (
+        text_column("annotator", "annotator"),
+        count_column("items", "items with gold"),
+        interval_column("accuracy", "share right"),
+    )
+    return [
+        Figure("accuracy", caption, chart),
+        Table("gold-accuracy", "Labels of items with gold: share right, with Wilson’s 95 % interval.", known, columns),
+    ]
+
+
+def gold_accuracy(material: Material) -> pl.DataFrame:
+    """Return each annotator's share of labels that are the items' gold: `items`, `accuracy` with its interval."""
+    gold = {item.id: item.gold for item in material.study.items if item.gold is not None}
+    parts = list(observations_of(material.history, material.study).values()) if gold else []
+    labels = [part for part in parts if isinstance(part, Labels)]
+    empty = pl.DataFrame(schema={"annotator": pl.String})
+    if len(labels) != 1 or not labels[0].knows_annotators:
+        return empty
+    part = labels[0]
+    frame = pl.DataFrame(
+        {
+            "annotator": [part.annotators[int(code)] for code in part.annotator],
+            "item": [part.items[int(code)] for code in part.item],
+            "label": [part.classes[int(code)] for code in part.label],
+        }
+    ).filter(pl.col("item").is_in(list(gold)))
+    if frame.is_empty():
+        return empty
+    right = (pl.col("label") == pl.col("item").replace_strict(gold, return_dtype=pl.String)).sum()
+    found = frame.group_by("annotator").agg(pl.len().alias("items"), right.alias("right")).sort("annotator")
+    hits, of = (found[name].to_numpy().astype(np.float64) for name in ("right", "items"))
+    lower, upper = wilson(hits, of, 0.95)
+    return found.with_columns(
+        pl.Series("accuracy", hits / of), pl.Series("accuracy_lower", lower), pl.Series("accuracy_upper", upper)
+    ).with_columns(material.names.column())
+
+
+def _table(table: pl.DataFrame) -> Table:
+    def known(name: str) -> bool:
+        return name in table.columns and table[name].drop_nulls().len() > 0
+
+    columns: list[Column] = [text_column("annotator", "annotator", 40), count_column("judgments", "answers")]
+    optional = [
+        ("median_seconds", number_column("median_seconds", "seconds, median")),
+        ("agreement", interval_column("agreement", "agreement")),
+        ("bias", number_column("bias", "bias")),
+        ("noise", number_column("noise", "noise")),
+        ("accuracy", interval_column("accuracy", "checks right")),
+        ("checks", count_column("checks", "checks")),
+        ("self_consistency", number_column("self_consistency", "self-consistency")),
+        ("too_fast", share_column("too_fast", "too fast")),
+        ("constant", share_column("constant", "commonest answer")),
+        ("place_share", share_column("place_share", "commonest place")),
+    ]
+    columns += [column for name, column in optional if known(name)]
+    state = Column("excluded", "state", lambda row: Cell("counted" if row["excluded"] is None else "excluded"), False)
+    note = (
+        "Too fast: share of answers faster than the text can be read. Commonest answer, commonest place: share of the "
+    )
+    note += "answers that are one and the same, or choose one place on the screen."
+    shown = "Annotators, the busiest first; intervals are at 95 %."
+    return Table("annotators", shown, table, (*columns, state), note)

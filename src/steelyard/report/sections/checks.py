@@ -1,0 +1,132 @@
+"""How questions with known answers were answered, and which of those answers are in doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from steelyard.errors import DataError
+from steelyard.models.gold import disputed_gold
+from steelyard.models.majority import wilson
+from steelyard.observations import Labels
+from steelyard.quality.questions import Question, read_questions
+from steelyard.report.document import (
+    Block,
+    Fact,
+    Prose,
+    Section,
+    Table,
+    count_column,
+    facts_table,
+    interval_column,
+    share_column,
+    text_column,
+)
+from steelyard.report.material import Material
+
+TITLE = "Checks and gold"
+
+
+def section(material: Material) -> Section:
+    """Return each check with its answers, what the rule was, and gold that most contradict."""
+    blocks: list[Block] = []
+    absent = []
+    table = check_table(material)
+    rule = material.study.config.quality.checks
+    answered = material.history.judgments.filter(pl.col("purpose") == "check")
+    if answered.height:
+        facts = [
+            Fact("answers to checks", answered.height),
+            Fact("of these right", float(answered["right"].cast(pl.Float64).mean() or 0), "%"),  # type: ignore[arg-type]
+            Fact("annotators checked", answered["annotator"].n_unique()),
+            Fact("checks in dispute", int((table["state"] == "disputed").sum())),
+        ]
+        blocks.append(facts_table("checks-answered", "Checks.", facts))
+        if rule is not None:
+            blocks.append(Prose(rule_in_words(material)))
+        columns = (
+            text_column("shows", "shows", 80),
+            text_column("expected", "right is", 80),
+            count_column("right", "right"),
+            count_column("wrong", "wrong"),
+            interval_column("share", "share right"),
+            text_column("state", "state"),
+        )
+        caption = "Checks and their answers, the worst answered first, with Wilson’s 95 % intervals."
+        blocks.append(Table("checks", caption, table, columns))
+    elif rule is None:
+        absent.append("Checks: the study has none ([quality] checks).")
+    else:
+        absent.append("Checks: none has been answered yet.")
+    gold = disputed(material)
+    if gold.height:
+        about = (
+            text_column("item", "item", 60),
+            text_column("gold", "gold"),
+            text_column("label", "most say"),
+            share_column("share", "share of them"),
+            count_column("judgments", "judgments"),
+        )
+        blocks.append(Table("disputed-gold", "Items whose gold a large majority contradicts.", gold, about))
+    return Section("checks", TITLE, tuple(blocks), tuple(absent))
+
+
+def rule_in_words(material: Material) -> str:
+    """Say when the checks exclude somebody."""
+    rule = material.study.config.quality.checks
+    if rule is None:
+        return ""
+    asked = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
+    after = f"after {rule.at_least} of them at the earliest"
+    if rule.rule == "plain":
+        return asked + f"An annotator is excluded when fewer than {100 * rule.pass_:g} % are right, {after}."
+    return (
+        asked + f"An annotator is excluded when the accuracy is below {100 * rule.pass_:g} % with a posterior "
+        f"probability of {100 * rule.confidence:g} %, {after}; checks in dispute count against nobody."
+    )
+
+
+def check_table(material: Material) -> pl.DataFrame:
+    """Lay out the checks: `check` (its key), `shows`, `expected`, `right`, `wrong`, `share` with interval, `state`."""
+    questions = _questions(material)
+    rows = []
+    for check in material.study.checks():
+        question = questions.get(check.key)
+        state = f"found {check.settled}" if check.settled else "disputed" if check.disputed else "counts"
+        shows = " | ".join(question.item_ids) if question else "(no longer in the file)"
+        expected = question.expected if question else ""
+        rows.append((check.key, shows, expected, check.right, check.wrong, state))
+    names = ["check", "shows", "expected", "right", "wrong", "state"]
+    kinds = {name: pl.Int64 if name in {"right", "wrong"} else pl.String for name in names}
+    frame = pl.DataFrame(rows, schema=kinds, orient="row").filter(pl.col("right") + pl.col("wrong") > 0)
+    right = frame["right"].to_numpy().astype(np.float64)
+    asked = right + frame["wrong"].to_numpy()
+    lower, upper = wilson(right, asked, 0.95)
+    return frame.with_columns(
+        pl.Series("share", right / np.maximum(asked, 1)),
+        pl.Series("share_lower", lower),
+        pl.Series("share_upper", upper),
+    ).sort("share", "check")
+
+
+def _questions(material: Material) -> dict[str, Question]:
+    study = material.study
+    protocol = study.config.stages[0].protocol
+    found: dict[str, Question] = {}
+    for event in study.events(("checks",)):
+        found |= {one.key: one for one in read_questions(event.data["questions"], protocol, study.items)}
+    return found
+
+
+def disputed(material: Material) -> pl.DataFrame:
+    """List the items whose gold most labels contradict, of a study that asks for labels."""
+    gold = {item.id: item.gold for item in material.study.items if item.gold is not None}
+    frames = []
+    for stage in material.study.config.stages if gold else ():
+        for part in material.observations(stage).values():
+            if isinstance(part, Labels):
+                try:
+                    frames.append(disputed_gold(part, gold))
+                except DataError:
+                    continue
+    return pl.concat(frames) if frames else pl.DataFrame()

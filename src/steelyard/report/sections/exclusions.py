@@ -1,0 +1,44 @@
+"""Who was excluded, when and why."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from steelyard.report.document import Section, Table, count_column, text_column, time_column
+from steelyard.report.material import Material
+
+TITLE = "Exclusions"
+
+
+def section(material: Material) -> Section:
+    """Return every exclusion and readmission with its reason."""
+    table = exclusion_table(material)
+    if table.is_empty():
+        return Section("exclusions", TITLE, absent=("Exclusions: nobody was excluded.",))
+    columns = (
+        text_column("annotator", "annotator"),
+        text_column("what", "what"),
+        time_column("at", "when (UTC)"),
+        text_column("reason", "reason"),
+        count_column("set_aside", "judgments set aside now"),
+    )
+    caption = "Exclusions and readmissions in the order they happened. Judgments set aside are kept and not counted."
+    return Section("exclusions", TITLE, (Table("exclusions", caption, table, columns),))
+
+
+def exclusion_table(material: Material) -> pl.DataFrame:
+    """List exclusions and readmissions: `annotator`, `what`, `at`, `reason`, `set_aside`."""
+    history = material.history
+    notes = history.notes.filter(pl.col("kind").is_in(["exclusion", "readmission"]))
+    aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"]))
+    counts = aside.group_by("annotator").agg(pl.len().cast(pl.Int64).alias("set_aside"))
+    return (
+        notes.join(counts, on="annotator", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("kind").replace({"exclusion": "excluded", "readmission": "readmitted"}).alias("what"),
+            pl.col("set_aside").fill_null(0),
+            pl.col("reason").map_elements(material.names.within, pl.String),
+            material.names.column(),
+        )
+        .select("annotator", "what", "at", "reason", "set_aside")
+    )

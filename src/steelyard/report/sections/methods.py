@@ -1,0 +1,60 @@
+"""How it was done, for a paper: a paragraph, what to cite, the exact configuration and software."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import tomllib
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+import polars as pl
+
+from steelyard.report.document import Block, Listing, Section, Table, text_column
+from steelyard.report.material import Material
+from steelyard.report.methods_text import methods_text
+from steelyard.report.references import bibliography
+from steelyard.study import Study
+from steelyard.study.config import CONFIG_FILE
+from steelyard.version import __version__
+
+TITLE = "Methods and software"
+_PACKAGES = ("numpy", "scipy", "polars", "numba", "sqlalchemy", "altair", "vl-convert-python")
+_DATABASE = re.compile(r"^\s*database\s*=.*\n?", re.MULTILINE)
+
+
+def section(material: Material) -> Section:
+    """Return what a paper needs to say how it was done."""
+    written = methods_text(material)
+    file, config = exact_config(material.study)
+    blocks: tuple[Block, ...] = (
+        Listing("methods.txt", "A paragraph to paste; shorten it to taste.", written.text, wrapped=True),
+        Listing("references.bib", "What it cites.", bibliography(written.cited, __version__, datetime.now(UTC).year)),
+        Listing(file, "The exact configuration.", config),
+        _software(),
+    )
+    return Section("methods", TITLE, blocks)
+
+
+def exact_config(study: Study) -> tuple[str, str]:
+    """Return study.toml as it stands, without where the database is; or, if the file has changed, what was read."""
+    source = {key: value for key, value in (study.config.source or {}).items() if key != "database"}
+    try:
+        text = _DATABASE.sub("", (study.folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        if tomllib.loads(text) == source:
+            return CONFIG_FILE, text.strip() + "\n"
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        pass
+    return "study.json", json.dumps(source, ensure_ascii=False, indent=2, default=str)
+
+
+def _software() -> Table:
+    rows = [("steelyard", __version__), ("Python", platform.python_version())]
+    for name in _PACKAGES:
+        try:
+            rows.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    frame = pl.DataFrame(rows, schema=["package", "version"], orient="row")
+    return Table("software", "Software.", frame, (text_column("package", "package"), text_column("version", "version")))

@@ -1,0 +1,80 @@
+"""Contradictions in the order people put items in, and whether the place on the screen matters."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import polars as pl
+
+from steelyard.models.majority import wilson
+from steelyard.report.document import (
+    Block,
+    Prose,
+    Section,
+    Table,
+    count_column,
+    interval_column,
+    share_column,
+    text_column,
+)
+from steelyard.report.material import Material
+from steelyard.report.sections.reliability import numbers_table
+
+TITLE = "Cycles and position"
+
+
+def section(material: Material) -> Section:
+    """Return how often people contradict themselves, and which places are chosen."""
+    rows = [(trust, figure) for trust in material.trust for figure in trust.order if figure.value is not None]
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(
+            Prose(
+                "A cycle is a contradiction in what one annotator said: a over b, b over c, and c over a. "
+                "Ratings of one task cannot contradict each other; those of several can."
+            )
+        )
+        blocks.append(numbers_table(material, "order", "Cycles and position bias.", rows))
+    places = chosen_places(material)
+    if places.height:
+        columns = (
+            text_column("stage", "stage"),
+            count_column("place", "place on the screen"),
+            count_column("times", "times chosen as best"),
+            interval_column("share", "share", lower="lower", upper="upper"),
+            share_column("chance", "by chance"),
+        )
+        caption = "Where on the screen the best item stood, with Wilson’s 95 % intervals."
+        blocks.append(Table("places", caption, places, columns))
+    if not blocks:
+        return Section("order", TITLE, absent=("Cycles and position bias: nothing was compared.",))
+    return Section("order", TITLE, tuple(blocks))
+
+
+def chosen_places(material: Material) -> pl.DataFrame:
+    """Count where the item chosen as best stood, for best–worst stages: `place`, `times`, `share`, `chance`."""
+    schema = {"stage": pl.String, "place": pl.Int64, "times": pl.Int64}
+    schema |= dict.fromkeys(("share", "lower", "upper", "chance"), pl.Float64)
+    rows = []
+    for stage in material.study.config.stages:
+        if stage.protocol.kinds[0] != "choices":
+            continue
+        answers = material.history.counted.filter(pl.col("stage") == stage.name).select("items", "answer")
+        times: Counter[int] = Counter()
+        for items, answer in answers.iter_rows():
+            best = json.loads(answer).get("best")
+            if best in items:
+                times[items.index(best) + 1] += 1
+        total = times.total()
+        if not total:
+            continue
+        places = np.arange(1, stage.protocol.task_size + 1)
+        hits = np.array([times[int(place)] for place in places], np.int32)
+        lower, upper = wilson(hits, np.full(len(hits), total, np.int32), 0.95)
+        rows += [
+            (stage.name, int(place), int(hit), hit / total, float(low), float(high), 1 / len(places))
+            for place, hit, low, high in zip(places, hits, lower, upper, strict=True)
+        ]
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,105 @@
+"""Who answered, and how much."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from steelyard.report.document import Block, Fact, Section, facts_table
+from steelyard.report.history import first_and_last
+from steelyard.report.material import Material
+
+
+def section(material: Material) -> Section:
+    """Return what the log counts of people and their answers."""
+    history = material.history
+    judgments = history.judgments
+    if judgments.is_empty():
+        return Section("people", "Who answered", absent=("Who answered: nobody has yet.",))
+    known = judgments.filter(pl.col("annotator") != "")
+    by_person = known.group_by("annotator").len()["len"]
+    facts = [Fact("annotators who answered", by_person.len())]
+    if by_person.len():
+        low, high = min(by_person), max(by_person)
+        facts.append(Fact("answers of an annotator, median", _median(by_person), text=f"from {low:,} to {high:,}"))
+    if history.excluded:
+        facts.append(Fact("annotators excluded", len(history.excluded)))
+    facts += _tests(material)
+    blocks: list[Block] = [facts_table("annotators-answered", "People.", facts)]
+    purpose, out = pl.col("purpose"), pl.col("excluded")
+    counts = {
+        "answers in all": judgments.height,
+        "judgments that count": history.counted.height,
+        "of these, asked of everybody (overlap)": history.counted.filter(purpose == "overlap").height,
+        "judgments set aside (of excluded annotators)": judgments.filter(
+            out & ~purpose.is_in(["check", "repeat"])
+        ).height,
+        "answers to checks": judgments.filter(purpose == "check").height,
+        "repeats": judgments.filter(purpose == "repeat").height,
+        "made elsewhere and imported": int(judgments["imported"].sum()),
+        "late (after the lease’s end; they count)": int(judgments["late"].sum()),
+        "revised (the last answer counts)": int(judgments["revised"].sum()),
+        **{
+            name: history.notes.filter(pl.col("kind") == kind).height
+            for name, kind in (
+                ("tasks skipped", "skip"),
+                ("tasks flagged", "flag"),
+                ("tasks not answered in time", "expired"),
+            )
+        },
+    }
+    always = {"answers in all", "judgments that count"}
+    blocks.append(
+        facts_table(
+            "answers", "Answers.", [Fact(name, count) for name, count in counts.items() if count or name in always]
+        )
+    )
+    times = _times(judgments)
+    if times:
+        blocks.append(facts_table("time", "Time.", times))
+    absent = () if judgments["seconds"].drop_nulls().len() else ("Times: no answer says how long it took.",)
+    return Section("people", "Who answered", tuple(blocks), absent)
+
+
+def _median(column: pl.Series) -> float:
+    middle = column.median()
+    return float(middle) if isinstance(middle, int | float) else 0.0
+
+
+def _tests(material: Material) -> list[Fact]:
+    """Count who consented, trained and took the test, each person by their last result."""
+    config = material.study.config
+    last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "qualified": {}}
+    for event in material.study.events(tuple(last)):
+        last[event.kind][str(event.annotator)] = bool(event.data.get("passed", True))
+    facts = []
+    if config.people.consent is not None:
+        facts.append(Fact("agreed to take part", len(last["consent"])))
+    if config.people.training is not None:
+        facts.append(Fact("did the training", len(last["trained"])))
+    if config.quality.qualification is not None:
+        facts.append(Fact("passed the qualification test", sum(last["qualified"].values())))
+        facts.append(Fact("failed it", len(last["qualified"]) - sum(last["qualified"].values())))
+    return facts
+
+
+def _times(judgments: pl.DataFrame) -> list[Fact]:
+    own = judgments.filter(~pl.col("imported"))
+    facts = []
+    ends = first_and_last(own)
+    if ends is not None:
+        facts.append(Fact("first answer", text=f"{ends[0]:%Y-%m-%d %H:%M} UTC"))
+        facts.append(Fact("last answer", text=f"{ends[1]:%Y-%m-%d %H:%M} UTC"))
+        facts.append(Fact("between them", (ends[1] - ends[0]).total_seconds() / 3600, "hours"))
+    seconds = own["seconds"].drop_nulls()
+    if seconds.len():
+        low, high = (float(seconds.quantile(share, "linear") or 0) for share in (0.25, 0.75))
+        facts.append(
+            Fact(
+                "active time of an answer, median",
+                _median(seconds),
+                "seconds",
+                text=f"half from {low:.3g} to {high:.3g}",
+            )
+        )
+        facts.append(Fact("active time of all answers that say it", float(seconds.sum()) / 3600, "hours"))
+    return facts

@@ -1,0 +1,56 @@
+"""Whether annotators say the same when asked again."""
+
+from __future__ import annotations
+
+from steelyard.reliability.figure import figures_table
+from steelyard.report import quality_charts
+from steelyard.report.document import (
+    Block,
+    Column,
+    Figure,
+    Section,
+    Table,
+    count_column,
+    interval_column,
+    number_column,
+    text_column,
+)
+from steelyard.report.material import Material
+from steelyard.report.repeating import repeat_figures, repeat_pairs, repeats_by_time
+
+TITLE = "Repeats"
+
+
+def section(material: Material) -> Section:
+    """Return how often answers to the same task differ, and by how much, against the time between."""
+    pairs = repeat_pairs(material.history, material.study)
+    if pairs.is_empty():
+        why = "no task has been asked again yet" if material.study.config.quality.repeats else "the study asks none"
+        return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
+    figures = figures_table(repeat_figures(pairs))
+    by_time = repeats_by_time(pairs)
+    columns: list[Column] = [number_column("from", "from (hours)"), number_column("to", "to (hours)")]
+    columns += [
+        count_column("pairs", "repeated answers"),
+        interval_column("rate", "share that differs", lower="lower", upper="upper"),
+    ]
+    if by_time["difference"].drop_nulls().len():
+        columns.append(interval_column("difference", "mean absolute difference"))
+    blocks: list[Block] = [
+        Table(
+            "repeats",
+            "Repeated answers of annotators who count; intervals are resampled over annotators.",
+            figures,
+            (
+                text_column("figure", "figure"),
+                interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),
+                text_column("note", "note"),
+            ),
+        ),
+        Table("repeats-by-time", "Repeats by the time between.", by_time, tuple(columns)),
+    ]
+    if by_time.height > 1:
+        blocks.insert(
+            1, Figure("repeats", "How often repeats differ, by the time between.", quality_charts.repeats(by_time))
+        )
+    return Section("repeats", TITLE, tuple(blocks))

@@ -1,0 +1,58 @@
+"""In short: what a reader wants to know first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from steelyard.report.document import Block, Fact, Section, facts_table
+from steelyard.report.history import first_and_last
+from steelyard.report.material import CURVE, Material
+from steelyard.report.sections.costs import cost_table
+
+
+def section(material: Material) -> Section:
+    """Return the few figures that stand for all."""
+    study, history = material.study, material.history
+    counted = history.counted
+    facts = [
+        Fact("items", len(study.items)),
+        Fact("annotators whose judgments count", counted.filter(pl.col("annotator") != "")["annotator"].n_unique()),
+        Fact("judgments that count", counted.height),
+    ]
+    fit = material.fit
+    if not isinstance(fit, str):
+        judged = fit.scores.filter(pl.col("judgments") > 0)
+        middle = judged["judgments"].median()
+        if isinstance(middle, int | float):
+            facts.append(Fact("judgments of an item, median", float(middle)))
+    facts += _reliability(material)
+    costs = cost_table(material)
+    if costs.height and costs["cost"][-1]:
+        facts.append(Fact("cost", float(costs["cost"][-1]), study.config.pay.currency))
+    ends = first_and_last(history.judgments)
+    if ends is not None:
+        facts.append(Fact("collected", text=f"{ends[0]:%Y-%m-%d} to {ends[1]:%Y-%m-%d} (UTC)"))
+    blocks: tuple[Block, ...] = (facts_table("summary", "The study in figures.", facts),)
+    return Section("summary", "In short", blocks)
+
+
+def _reliability(material: Material) -> list[Fact]:
+    facts = []
+    for trust in material.trust:
+        for figure in trust.figures:
+            if figure.name in {CURVE, "alpha (interval)", "alpha (nominal)"} and figure.value is not None:
+                of = " ".join(part for part in (_stage(material, trust.stage), trust.criterion) if part)
+                name = _NAMES[figure.name] + (f", {of}" if of else "")
+                facts.append(Fact(name, figure.value, lower=figure.lower, upper=figure.upper))
+    return facts
+
+
+_NAMES = {
+    CURVE: "split-half reliability (Spearman’s ρ)",
+    "alpha (interval)": "Krippendorff’s α (interval)",
+    "alpha (nominal)": "Krippendorff’s α (nominal)",
+}
+
+
+def _stage(material: Material, name: str) -> str:
+    return name if len(material.study.config.stages) > 1 else ""

@@ -1,0 +1,278 @@
+"""The data behind every page, chart and report of a study: how far it is, what it costs, what the scores say.
+
+Each function returns a frame (or a small record); `charts` draws them. None is quadratic in anything.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import singledispatch
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
+from steelyard.protocols.base import Protocol
+from steelyard.records import Item
+from steelyard.report.history import TIME, History, first_and_last
+from steelyard.study import Status, StudyConfig
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with the interval it is likely to lie in; None where there is none."""
+
+    value: float
+    lower: float | None = None
+    upper: float | None = None
+
+
+# How far
+
+
+def progress_over_time(history: History, *, points: int = 120) -> pl.DataFrame:
+    """Count the judgments that count in equal stretches of time, from the first to the last.
+
+    Columns: `start`, `at` (a stretch's ends), `judgments` in it, `cumulative`, and `per_hour`.
+    """
+    counted = history.counted
+    ends = first_and_last(counted)
+    schema: dict[str, Any] = {
+        "start": TIME,
+        "at": TIME,
+        "judgments": pl.Int64,
+        "cumulative": pl.Int64,
+        "per_hour": pl.Float64,
+    }
+    if ends is None:
+        return pl.DataFrame(schema=schema)
+    first, last = ends
+    width = max((last - first) / points, timedelta(seconds=1))
+    steps = max(1, -(-(last - first) // width))
+    stretch = ((counted["at"] - first).dt.total_microseconds() // (width // timedelta(microseconds=1))).clip(
+        0, steps - 1
+    )
+    judgments = np.bincount(stretch.to_numpy(), minlength=steps).astype(np.int64)
+    starts = [first + number * width for number in range(steps)]
+    return pl.DataFrame(
+        {
+            "start": starts,
+            "at": [start + width for start in starts],
+            "judgments": judgments,
+            "cumulative": np.cumsum(judgments),
+            "per_hour": judgments / (width / HOUR),
+        },
+        schema=schema,
+    )
+
+
+def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: float = 0.95) -> Estimate | None:
+    """Return the judgments an hour over the last hour, or since the first one; None where there are none.
+
+    Judgments made elsewhere do not count: they say nothing of when the next will come. The interval is the
+    exact one of a Poisson count (Garwood 1936).
+    """
+    own = history.judgments.filter(~pl.col("imported"))
+    ends = first_and_last(own)
+    if ends is None:
+        return None
+    since = max(now - window, ends[0])
+    count = int((own["at"] >= since).sum())
+    # A study a few seconds old has no rate yet; a minute is the least that is looked at.
+    hours = max(now - since, timedelta(minutes=1)) / HOUR
+    tail = (1 - level) / 2
+    lower = float(stats.chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
+    upper = float(stats.chi2.ppf(1 - tail, 2 * count + 2)) / 2
+    return Estimate(count / hours, lower / hours, upper / hours)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is left to do: `tasks` to be answered, and the `hours` they take at the present rate."""
+
+    tasks: float
+    hours: Estimate | None
+
+
+def forecast(history: History, status: Status, now: datetime) -> Forecast:
+    """Say how long the rest will take at the present rate; the interval is that of the rate."""
+    done = sum(stage.done for stage in status.stages)
+    left = sum(max(0, stage.total - stage.done) for stage in status.stages)
+    answered = history.judgments.filter(~pl.col("excluded")).height
+    # Goals may count single items where a task shows several; checks and repeats are tasks beside them.
+    tasks = left * answered / done if done and answered else float(left)
+    speed = rate(history, now)
+    if speed is None or not speed.value or not tasks:
+        return Forecast(tasks, None)
+    longest = tasks / speed.lower if speed.lower else inf
+    return Forecast(
+        tasks, Estimate(tasks / speed.value, tasks / (speed.upper or inf), longest if longest < inf else None)
+    )
+
+
+def costs(history: History, config: StudyConfig, tasks_left: float, *, level: float = 0.95) -> pl.DataFrame:
+    """Return what was paid, what the rest will cost and both together, a row each.
+
+    Columns: `part` (so far, to come, in all), `judgments`, `hours` of active time, `cost`, `lower`, `upper`.
+    Excluded annotators were paid too; judgments made elsewhere cost nothing here. Where a judgment has no time, the
+    mean of the others stands in; the interval of what is to come is Student's t of that mean.
+    """
+    pay = config.pay
+    own = history.judgments.filter(~pl.col("imported"))
+    seconds = own["seconds"].drop_nulls().to_numpy()
+    mean = float(seconds.mean()) if len(seconds) else 0.0
+    spread = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
+    off = spread * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
+
+    def cost(judgments: float, each: float) -> float:
+        return (pay.per_task * judgments + pay.per_hour * judgments * max(each, 0.0) / 3600) * (1 + pay.fee)
+
+    done, left = float(own.height), tasks_left
+    paid = cost(done, mean)
+    nearest, least, most = (cost(left, each) for each in (mean, mean - off, mean + off))
+    rows = [
+        ("so far", done, done * mean / 3600, paid, paid, paid),
+        ("to come", left, left * mean / 3600, nearest, least, most),
+        ("in all", done + left, (done + left) * mean / 3600, paid + nearest, paid + least, paid + most),
+    ]
+    return pl.DataFrame(rows, schema=["part", "judgments", "hours", "cost", "lower", "upper"], orient="row")
+
+
+# What the scores say
+
+
+def ranked_items(scores: pl.DataFrame, items: list[Item]) -> pl.DataFrame:
+    """Put the items' texts beside their scores (or labels), the best first, unjudged ones last."""
+    texts = pl.DataFrame({"item": [i.id for i in items], "text": [i.text or (i.media or "") for i in items]})
+    first = scores.columns[0]
+    joined = scores.join(texts, left_on=first, right_on="item", how="left", maintain_order="left")
+    return joined.select(first, "text", pl.exclude(first, "text"))
+
+
+def score_histogram(scores: pl.DataFrame, *, bins: int = 20, scale: tuple[float, float] | None = None) -> pl.DataFrame:
+    """Count the items in equal stretches of the scale, or of the scores' own range where there is none.
+
+    Columns: `lower`, `upper` (a stretch's ends), `items`.
+    """
+    known = scores["score"].drop_nulls().to_numpy() if "score" in scores.columns else np.empty(0)
+    if not len(known):
+        return pl.DataFrame(schema={"lower": pl.Float64, "upper": pl.Float64, "items": pl.Int64})
+    low, high = scale if scale is not None else (float(known.min()), float(known.max()))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    counts, edges = np.histogram(np.clip(known, low, high), bins=bins, range=(low, high))
+    return pl.DataFrame({"lower": edges[:-1], "upper": edges[1:], "items": counts.astype(np.int64)})
+
+
+def label_counts(scores: pl.DataFrame) -> pl.DataFrame:
+    """Count the items by the label they got: `label`, `items`, the most frequent first."""
+    return (
+        scores.drop_nulls("label")
+        .group_by("label")
+        .agg(pl.len().cast(pl.Int64).alias("items"))
+        .sort(["items", "label"], descending=[True, False])
+    )
+
+
+def least_certain(ranked: pl.DataFrame, count: int = 10) -> pl.DataFrame:
+    """Return the items of which least is known: unjudged ones first, then the widest intervals."""
+    if "lower" in ranked.columns:
+        width = (pl.col("upper") - pl.col("lower")).alias("width")
+        return (
+            ranked.with_columns(width).sort("width", descending=True, nulls_last=False, maintain_order=True).head(count)
+        )
+    known = (1 - pl.col("probability")).alias("width")
+    return ranked.with_columns(known).sort("width", descending=True, nulls_last=False, maintain_order=True).head(count)
+
+
+# What was said of one item
+
+
+def item_judgments(history: History, config: StudyConfig, item: str) -> pl.DataFrame:
+    """List every judgment of an item, the latest first.
+
+    Columns: `judgment_id`, `at`, `annotator`, `stage`, `said` (of this item, in plain words), `value` (where the
+    answer gives the item one number), `beside` (the items shown with it), `seconds`, `late`, `revised`,
+    `imported`, `excluded`, `purpose`.
+    """
+    protocols = {stage.name: stage.protocol for stage in config.stages}
+    about = history.judgments.filter(pl.col("items").list.contains(item))
+    found = about.filter(pl.col("purpose") != "check").sort("seq", descending=True)
+    said = [
+        _said(protocols[stage], item, shown.to_list() if isinstance(shown, pl.Series) else shown, json.loads(answer))
+        for stage, shown, answer in found.select("stage", "items", "answer").iter_rows()
+    ]
+    beside = [[other for other in shown if other != item] for shown in found["items"].to_list()]
+    return found.select("judgment_id", "at", "annotator", "stage").with_columns(
+        pl.Series("said", [words for words, _ in said], dtype=pl.String),
+        pl.Series("value", [value for _, value in said], dtype=pl.Float64),
+        pl.Series("beside", beside, dtype=pl.List(pl.String)),
+        *(found[name] for name in ("seconds", "late", "revised", "imported", "excluded", "purpose")),
+    )
+
+
+def _said(protocol: Protocol, item: str, shown: list[str], answer: Any) -> tuple[str, float | None]:
+    found = protocol.observations(shown, answer)
+    kind = type(found[0]) if found else None
+    about = [one for one in found if type(one) is kind]
+    words = [text for one in about if (text := said_of(one, item))]
+    ratings = [one.value for one in about if isinstance(one, Rating) and one.item == item]
+    return ", ".join(words), ratings[0] if len(ratings) == 1 else None
+
+
+@singledispatch
+def said_of(observation: Any, item: str) -> str:
+    """Say in plain words what an observation says of an item; '' if it does not concern it."""
+    return ""
+
+
+@said_of.register
+def _(observation: Rating, item: str) -> str:
+    if observation.item != item:
+        return ""
+    return f"{observation.criterion} {observation.value:g}".strip()
+
+
+@said_of.register
+def _(observation: Label, item: str) -> str:
+    if observation.item != item:
+        return ""
+    return f"{observation.criterion}: {observation.label}" if observation.criterion else observation.label
+
+
+@said_of.register
+def _(observation: Comparison, item: str) -> str:
+    if item not in observation[:2]:
+        return ""
+    other = observation.right if item == observation.left else observation.left
+    if observation.outcome == 0:
+        return f"about the same as {other}"
+    won = (observation.outcome > 0) == (item == observation.left)
+    return f"{'better' if won else 'worse'} than {other}"
+
+
+@said_of.register
+def _(observation: Choice, item: str) -> str:
+    if item == observation.best:
+        return "best"
+    if item == observation.worst:
+        return "worst"
+    return "neither best nor worst" if item in observation.items else ""
+
+
+@said_of.register
+def _(observation: RankedItems, item: str) -> str:
+    above = 0
+    for tier in observation.tiers:
+        if item in tier:
+            tied = " (tied)" if len(tier) > 1 else ""
+            return f"{above + 1} of {sum(map(len, observation.tiers))}{tied}"
+        above += len(tier)
+    return ""

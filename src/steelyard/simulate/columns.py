@@ -1,0 +1,123 @@
+"""Thousands of simulated answers at once, as the observations they yield.
+
+What `answer_for` and a protocol's `observations` do for one task is done here for all tasks of a stage, for the
+most telling kind of observations of each built-in protocol. The two agree exactly (tests/simulate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from steelyard.observations import (
+    UNKNOWN,
+    Choices,
+    Comparisons,
+    FloatArray,
+    Index,
+    IntArray,
+    Labels,
+    Observations,
+    Rankings,
+    Ratings,
+)
+from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols.rated import Rated
+from steelyard.simulate.answers import decimals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the tasks of a stage showed, to whom, and what they took it to be worth.
+
+    `items` has a row of codes for each task, padded with UNKNOWN; `percepts` are criteria × tasks × places.
+    """
+
+    items: IntArray
+    who: IntArray
+    percepts: FloatArray
+    tie_margin: FloatArray
+    index: Index
+    people: Index
+
+    def by_task(self) -> dict[str, Any]:
+        """Return the columns that observations share, one observation a task."""
+        return {"items": self.index, "annotators": self.people, "annotator": self.who}
+
+    def by_item(self) -> tuple[dict[str, Any], tuple[IntArray, IntArray]]:
+        """Return the columns that observations share, one observation an item shown, and where those stand."""
+        task, place = np.nonzero(self.items != UNKNOWN)
+        return {"items": self.index, "annotators": self.people, "annotator": self.who[task]}, (
+            task.astype(np.int32),
+            place.astype(np.int32),
+        )
+
+
+@singledispatch
+def observed(protocol: Protocol, seen: Seen) -> dict[str, Observations] | None:
+    """Return what the answers to these tasks say, by criterion; None for protocols that must be asked one by one."""
+    return None
+
+
+@observed.register(Rated)
+@observed.register(ScoredRanking)
+def _(protocol: Rated | ScoredRanking, seen: Seen) -> dict[str, Observations] | None:
+    shared, (task, place) = seen.by_item()
+    item = seen.items[task, place]
+    found: dict[str, Observations] = {}
+    for number, (criterion, (low, high)) in enumerate(protocol.scales().items()):
+        value = low + np.clip(seen.percepts[number, task, place], 0, 1) * (high - low)
+        value = np.round(value, decimals(protocol, (low, high)))
+        found[criterion] = Ratings(item=item, value=value, scale=(low, high), **shared)
+    return found
+
+
+@observed.register
+def _(protocol: Choice, seen: Seen) -> dict[str, Observations] | None:
+    shared, (task, place) = seen.by_item()
+    item = seen.items[task, place]
+    found: dict[str, Observations] = {}
+    for number, (criterion, labels) in enumerate(protocol.classes().items()):
+        value = np.clip(seen.percepts[number, task, place], 0, 1)
+        label = np.minimum((value * len(labels)).astype(np.int32), len(labels) - 1)
+        found[criterion] = Labels(item=item, label=label, classes=Index(labels), **shared)
+    return found
+
+
+@observed.register
+def _(protocol: Pairwise, seen: Seen) -> dict[str, Observations] | None:
+    difference = seen.percepts[0, :, 0] - seen.percepts[0, :, 1]
+    outcome = np.where(difference > 0, 1, -1).astype(np.int8)
+    if protocol.ties:
+        outcome[np.abs(difference) < seen.tie_margin] = 0
+    left, right = seen.items[:, 0], seen.items[:, 1]
+    return {"": Comparisons(left=left, right=right, outcome=outcome, **seen.by_task())}
+
+
+@observed.register
+def _(protocol: BestWorst, seen: Seen) -> dict[str, Observations] | None:
+    value = seen.percepts[0]
+    task = np.arange(len(value))
+    # Of equal ones, the last shown is the best and the first the worst, as sorting leaves them.
+    best = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)
+    worst = np.argmin(value, axis=1)
+    return {"": Choices(shown=seen.items, best=seen.items[task, best], worst=seen.items[task, worst], **seen.by_task())}
+
+
+@observed.register
+def _(protocol: Ranking, seen: Seen) -> dict[str, Observations] | None:
+    order = np.argsort(-seen.percepts[0], axis=1, kind="stable")
+    value = np.take_along_axis(seen.percepts[0], order, axis=1)
+    tasks, width = value.shape
+    rank = np.ones((tasks, width), np.int32)
+    head = value[:, 0].copy()
+    for place in range(1, width):
+        fresh = head - value[:, place] >= seen.tie_margin if protocol.ties else np.ones(tasks, bool)
+        rank[:, place] = rank[:, place - 1] + fresh
+        head = np.where(fresh, value[:, place], head)
+    item = np.take_along_axis(seen.items, order, axis=1)
+    start = np.arange(0, tasks * width + 1, width, dtype=np.int64)
+    return {"": Rankings(start=start, item=item.ravel(), rank=rank.ravel(), **seen.by_task())}

@@ -1,0 +1,203 @@
+"""A study's dry run: what people would be asked, what it takes, and how reliable its scores may be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.observations import Labels, Observations
+from steelyard.records import Item
+from steelyard.reliability import krippendorff_alpha, split_half
+from steelyard.simulate.annotators import SimulatedAnnotators
+from steelyard.simulate.effort import seconds_for
+from steelyard.simulate.population import Population, make_crowd
+from steelyard.simulate.rehearsal import Rehearsal, rehearse
+from steelyard.study.config import StudyConfig
+
+STUDIES = 10
+"""How many times the study is simulated, each time with other people and other values."""
+
+_LEVEL = 0.9
+_FEW_ITEMS, _LONG_HOURS = 20, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A task somebody was asked, and what was answered."""
+
+    annotator: str
+    stage: str
+    items: tuple[Item, ...]
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """What is to be expected of one stage; the reliability is over simulated studies, None where it has none."""
+
+    name: str
+    protocol: str
+    design: str
+    tasks: int
+    hours: float
+    measure: str
+    reliability: float | None
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a study would ask and give. `tasks_each` are the tasks of every person, fewest first."""
+
+    people: int
+    tasks: int
+    tasks_each: tuple[int, ...]
+    hours: float
+    cost: float | None
+    complete: bool
+    ended: str
+    stages: tuple[StageForecast, ...]
+    examples: tuple[Example, ...]
+    warnings: tuple[str, ...]
+
+
+def dry_run(
+    config: StudyConfig,
+    items: Sequence[Item],
+    *,
+    people: int = 30,
+    population: Population | None = None,
+    price: float | None = None,
+    seconds: float | None = None,
+    examples: int = 3,
+    seed: int = 0,
+    told: Callable[[], None] = lambda: None,
+) -> DryRun:
+    """Simulate a study in memory; its database is neither read nor written.
+
+    `price` is paid for each task; where it is not given, the study's own pay counts. `seconds` a task are those
+    usual for the protocol unless given. `told` is called after each of the `STUDIES` simulated.
+    """
+    drawn = population or Population()
+    studies: list[Rehearsal] = []
+    for number in range(STUDIES):
+        annotators = _annotators(drawn, people, items, np.random.default_rng([seed, number, 1]))
+        if number and not studies[0].learns:
+            studies.append(studies[0].answered_by(annotators))
+        else:
+            studies.append(rehearse(config, items, annotators, np.random.default_rng([seed, number])))
+        told()
+    first = studies[0]
+    stages = tuple(_forecast(config, number, studies, seconds) for number in range(len(config.stages)))
+    done = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
+    each = tuple(sorted(done[name] for name in first.annotators.names))
+    hours = sum(stage.hours for stage in stages)
+    return DryRun(
+        people=people,
+        tasks=len(first),
+        tasks_each=each,
+        hours=hours,
+        cost=_cost(config, len(first), hours, price),
+        complete=first.complete,
+        ended=first.ended,
+        stages=stages,
+        examples=_examples(config, first, items, examples),
+        warnings=tuple(_warnings(config, first, items, each, hours, stages)),
+    )
+
+
+def _annotators(
+    population: Population, people: int, items: Sequence[Item], rng: np.random.Generator
+) -> SimulatedAnnotators:
+    crowd = make_crowd(people, rng, population)
+    return SimulatedAnnotators(crowd, population.truth([item.id for item in items], rng), rng)
+
+
+def _forecast(config: StudyConfig, number: int, studies: Sequence[Rehearsal], seconds: float | None) -> StageForecast:
+    stage = config.stages[number]
+    tasks = len(studies[0].stages[number].items)
+    hours = tasks * (seconds or seconds_for(stage.protocol)) / 3600
+    measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
+    found = [value for study in studies if (value := _reliability(study, number)) is not None]
+    if not found:
+        return StageForecast(
+            stage.name, stage.protocol.name, stage.design.name, tasks, hours, measure, None, None, None
+        )
+    lower, upper = np.quantile(found, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return StageForecast(
+        stage.name,
+        stage.protocol.name,
+        stage.design.name,
+        tasks,
+        hours,
+        measure,
+        float(np.mean(found)),
+        float(lower),
+        float(upper),
+    )
+
+
+def _reliability(study: Rehearsal, stage: int) -> float | None:
+    """Return the reliability of a stage's judgments, of the first criterion where there are several."""
+    if not study.stages[stage].items:
+        return None
+    observations: Observations = next(iter(study.observations(stage).values()))
+    if isinstance(observations, Labels):
+        return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
+    return split_half(observations, trials=10)["Spearman"].value
+
+
+def _cost(config: StudyConfig, tasks: int, hours: float, price: float | None) -> float | None:
+    if price is not None:
+        return tasks * price
+    pay = config.pay
+    paid = tasks * pay.per_task + hours * pay.per_hour
+    return paid * (1 + pay.fee) if paid else None
+
+
+def _examples(config: StudyConfig, study: Rehearsal, items: Sequence[Item], count: int) -> tuple[Example, ...]:
+    """Return the first tasks of each stage in turn."""
+    found: list[Example] = []
+    for number, tasks in enumerate(study.stages):
+        for place in range(min(count, len(tasks.items))):
+            shown = tuple(items[code] for code in tasks.items[place])
+            name = study.annotators.names[tasks.who[place]]
+            found.append(Example(name, config.stages[number].name, shown, study.answer(number, place)))
+    return tuple(found)
+
+
+def _warnings(
+    config: StudyConfig,
+    study: Rehearsal,
+    items: Sequence[Item],
+    each: Sequence[int],
+    hours: float,
+    stages: Sequence[StageForecast],
+) -> list[str]:
+    found = []
+    people = len(each)
+    if not study.complete:
+        found.append(
+            f"{people} people are too few: the design is not done when nobody has anything left to judge "
+            f"(“{study.ended}”). Find more people, or ask less."
+        )
+    if len(items) < _FEW_ITEMS:
+        found.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")
+    idle = sum(count == 0 for count in each)
+    if idle:
+        found.append(f"{idle} of {people} people get nothing to do: fewer would be enough.")
+    if people and hours / people > _LONG_HOURS:
+        found.append(f"each person works {hours / people:.1f} hours: more people, or several visits, would be kinder.")
+    for stage in stages:
+        if stage.tasks == 0:
+            found.append(f"nobody was asked anything in stage {stage.name}.")
+        elif stage.reliability is None:
+            found.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
+    if config.quality.checks is not None or config.quality.repeats:
+        found.append("checks and repeats come on top of these tasks; they are not simulated.")
+    return found

@@ -1,0 +1,373 @@
+"""The API that the annotators' page uses, open to scripts and language models too."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from steelyard.errors import TaskError
+from steelyard.records import Judgment
+from steelyard.web.catalogue import catalogue_for, catalogues
+from steelyard.web.content import render_page_text
+from steelyard.web.errors import Refusal, refusal_for
+from steelyard.web.identity import (
+    ServedStudy,
+    Session,
+    derived,
+    join_by_invite,
+    join_by_name,
+    session_of,
+    set_session_cookie,
+    signed_in,
+)
+from steelyard.web.shapes import (
+    DoneOut,
+    ErrorOut,
+    FeedbackOut,
+    GradedOut,
+    JudgmentOut,
+    JudgmentsOut,
+    NewJudgment,
+    NewSession,
+    Nothing_,
+    NothingOut,
+    PageOut,
+    Reason,
+    RenewedOut,
+    RevisedAnswer,
+    SavedOut,
+    StandingOut,
+    StudyOut,
+    TaskOut,
+    TasksOut,
+    TestedOut,
+    TrainingAnswer,
+    TrainingOut,
+    WantedTasks,
+    Welcome,
+    task_out,
+)
+from steelyard.web.studies import Served
+
+TRAINING_COOKIE = "steelyard_training"
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorOut, "description": "The request is malformed."},
+    401: {"model": ErrorOut, "description": "There is no session."},
+    403: {"model": ErrorOut, "description": "Not yours, or the page is out of date."},
+    404: {"model": ErrorOut, "description": "There is no such study or task."},
+    409: {"model": ErrorOut, "description": "The task has another answer, or the name is taken."},
+    413: {"model": ErrorOut, "description": "The request is too large."},
+    415: {"model": ErrorOut, "description": "The request is not JSON."},
+    422: {"model": ErrorOut, "description": "The answer does not fit its task."},
+    429: {"model": ErrorOut, "description": "Too many requests; wait and try again."},
+    503: {"model": ErrorOut, "description": "The database is busy; try again, nothing is lost."},
+}
+
+router = APIRouter(prefix="/api/v1/studies/{study}", tags=["judging"], responses=_REFUSALS)
+languages = APIRouter(prefix="/api/v1", tags=["languages"])
+
+
+@languages.get("/messages/{language}")
+def messages(language: str) -> dict[str, Any]:
+    """The page's messages in a language, by their English wording."""
+    if language.lower().partition("-")[0] not in {code.partition("-")[0] for code in catalogues()}:
+        raise Refusal(404, "no_such_language", "There is no such language here.", f"Use: {', '.join(catalogues())}.")
+    catalogue = catalogue_for(language)
+    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.as_json()}
+
+
+@router.get("/me")
+def me(served: ServedStudy, request: Request, lang: str | None = None) -> Welcome:
+    """Say who is asking, what they need first, and all that a page needs to begin."""
+    return _welcome(served, request, session_of(request, served), lang)
+
+
+@router.post("/session")
+def begin_session(served: ServedStudy, request: Request, response: Response, body: NewSession) -> Welcome:
+    """Come in, by a name or a personal link; the answer sets a session cookie."""
+    if (body.name is None) == (body.invite is None):
+        raise Refusal(400, "malformed", "Give either a name or the token of a personal link.", "Choose a name.")
+    if body.invite is not None:
+        session = join_by_invite(request, served, body.invite)
+    else:
+        session = join_by_name(request, served, body.name or "")
+    set_session_cookie(request, response, served, session)
+    return _welcome(served, request, session)
+
+
+@router.post("/consent")
+def consent(served: ServedStudy, request: Request, body: Nothing_) -> Welcome:
+    """Agree to take part, in the wording that was shown."""
+    session = signed_in(request, served)
+    if not served.study.standing(session.annotator).consented:
+        served.study.consent(session.annotator)
+    return _welcome(served, request, session)
+
+
+@router.get("/training")
+def training(served: ServedStudy, request: Request) -> TrainingOut:
+    """The next practice question."""
+    session = signed_in(request, served)
+    of = len(served.training)
+    answered, _ = _practised(request, session)
+    if answered >= of or served.study.standing(session.annotator).trained:
+        return TrainingOut(question=None, number=of, of=of)
+    question = served.training[answered]
+    stage = served.study.config.stages[0]
+    shown = task_out(served, f"training-{answered + 1}", stage, question.items, None)
+    return TrainingOut(question=shown, number=answered + 1, of=of)
+
+
+@router.post("/training")
+def practise(served: ServedStudy, request: Request, response: Response, body: TrainingAnswer) -> GradedOut:
+    """Answer a practice question, and hear what would have been right."""
+    session = signed_in(request, served)
+    of = len(served.training)
+    answered, right = _practised(request, session)
+    if body.number > min(of, answered + 1):
+        raise Refusal(409, "not_yet", "That practice question is not next.", "Reload the page.", field="number")
+    question = served.training[body.number - 1]
+    good = question.grade(body.answer)
+    if body.number == answered + 1:
+        answered, right = answered + 1, right + good
+        _set_practised(request, response, served, session, answered, right)
+        if answered == of and not served.study.standing(session.annotator).trained:
+            served.study.note_training(session.annotator, right, of)
+    return GradedOut(
+        right=good,
+        expected=question.expected,
+        feedback_html=render_page_text(question.feedback, served.media.url) if question.feedback else "",
+        done=answered >= of,
+    )
+
+
+@router.get("/qualification")
+def qualification(served: ServedStudy, request: Request) -> TrainingOut:
+    """The next question of the test before the first task."""
+    session = signed_in(request, served)
+    questions, answered = served.study.qualification(), served.study.tested(session.annotator)
+    if answered >= len(questions):
+        return TrainingOut(question=None, number=len(questions), of=len(questions))
+    stage = served.study.config.stages[0]
+    shown = task_out(served, f"test-{answered + 1}", stage, questions[answered].items, None)
+    return TrainingOut(question=shown, number=answered + 1, of=len(questions))
+
+
+@router.post("/qualification")
+def qualify(served: ServedStudy, request: Request, body: TrainingAnswer) -> TestedOut:
+    """Answer a question of the test; it is graded here, and cannot be taken twice."""
+    session = signed_in(request, served)
+    try:
+        passed = served.study.answer_test(session.annotator, body.number, body.answer)
+    except TaskError as error:
+        raise Refusal(
+            409, "not_yet", "That question of the test is not next.", error.problems[0].remedy, field="number"
+        ) from None
+    return TestedOut(done=passed is not None, passed=passed)
+
+
+@router.post("/tasks")
+def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
+    """Hold up to `count` tasks; those already held come first, so asking again wastes nothing."""
+    session = signed_in(request, served)
+    study = served.study
+    lacking = served.lacks(session.annotator)
+    if lacking == "consent":
+        raise Refusal(403, "consent_needed", "You have not agreed to take part yet.", "Read the text and agree first.")
+    if lacking == "training":
+        raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
+    if lacking == "qualification":
+        raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
+    held, nothing = study.offer_several(session.annotator, body.count)
+    return TasksOut(
+        tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in held],
+        nothing=None if nothing is None else NothingOut(because=nothing.because, reason=nothing.reason),
+        standing=_standing(served, session),
+    )
+
+
+@router.post("/judgments")
+def judge(served: ServedStudy, request: Request, body: NewJudgment) -> SavedOut:
+    """Save an answer; it is on disk when this says so. The same answer again is harmless."""
+    session = signed_in(request, served)
+    try:
+        told = served.study.tell(body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds)
+    except TaskError as error:
+        raise _explained(served, session, body.judgment_id, error) from None
+    served.pace.note(session.annotator, body.seconds)
+    return SavedOut(judgment_id=body.judgment_id, standing=_standing(served, session), feedback=_feedback(served, told))
+
+
+def _feedback(served: Served, told: Judgment) -> FeedbackOut | None:
+    said = served.study.feedback(told)
+    if said is None:
+        return None
+    text = render_page_text(said.text, served.media.url) if said.text else ""
+    return FeedbackOut(right=said.right, expected=said.expected, feedback_html=text)
+
+
+@router.put("/judgments/{judgment_id}")
+def revise(served: ServedStudy, request: Request, judgment_id: str, body: RevisedAnswer) -> SavedOut:
+    """Change one of the last answers; the old one stays in the log and no longer counts."""
+    session = signed_in(request, served)
+    study = served.study
+    try:
+        if study.stored_task(judgment_id).annotator == session.annotator:
+            last = study.recent(session.annotator, study.config.people.revise) if study.config.people.revise else []
+            if judgment_id not in {answered.task.judgment_id for answered in last}:
+                raise Refusal(
+                    403, "too_late", "This answer can no longer be changed.", "It stays as it was; go on with the next."
+                )
+        study.revise(judgment_id, body.answer, annotator=session.annotator)
+    except TaskError as error:
+        raise _explained(served, session, judgment_id, error) from None
+    return SavedOut(judgment_id=judgment_id, standing=_standing(served, session))
+
+
+@router.get("/judgments")
+def recent(served: ServedStudy, request: Request, recent: Annotated[int, Query(ge=1, le=200)] = 20) -> JudgmentsOut:
+    """The annotator's last answers, the last one first."""
+    session = signed_in(request, served)
+    study = served.study
+    return JudgmentsOut(
+        judgments=[
+            JudgmentOut(
+                task=_shown(served, answered.task),
+                answer=answered.judgment.answer,
+                at=answered.judgment.at,
+                may_change=place < study.config.people.revise,
+            )
+            for place, answered in enumerate(study.recent(session.annotator, recent))
+        ]
+    )
+
+
+@router.post("/tasks/{judgment_id}/skip")
+def skip(served: ServedStudy, request: Request, judgment_id: str, body: Reason) -> DoneOut:
+    """Give a task back unanswered; it does not come again."""
+    return _note(served, request, judgment_id, "skip", body.reason)
+
+
+@router.post("/tasks/{judgment_id}/flag")
+def flag(served: ServedStudy, request: Request, judgment_id: str, body: Reason) -> DoneOut:
+    """Say that something is odd about a task, answered or not."""
+    return _note(served, request, judgment_id, "flag", body.reason)
+
+
+@router.post("/tasks/{judgment_id}/renew")
+def renew(served: ServedStudy, request: Request, judgment_id: str, body: Nothing_) -> RenewedOut:
+    """Keep a task a while longer."""
+    session = signed_in(request, served)
+    try:
+        end = served.study.renew(judgment_id, annotator=session.annotator)
+    except TaskError as error:
+        raise _explained(served, session, judgment_id, error) from None
+    return RenewedOut(judgment_id=judgment_id, lease_end=end)
+
+
+def _note(served: Served, request: Request, judgment_id: str, kind: Literal["skip", "flag"], reason: str) -> DoneOut:
+    session = signed_in(request, served)
+    try:
+        if kind == "skip":
+            served.study.skip(judgment_id, reason, annotator=session.annotator)
+        else:
+            served.study.flag(judgment_id, reason, annotator=session.annotator)
+    except TaskError as error:
+        raise _explained(served, session, judgment_id, error) from None
+    return DoneOut(judgment_id=judgment_id, standing=_standing(served, session))
+
+
+def _explained(served: Served, session: Session, judgment_id: str, error: TaskError) -> Refusal:
+    """Say what is the matter with a task that was refused: unknown, somebody else's, or answered otherwise."""
+    try:
+        task = served.study.stored_task(judgment_id)
+    except TaskError:
+        return Refusal(404, "no_such_task", "There is no such task in this study.", "Reload the page and go on.")
+    if task.annotator != session.annotator:
+        return Refusal(403, "not_yours", "This task is somebody else's.", "Reload the page to get one of your own.")
+    return refusal_for(error)
+
+
+def _shown(served: Served, task: Any) -> TaskOut:
+    return task_out(served, task.judgment_id, served.study.stage_of(task), task.items, task.lease_end)
+
+
+def _standing(served: Served, session: Session) -> StandingOut:
+    standing = served.study.standing(session.annotator)
+    return StandingOut(
+        answered=standing.answered,
+        limit=standing.limit,
+        minutes_left=served.minutes_left(session.annotator, standing),
+    )
+
+
+def _welcome(served: Served, request: Request, session: Session | None, lang: str | None = None) -> Welcome:
+    study = served.study
+    config = study.config
+    needs: list[Literal["name", "consent", "training", "qualification"]] = []
+    if session is None:
+        needs.append("name")
+        standing = StandingOut(answered=0, limit=config.people.tasks, minutes_left=None)
+        consented, trained, tested = served.consent_html is None, not served.training, not study.qualification()
+    else:
+        known = study.standing(session.annotator)
+        consented, trained, tested = known.consented, known.trained, known.qualified is not None
+        standing = _standing(served, session)
+    if not consented:
+        needs.append("consent")
+    if not trained:
+        needs.append("training")
+    if not tested:
+        needs.append("qualification")
+    return Welcome(
+        annotator=None if session is None else session.annotator,
+        csrf=None if session is None else session.csrf,
+        study=StudyOut(
+            title=config.title,
+            question=config.question,
+            state=study.state,
+            state_reason=served.state_reason(),
+            contact=config.people.contact,
+            open=config.people.open,
+        ),
+        needs=needs,
+        consent_html=served.consent_html,
+        instructions_html=served.instructions_html,
+        page=PageOut(
+            show_value=config.page.show_value,
+            sort_live=config.page.sort_live,
+            prefetch=config.page.prefetch,
+            revise=config.people.revise,
+        ),
+        standing=standing,
+        resume_url=None if session is None else str(request.base_url).rstrip("/") + _resume_path(served, session),
+        language=catalogue_for(lang, config.people.language, request.headers.get("accept-language")).language,
+    )
+
+
+def _resume_path(served: Served, session: Session) -> str:
+    return f"{served.url}?invite={session.resume_token}"
+
+
+def _practised(request: Request, session: Session) -> tuple[int, int]:
+    """How many practice questions were answered, and how many well; the browser keeps count, under seal."""
+    text, _, mark = request.cookies.get(TRAINING_COOKIE, "").rpartition(".")
+    answered, _, right = text.partition(".")
+    genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), derived(session.token, text).encode())
+    return (int(answered), int(right)) if genuine and answered.isdecimal() and right.isdecimal() else (0, 0)
+
+
+def _set_practised(
+    request: Request, response: Response, served: Served, session: Session, answered: int, right: int
+) -> None:
+    text = f"{answered}.{right}"
+    response.set_cookie(
+        TRAINING_COOKIE,
+        f"{text}.{derived(session.token, text)}",
+        path=f"/api/v1/studies/{served.slug}",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )

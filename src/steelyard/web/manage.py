@@ -1,0 +1,180 @@
+"""The manager's pages: the studies, a dashboard for each, its items, and the form that makes one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Form, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.report.matching import matched_stage
+from steelyard.study import Stage
+from steelyard.web.errors import Refusal, log_refusal
+from steelyard.web.identity import (
+    ManageKey,
+    ServedStudy,
+    check_manage_token,
+    manage_csrf,
+    set_manage_cookie,
+)
+from steelyard.web.live import summary_of, watch_of, watches_of
+from steelyard.web.pages import page
+from steelyard.web.security import address_of
+from steelyard.web.studies import Served
+
+router = APIRouter(include_in_schema=False)
+
+T = TypeVar("T")
+_PATIENCE = 0.3
+"""Seconds a page waits for its first numbers; after that it is shown without, and they come by themselves."""
+
+
+def _admitted(request: Request) -> bool:
+    key: ManageKey = request.app.state.manage_key
+    admitted = key.admits(request.headers)
+    if admitted:
+        request.state.who = "the manager"
+    return admitted
+
+
+def _login(request: Request, what: str = "", status: int = 401, place: str | None = None) -> Response:
+    there = _place(request.url.path if place is None else place)
+    return page(request, "manage/login.html", status, language="en", what=what, next=there)
+
+
+def _place(path: str) -> str:
+    """Return where to go after the login: a page of the manager's, nowhere else."""
+    return path if path.startswith("/manage/") and "\\" not in path else "/manage/"
+
+
+def _let_in(request: Request, token: str, place: str) -> Response:
+    try:
+        check_manage_token(request, token)
+    except Refusal as refusal:
+        log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
+        return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, place)
+    # The token must not stay in the address bar, nor in the history.
+    response = RedirectResponse(place, 303)
+    set_manage_cookie(request, response)
+    return response
+
+
+@router.get("/manage/")
+async def studies(request: Request, token: str | None = None) -> Response:
+    """List the studies; a link with the token lets the manager in."""
+    if token is not None:
+        return _let_in(request, token, "/manage/")
+    if not _admitted(request):
+        return _login(request)
+    watches_of(request.app).warm_up()
+    listed = await run_in_threadpool(lambda: [_listed(served) for served in request.app.state.studies.all()])
+    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=listed)
+
+
+@router.post("/manage/")
+def login(
+    request: Request, token: Annotated[str, Form()] = "", place: Annotated[str, Form(alias="next")] = "/manage/"
+) -> Response:
+    """Let the manager in by the token typed on the page."""
+    return _let_in(request, token.strip(), _place(place))
+
+
+def _listed(served: Served) -> dict[str, Any]:
+    status = served.study.status()
+    done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
+    people = f"{status.annotators:,} annotator{'' if status.annotators == 1 else 's'}"
+    return {
+        "url": f"/manage/{served.slug}/",
+        "judge": served.url,
+        "title": served.study.config.title,
+        "question": served.study.config.question,
+        "state": status.state,
+        "share": 100 * done // max(total, 1),
+        "words": f"{done:,} of {total:,} judgments by {people}",
+    }
+
+
+@router.get("/manage/new")
+def new(request: Request) -> Response:
+    """Show the form that makes a study."""
+    if not _admitted(request):
+        return _login(request)
+    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study="", title="New study")
+
+
+@router.get("/manage/{study}/")
+async def dashboard(served: ServedStudy, request: Request, token: str | None = None) -> Response:
+    """Show the dashboard of a study, with what is known at once; the rest comes by itself."""
+    if token is not None:
+        return _let_in(request, token, f"/manage/{served.slug}/")
+    if not _admitted(request):
+        return _login(request)
+    found = await _soon(summary_of(watch_of(request, served)))
+    config = served.study.config
+    return await run_in_threadpool(
+        lambda: page(
+            request,
+            "manage/dashboard.html",
+            language="en",
+            csrf=manage_csrf(request),
+            study=served.slug,
+            title=config.title,
+            question=config.question,
+            judge=served.url,
+            state=found.state if found is not None else "open",
+            words=found.words if found is not None else defaultdict(str),
+            first=found.model_dump_json() if found is not None else "",
+            about=[_about(stage) for stage in config.stages],
+            matching=matched_stage(served.study) is not None,
+            checks=config.quality.checks is not None,
+        )
+    )
+
+
+async def _soon(coming: Awaitable[T]) -> T | None:
+    """Return what comes at once, else None: a server that has just started reads a long log first."""
+    task = asyncio.ensure_future(coming)
+    # Not wait_for, which would wait for the thread all the same: threads cannot be interrupted.
+    done, _ = await asyncio.wait({task}, timeout=_PATIENCE)
+    return task.result() if done else None
+
+
+def _about(stage: Stage) -> dict[str, str]:
+    why = " ".join((type(stage.design).__doc__ or "").strip().split("\n\n")[0].split()).replace("`", "")
+    settings = ", ".join(f"{name} {value}" for name, value in stage.design.settings().items() if value is not None)
+    return {
+        "stage": stage.name,
+        "protocol": stage.protocol.name,
+        "design": stage.design.name,
+        "why": why,
+        "settings": settings,
+    }
+
+
+@router.get("/manage/{study}/item")
+def item(served: ServedStudy, request: Request) -> Response:
+    """Show one item with every judgment of it."""
+    if not _admitted(request):
+        return _login(request)
+    return page(
+        request,
+        "manage/item.html",
+        language="en",
+        csrf=manage_csrf(request),
+        study=served.slug,
+        title=served.study.config.title,
+        item=request.query_params.get("id", ""),
+    )
+
+
+@router.get("/manage/{study}/edit")
+def edit(served: ServedStudy, request: Request) -> Response:
+    """Show the form that changes a study."""
+    if not _admitted(request):
+        return _login(request)
+    title = served.study.config.title
+    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)

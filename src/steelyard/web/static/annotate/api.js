@@ -1,0 +1,133 @@
+/** Talk to the study's API. What goes wrong is either Refused (do not repeat) or Unreachable (try again). */
+
+const PATIENCE_MS = 20_000;
+const REMEMBERED = 5;
+const SLOW_MS = 800;
+const POOR_FOR_MS = 10 * 60_000;
+
+/** The server has understood and says no. */
+export class Refused extends Error {
+  constructor(status, error) {
+    super(error.what);
+    this.status = status;
+    this.code = error.code;
+    this.what = error.what;
+    this.remedy = error.remedy ?? "";
+    this.field = error.field ?? null;
+  }
+}
+
+/** No answer, or one that says "later"; `why` is "offline", "server" or "busy". */
+export class Unreachable extends Error {
+  constructor(why, waitSeconds = null) {
+    super(why);
+    this.why = why;
+    this.waitSeconds = waitSeconds;
+  }
+}
+
+export class Api {
+  #base;
+  #csrf = null;
+  #annotator = null;
+  #latencies = [];
+  #failedAt = -Infinity;
+  #skew = 0;
+
+  constructor(base) {
+    this.#base = base;
+  }
+
+  /** What the server's clock shows now, in milliseconds. */
+  now() {
+    return Date.now() + this.#skew;
+  }
+
+  /** Whether tasks should be fetched well ahead: a slow or unsteady connection. */
+  connectionIsPoor() {
+    const connection = navigator.connection;
+    if (connection?.saveData || ["slow-2g", "2g", "3g"].includes(connection?.effectiveType)) return true;
+    if (performance.now() - this.#failedAt < POOR_FOR_MS) return true;
+    const sorted = [...this.#latencies].sort((a, b) => a - b);
+    return sorted.length >= 3 && sorted[Math.floor(sorted.length / 2)] > SLOW_MS;
+  }
+
+  /** Who I am here and what is wanted of me; also refreshes the token that changes need. */
+  async me() {
+    return this.#welcomed(await this.#request("GET", "/me"));
+  }
+
+  async join(name) {
+    return this.#welcomed(await this.#request("POST", "/session", { name }));
+  }
+
+  async agree() {
+    return this.#welcomed(await this.#change("POST", "/consent", {}));
+  }
+
+  get(path) {
+    return this.#request("GET", path);
+  }
+
+  post(path, body) {
+    return this.#change("POST", path, body);
+  }
+
+  put(path, body) {
+    return this.#change("PUT", path, body);
+  }
+
+  #welcomed(welcome) {
+    this.#csrf = welcome.csrf;
+    this.#annotator = welcome.annotator;
+    return welcome;
+  }
+
+  /** Make a change; if the page's token has gone stale, fetch a new one and try once more. */
+  async #change(method, path, body) {
+    try {
+      return await this.#request(method, path, body);
+    } catch (error) {
+      if (!(error instanceof Refused && error.code === "stale_page")) throw error;
+      const before = this.#annotator;
+      const { annotator } = await this.me();
+      // Somebody else has signed in here meanwhile: what is under way is not theirs.
+      if (annotator !== before) throw new Refused(401, { code: "no_session", what: error.what, remedy: error.remedy });
+      return this.#request(method, path, body);
+    }
+  }
+
+  async #request(method, path, body) {
+    const headers = { Accept: "application/json" };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (this.#csrf) headers["X-CSRF-Token"] = this.#csrf;
+    const began = performance.now();
+    let response;
+    let data;
+    try {
+      response = await fetch(this.#base + path, {
+        method,
+        headers,
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+        cache: "no-store",
+        keepalive: method !== "GET", // An answer under way outlives the tab.
+      });
+      data = await response.json().catch(() => null);
+    } catch {
+      this.#failedAt = performance.now();
+      throw new Unreachable("offline");
+    }
+    this.#latencies = [...this.#latencies, performance.now() - began].slice(-REMEMBERED);
+    this.#compareClocks(response.headers.get("Date"));
+    if (response.ok && data !== null) return data;
+    if (response.status === 429) throw new Unreachable("busy", Number(response.headers.get("Retry-After")) || null);
+    if (response.status >= 500 || data === null) throw new Unreachable("server");
+    throw new Refused(response.status, data.error ?? { code: "unknown", what: response.statusText });
+  }
+
+  #compareClocks(date) {
+    const server = Date.parse(date ?? "");
+    if (Number.isFinite(server)) this.#skew = server - Date.now();
+  }
+}

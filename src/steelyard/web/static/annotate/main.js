@@ -1,0 +1,12 @@
+import { Api } from "./api.js";
+import { Flow } from "./flow.js";
+import { Frame } from "./frame.js";
+import { chosenLanguage, speak } from "./messages.js";
+
+const { api, study, language, languages } = document.body.dataset;
+
+const server = new Api(api);
+const welcome = server.me(); // Under way while the words load.
+welcome.catch(() => {}); // What goes wrong is dealt with when it is waited for.
+await speak(chosenLanguage(language));
+await new Flow({ api: server, study, frame: new Frame(), languages: JSON.parse(languages) }).begin(welcome);

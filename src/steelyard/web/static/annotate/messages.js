@@ -1,0 +1,56 @@
+/** The page's words in the reader's language; English stands in for what a catalogue lacks. */
+
+import * as local from "./local.js";
+
+let messages = {};
+let language = "en";
+
+const CHOSEN = "steelyard:language";
+
+export function chosenLanguage(offered) {
+  return local.get(CHOSEN) ?? offered;
+}
+
+/** Turn the page to a language; where its catalogue cannot be had, the page stays as it is. */
+export async function speak(wanted) {
+  try {
+    const catalogue = await catalogueOf(wanted);
+    ({ messages, language } = catalogue);
+    document.documentElement.lang = language;
+    document.documentElement.dir = catalogue.direction;
+  } catch {
+    return;
+  }
+  for (const element of document.querySelectorAll("[data-text]")) element.textContent = t(element.dataset.text);
+}
+
+/** Messages are named by their English wording, so English needs no catalogue. */
+async function catalogueOf(wanted) {
+  if (wanted === "en") return { language: "en", direction: "ltr", messages: {} };
+  const response = await fetch(`/api/v1/messages/${encodeURIComponent(wanted)}`);
+  if (!response.ok) throw new Error(String(response.status));
+  return response.json();
+}
+
+export async function choose(wanted) {
+  local.set(CHOSEN, wanted);
+  await speak(wanted);
+}
+
+export function currentLanguage() {
+  return language;
+}
+
+/** Say a message: t("{done} of {limit}", {done: 12, limit: 40}). */
+export function t(message, values = {}) {
+  const words = messages[message] || message;
+  return words.replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = values[name];
+    return value === undefined ? whole : typeof value === "number" ? number(value) : String(value);
+  });
+}
+
+/** A number as the reader writes it, in the digits that are on the keys. */
+export function number(value) {
+  return new Intl.NumberFormat(`${language}-u-nu-latn`, { maximumFractionDigits: 2 }).format(value);
+}

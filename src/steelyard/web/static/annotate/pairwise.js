@@ -1,0 +1,84 @@
+import { itemContent, panels } from "./content.js";
+import { h, key, uniqueId } from "./dom.js";
+import { t } from "./messages.js";
+
+/** Two cards; the whole card is the button, and "about the same" stands between them. */
+
+export function pairwise(task, page, changed) {
+  const group = uniqueId("pair");
+  const options = [];
+
+  function radio(winner, labelledBy, shortcuts) {
+    const input = h("input", {
+      type: "radio",
+      name: group,
+      id: uniqueId("choice"),
+      class: "visually-hidden",
+      "aria-labelledby": labelledBy,
+      "aria-keyshortcuts": shortcuts,
+      onchange: changed,
+    });
+    options.push({ winner, input });
+    return input;
+  }
+
+  const cards = task.items.map((item, position) => {
+    const content = itemContent(item, position);
+    const input = radio(item.id, content.id, position ? "2 ArrowRight" : "1 ArrowLeft");
+    return h(
+      "label",
+      { class: "choice-card", for: input.id },
+      input,
+      h("span", { class: "choice-keys" }, key(String(position + 1)), key(position ? "→" : "←")),
+      panels(item),
+      content.element,
+    );
+  });
+  let tie = null;
+  if (task.settings.ties !== false) {
+    const words = uniqueId("tie");
+    const input = radio(null, words, "0");
+    tie = h("label", { class: "tie", for: input.id }, input, key("0"), h("span", { id: words }, t("About the same")));
+  }
+
+  const element = h(
+    "div",
+    { class: "pair", role: "radiogroup", "aria-labelledby": "question" },
+    cards[0],
+    tie,
+    cards[1],
+  );
+  const chosen = () => options.find(({ input }) => input.checked) ?? null;
+  const choose = (winner) => {
+    const option = options.find((other) => other.winner === winner);
+    if (!option) return false;
+    option.input.checked = true;
+    option.input.focus({ preventScroll: true });
+    changed();
+    return true;
+  };
+  const [first, second] = task.items.map((item) => item.id);
+
+  return {
+    element,
+    wide: true,
+    missing: () => (chosen() ? null : { message: t("Nothing is chosen yet."), focus: () => options[0].input.focus() }),
+    answer: () => (chosen() ? { winner: chosen().winner } : null),
+    fill(answer) {
+      for (const { winner, input } of options) input.checked = Boolean(answer) && winner === answer.winner;
+    },
+    key(event) {
+      // In a page that runs from right to left the first card is on the right.
+      const leftFirst = document.documentElement.dir !== "rtl";
+      const targets = {
+        1: first,
+        2: second,
+        0: null,
+        ArrowLeft: leftFirst ? first : second,
+        ArrowRight: leftFirst ? second : first,
+      };
+      return event.key in targets && choose(targets[event.key]);
+    },
+    hint: () => t("Click the card you choose, or press 1 or 2."),
+  };
+}

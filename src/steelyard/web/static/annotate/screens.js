@@ -1,0 +1,271 @@
+import { explained } from "./content.js";
+import { languageChoice, personalLink } from "./dialogs.js";
+import { h, uniqueId } from "./dom.js";
+import { t } from "./messages.js";
+import { workedExample } from "./task.js";
+
+/** Everything that is not a task: before the first one, after the last, and when something is in the way. */
+
+function screen(title, ...children) {
+  return h("section", { class: "screen flow" }, h("h2", {}, title), ...children);
+}
+
+function primary(words, action) {
+  return h(
+    "button",
+    { type: "button", class: "primary", onclick: action },
+    h("span", {}, words),
+    h("kbd", { "aria-hidden": "true" }, "⏎"),
+  );
+}
+
+/** Choose a name; `join` throws with `what` and `remedy` when the name cannot be had. */
+export function nameScreen({ join, languages, languageChanged }) {
+  const id = uniqueId("name");
+  const problem = uniqueId("problem");
+  const input = h("input", {
+    type: "text",
+    id,
+    name: "name",
+    required: true,
+    maxlength: 200,
+    autocomplete: "username",
+    dir: "auto",
+    "aria-describedby": problem,
+  });
+  const error = h("p", { class: "error", id: problem, role: "alert" });
+  const form = h(
+    "form",
+    {
+      class: "flow",
+      novalidate: true,
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const name = input.value.trim();
+        if (!name) {
+          error.textContent = t("Please type a name.");
+          return input.focus();
+        }
+        try {
+          await join(name);
+        } catch (refusal) {
+          error.textContent = refusal.what
+            ? [t(refusal.what), t(refusal.remedy)].join(" ")
+            : t("No connection. Please try again.");
+          input.focus();
+        }
+        return undefined;
+      },
+    },
+    h("div", { class: "field" }, h("label", { for: id }, t("A name to answer under")), input, error),
+    h("p", { class: "muted small" }, t("It is stored with your answers. It need not be your real name.")),
+    h("button", { class: "primary" }, h("span", {}, t("Continue")), h("kbd", { "aria-hidden": "true" }, "⏎")),
+  );
+  return screen(t("Welcome"), form, languageChoice(languages, languageChanged));
+}
+
+export function invitedOnlyScreen(welcome, { languages, languageChanged }) {
+  const { contact } = welcome.study;
+  return screen(
+    t("By invitation"),
+    h("p", {}, t("This study is open to people with a personal link. Open the link you were sent.")),
+    contact ? h("p", {}, t("Questions? Write to {contact}.", { contact })) : null,
+    languageChoice(languages, languageChanged),
+  );
+}
+
+export function consentScreen(html, { agree, decline, languages, languageChanged }) {
+  return screen(
+    t("Before you begin"),
+    h("div", { class: "content prose", dir: "auto", html }),
+    h(
+      "div",
+      { class: "row" },
+      primary(t("I agree"), agree),
+      h("button", { type: "button", onclick: decline }, t("I do not agree")),
+    ),
+    languageChoice(languages, languageChanged),
+  );
+}
+
+export function declinedScreen(back) {
+  return screen(
+    t("That is fine"),
+    h("p", {}, t("Nothing was asked and no answer was stored. You can close this page.")),
+    h("button", { type: "button", onclick: back }, t("Read it again")),
+  );
+}
+
+/** The first time: what the researcher wrote, how to answer, and one example that is answered already. */
+export function instructionsScreen(welcome, task, begin) {
+  const example = workedExample(task, welcome.page);
+  return screen(
+    t("How it works"),
+    welcome.instructions_html
+      ? h("div", { class: "content prose", dir: "auto", html: welcome.instructions_html })
+      : null,
+    h("p", {}, example.hint),
+    h(
+      "figure",
+      { class: "example" },
+      h("figcaption", { class: "muted small" }, t("An example, already answered")),
+      example.element,
+    ),
+    h("p", { class: "muted small" }, t("All this stays behind the question mark at the top.")),
+    primary(t("Begin"), begin),
+  );
+}
+
+export function trainingIntro(begin) {
+  return screen(
+    t("A little practice"),
+    h(
+      "p",
+      {},
+      t("First some questions whose answers are known. You will be told how you did; nothing depends on your speed."),
+    ),
+    primary(t("Begin"), begin),
+  );
+}
+
+export function testIntro({ number, of }, begin) {
+  return screen(
+    t("A short test"),
+    h("p", {}, t("Before the first task there is a test. Questions in it: {count}.", { count: of })),
+    h(
+      "p",
+      {},
+      t(
+        "Answer as you would later, and take your time. You can take the test once, and will not be told which answers were right.",
+      ),
+    ),
+    number > 1 ? h("p", {}, t("Answered so far: {count}.", { count: number - 1 })) : null,
+    primary(t("Begin"), begin),
+  );
+}
+
+export function passedScreen(begin) {
+  return screen(
+    t("You have passed the test"),
+    h("p", {}, t("Thank you. Now the real questions begin.")),
+    primary(t("Begin"), begin),
+  );
+}
+
+/** What came of a training question, shown under it. */
+export function feedback(result, go) {
+  return h(
+    "div",
+    { class: `feedback flow ${result.right ? "right" : "wrong"}`, role: "status" },
+    h("h2", {}, result.right ? t("✓ That is right") : t("Not quite")),
+    explained(result),
+    primary(result.done ? t("Begin in earnest") : t("Next"), go),
+  );
+}
+
+/** Nothing to ask: why, and what now. */
+export function nothingScreen({ because, reason }, { answered, underWay, welcome, lookAgain }) {
+  const said = reason ? h("p", { dir: "auto" }, reason) : null;
+  const given = underWay
+    ? h(
+        "p",
+        {},
+        t("Answers still on their way: {count}. Please leave this page open until they are saved.", {
+          count: underWay,
+        }),
+      )
+    : h("p", {}, t("Answers you have given: {count}. All of them are saved.", { count: answered }));
+  const link = welcome.resume_url ? personalLink(welcome.resume_url) : null;
+  const again = h("button", { type: "button", onclick: lookAgain }, t("Look again now"));
+  const contact = welcome.study.contact;
+  const thanks = t("Thank you!");
+  switch (because) {
+    case "waiting":
+      return screen(
+        t("Nothing to do just now"),
+        h("p", {}, t("Others are still answering; then there may be more for you. This page looks again by itself.")),
+        given,
+        again,
+        link,
+      );
+    case "quota":
+      return screen(
+        thanks,
+        h("p", {}, t("You have answered everything that was meant for you. You can close this page.")),
+        given,
+      );
+    case "excluded":
+      return screen(
+        t("There are no more questions for you"),
+        h("p", {}, t("Thank you for your time."), " ", t(reason)),
+        h(
+          "p",
+          {},
+          contact
+            ? t("If you think that this is a mistake, write to {contact}.", { contact })
+            : t("If you think that this is a mistake, write to the people who gave you the link."),
+        ),
+      );
+    case "paused":
+      return screen(
+        t("The study is paused"),
+        said,
+        h("p", {}, t("Your answers are safe. This page looks again by itself.")),
+        given,
+        again,
+        link,
+      );
+    case "closed":
+      return screen(
+        t("The study is closed"),
+        said,
+        h("p", {}, t("Thank you for your interest. There is nothing more to do.")),
+        given,
+      );
+    default:
+      return screen(thanks, h("p", {}, t("Everything has been answered. You can close this page.")), given);
+  }
+}
+
+/** No task in hand and no way to get one. */
+export function troubleScreen(why, waiting, retry) {
+  const title = why === "offline" ? t("No connection") : t("The server has a problem");
+  return screen(
+    title,
+    h("p", {}, t("Nothing is lost. Answers kept here: {count}.", { count: waiting })),
+    h("p", {}, t("This page tries again by itself and goes on when it can.")),
+    h("button", { type: "button", onclick: retry }, t("Try now")),
+  );
+}
+
+/** The server does not know this browser any more. */
+export function staleScreen(waiting) {
+  return screen(
+    t("Please sign in again"),
+    h(
+      "p",
+      {},
+      t(
+        "This page was open for too long, or you signed in elsewhere. Answers kept here: {count}; they are sent when you are back.",
+        { count: waiting },
+      ),
+    ),
+    h("p", {}, t("Open your personal link, or load the page again.")),
+    primary(t("Load the page again"), () => location.reload()),
+  );
+}
+
+export function brokenScreen(what, remedy) {
+  return screen(
+    t("Something went wrong"),
+    h(
+      "p",
+      { dir: "auto" },
+      [what, remedy]
+        .filter(Boolean)
+        .map((words) => t(words))
+        .join(" "),
+    ),
+    primary(t("Load the page again"), () => location.reload()),
+  );
+}

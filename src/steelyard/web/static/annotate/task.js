@@ -1,0 +1,74 @@
+import { bestWorst } from "./best_worst.js";
+import { panels } from "./content.js";
+import { h } from "./dom.js";
+import { pairwise } from "./pairwise.js";
+import { ranking } from "./ranking.js";
+import { perItem } from "./rated.js";
+import { t } from "./messages.js";
+
+/**
+ * What a task looks like, by its protocol. A widget has: element; wide (whether it wants more than a text column);
+ * missing() (null, or what to say and where to go); answer() (as the API takes it, or as far as it is given);
+ * fill(answer); key(event) (whether it used the key); hint() (how to answer, in a sentence).
+ */
+const WIDGETS = {
+  direct: perItem,
+  likert: perItem,
+  choice: perItem,
+  scored_ranking: perItem,
+  pairwise,
+  best_worst: bestWorst,
+  ranking,
+};
+
+export function taskView(task, page, changed) {
+  const widget = WIDGETS[task.protocol](task, page, changed);
+  const shared = task.items.length > 1 ? panels(task.shared ?? {}) : [];
+  const element = h(
+    "div",
+    { class: `task ${widget.wide || shared.length > 1 ? "wide" : "narrow"}` },
+    shared.length ? h("div", { class: "beside" }, shared) : null,
+    widget.element,
+  );
+  return { ...widget, element };
+}
+
+const EXAMPLE_ITEMS = 3;
+const PLACES = [0.72, 0.31, 0.9, 0.12, 0.5];
+
+function between([low, high], part, whole) {
+  const value = low + (high - low) * part;
+  return whole || high - low >= 20 ? Math.round(value) : value;
+}
+
+function exampleAnswer(task) {
+  const ids = task.items.map((item) => item.id);
+  const [first, second, third] = ids;
+  if (task.protocol === "pairwise") return { winner: first };
+  if (task.protocol === "best_worst") return { best: second, worst: third };
+  if (task.protocol === "ranking") return [[second], [first], ...ids.slice(2).map((id) => [id])];
+  const { scale, labels, criteria } = task.settings;
+  const value = (asked, place) =>
+    task.protocol === "choice"
+      ? asked.labels[place % asked.labels.length]
+      : between(asked.scale, PLACES[place % PLACES.length], task.protocol === "likert");
+  const valued = (place) =>
+    criteria?.length
+      ? Object.fromEntries(criteria.map((asked, row) => [asked.name, value(asked, place + row)]))
+      : value({ scale, labels }, place);
+  return Object.fromEntries(ids.map((id, place) => [id, valued(place)]));
+}
+
+/** The same kind of task with made-up content, already answered, only to be looked at; and how to answer it. */
+export function workedExample(task, page) {
+  const items = task.items.slice(0, EXAMPLE_ITEMS).map((item, place) => ({
+    id: item.id,
+    html: t("Example {letter}", { letter: String.fromCodePoint(65 + place) }),
+    dir: "auto",
+  }));
+  const example = { ...task, items, shared: {} };
+  const view = taskView(example, page, () => {});
+  view.fill(exampleAnswer(example));
+  view.element.inert = true;
+  return { element: view.element, hint: view.hint() };
+}

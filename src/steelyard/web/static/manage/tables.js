@@ -1,0 +1,117 @@
+import { h, uniqueId } from "../annotate/dom.js";
+import { read } from "./api.js";
+
+/**
+ * A table that the server sorts, searches and cuts into pages.
+ * `columns` are {key, title, cell(row), help, number (right-aligned), wide (left out on phones), sort (false: not),
+ * action (stays in sight when the table is wider than the page)}.
+ */
+export class Table {
+  #offset = 0;
+  #sort = null;
+  #descending = false;
+  #search = "";
+  #wanted = 0;
+
+  constructor(place, { url, columns, label, search = "", empty = "Nothing yet.", size = 25, sort = null, descending = false, rowClass = () => "" }) {
+    // A phone shows fewer rows at a time, so that the parts below stay within reach.
+    const rows = matchMedia("(max-width: 640px)").matches ? Math.min(size, 10) : size;
+    Object.assign(this, { place, url, columns, empty, size: rows, rowClass });
+    this.#sort = sort;
+    this.#descending = descending;
+    this.heads = columns.map((column) => this.#head(column));
+    this.body = h("tbody", {});
+    this.words = h("p", { class: "small muted m-table-words", role: "status" }, h("span", { class: "late" }, "Loading…"));
+    this.before = h("button", { type: "button", onclick: () => this.#turn(-1) }, "← Previous");
+    this.after = h("button", { type: "button", onclick: () => this.#turn(1) }, "Next →");
+    this.pages = h("div", { class: "m-pages", hidden: true }, this.before, this.after);
+    const table = h("table", { class: "m-table", "aria-label": label }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": label, hidden: true }, table);
+    place.replaceChildren(search ? this.#searchBox(search) : "", this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages));
+  }
+
+  #head(column) {
+    const attributes = { scope: "col", class: this.#classes(column), title: column.help };
+    if (column.sort === false || !column.key) return h("th", attributes, column.title);
+    const button = h("button", { type: "button", class: "m-sort", onclick: () => this.#sortBy(column) }, column.title);
+    return h("th", attributes, button);
+  }
+
+  #classes(column) {
+    return [column.number && "m-number", column.wide && "m-wide", column.action && "m-action"].filter(Boolean).join(" ") || null;
+  }
+
+  #searchBox(label) {
+    const id = uniqueId("search");
+    const input = h("input", { type: "search", id, placeholder: label, autocomplete: "off" });
+    let timer;
+    input.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        this.#search = input.value;
+        this.#offset = 0;
+        this.refresh();
+      }, 200);
+    });
+    return h("div", { class: "m-search" }, h("label", { for: id, class: "visually-hidden" }, label), input);
+  }
+
+  #sortBy(column) {
+    const same = this.#sort === column.key;
+    this.#descending = same ? !this.#descending : Boolean(column.number);
+    this.#sort = column.key;
+    this.#offset = 0;
+    this.refresh();
+  }
+
+  #turn(by) {
+    this.#offset = Math.max(0, this.#offset + by * this.size);
+    this.refresh();
+  }
+
+  /** Load the page that is looked at again. */
+  async refresh() {
+    const asked = (this.#wanted += 1);
+    const query = new URLSearchParams({ search: this.#search, offset: this.#offset, limit: this.size });
+    if (this.#sort) query.set("sort", this.#sort);
+    if (this.#sort) query.set("descending", this.#descending);
+    let found;
+    try {
+      found = await read(`${this.url}?${query}`);
+    } catch (refused) {
+      this.words.textContent = refused.message;
+      return;
+    }
+    // Whoever types fast gets the answer to what was typed last.
+    if (asked !== this.#wanted) return;
+    this.#show(found);
+  }
+
+  #show({ rows, total, as_of: asOf, columns }) {
+    const computing = asOf === null;
+    const shown = this.columns.map((column) => !column.key || !columns.length || columns.includes(column.key));
+    this.columns.forEach((column, place) => {
+      const head = this.heads[place];
+      head.hidden = !shown[place];
+      const sorted = column.key && column.key === this.#sort;
+      if (sorted) head.setAttribute("aria-sort", this.#descending ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    this.body.replaceChildren(
+      ...rows.map((row) =>
+        h(
+          "tr",
+          { class: this.rowClass(row) || null },
+          this.columns.filter((_, place) => shown[place]).map((column) => h("td", { class: this.#classes(column) }, column.cell(row))),
+        ),
+      ),
+    );
+    this.scroll.hidden = !rows.length;
+    const last = Math.min(total, this.#offset + rows.length);
+    const range = total > rows.length ? `${(this.#offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
+    this.words.textContent = computing ? "Computing…" : rows.length ? range : this.#search ? "Nothing fits the search." : this.empty;
+    this.pages.hidden = total <= this.size;
+    this.before.disabled = this.#offset === 0;
+    this.after.disabled = last >= total;
+  }
+}

@@ -1,0 +1,208 @@
+"""Watching studies for the manager: figures are computed elsewhere, at most every few seconds, while somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+
+from steelyard.errors import SteelyardError
+from steelyard.report import board as calculation
+from steelyard.report.board import Board, Source, Trust
+from steelyard.web.studies import Served
+
+log = logging.getLogger("steelyard.web")
+
+T = TypeVar("T")
+News: TypeAlias = Literal["changed", "board", "trust", "trouble"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often things are looked at, in seconds."""
+
+    poll: float = 1.0
+    """Whether anything was judged: one row of the database."""
+    rest: float = 2.0
+    """At least so long between two computations."""
+    share: float = 4.0
+    """And at least so many times as long as the last one took, so that a large study does not fill a core."""
+    idle: float = 60.0
+    """Nobody looked for so long: nothing is computed any more."""
+
+
+class Calculator:
+    """A process that computes for all studies of this one; it starts when it is first needed, and ends with us."""
+
+    _pool: ClassVar[ProcessPoolExecutor | None] = None
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Compute something elsewhere, and wait for it without holding anybody up."""
+        try:
+            return await self._submitted(function, *arguments)
+        except BrokenProcessPool:
+            # It was killed, or ran out of memory; a new one may do better.
+            Calculator._pool = None
+            return await self._submitted(function, *arguments)
+
+    def _submitted(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        if Calculator._pool is None:
+            context = multiprocessing.get_context("spawn")
+            Calculator._pool = ProcessPoolExecutor(1, mp_context=context, initializer=calculation.prepare)
+        return asyncio.get_running_loop().run_in_executor(Calculator._pool, function, *arguments)
+
+    @staticmethod
+    def end() -> None:
+        """Stop the process at once, whatever it computes: nothing of it is worth waiting for."""
+        pool, Calculator._pool = Calculator._pool, None
+        if pool is not None:
+            # From Python 3.14 on there is pool.terminate_workers().
+            for process in list(pool._processes.values()):
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def forget(self, source: Source) -> None:
+        """Let the process close a study, if there is one."""
+        if Calculator._pool is not None:
+            with suppress(BrokenProcessPool, RuntimeError):
+                Calculator._pool.submit(calculation.forget, source)
+
+
+class Watch:
+    """One study as the manager sees it: the last figures, and news of new ones for whoever listens."""
+
+    def __init__(self, served: Served, calculator: Calculator, pace: Pace) -> None:
+        self.served = served
+        self.board: Board | None = None
+        self.trust: Trust | None = None
+        self.trouble = ""
+        self._calculator = calculator
+        self._pace = pace
+        self._task: asyncio.Task[None] | None = None
+        self._listeners: set[asyncio.Queue[News]] = set()
+        self._wanted = time.monotonic()
+        self._seq = -1
+
+    @property
+    def source(self) -> Source:
+        """Where the study is."""
+        return Source(str(self.served.folder), self.served.database)
+
+    def look(self) -> None:
+        """Say that somebody is looking: figures are kept up to date for a while."""
+        self._wanted = time.monotonic()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep_up())
+            self._task.add_done_callback(self._ended)
+
+    async def figures(self, seconds: float = 30.0) -> Board | None:
+        """Return the last figures, or the first ones as soon as they are there; None if that takes too long."""
+        self.look()
+        with_patience = time.monotonic() + seconds
+        while self.board is None and not self.trouble and time.monotonic() < with_patience:
+            await asyncio.sleep(0.05)
+        return self.board
+
+    async def fresh_figures(self) -> Board:
+        """Compute the figures now, as after an exclusion."""
+        self.board = await self._calculator.run(calculation.compute_board, self.source)
+        self._tell("board")
+        return self.board
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Compute something else of this study."""
+        return await self._calculator.run(function, self.source, *arguments)
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncIterator[asyncio.Queue[News]]:
+        """Hear of news while in the block."""
+        queue: asyncio.Queue[News] = asyncio.Queue(maxsize=100)
+        self._listeners.add(queue)
+        self.look()
+        try:
+            yield queue
+        finally:
+            self._listeners.discard(queue)
+            self._wanted = time.monotonic()
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._task is not None:
+            self._task.cancel()
+        self._calculator.forget(self.source)
+
+    def _tell(self, news: News) -> None:
+        for queue in self._listeners:
+            if not queue.full():
+                queue.put_nowait(news)
+
+    async def _keep_up(self) -> None:
+        next_board = next_trust = 0.0
+        while self._listeners or time.monotonic() - self._wanted < self._pace.idle:
+            try:
+                seq = await run_in_threadpool(self.served.study.last_seq)
+                if seq != self._seq:
+                    self._seq = seq
+                    self._tell("changed")
+                now = time.monotonic()
+                if (self.board is None or self.board.seq < seq) and now >= next_board:
+                    self.board = await self._calculator.run(calculation.compute_board, self.source)
+                    next_board = time.monotonic() + max(self._pace.rest, self._pace.share * self.board.took)
+                    self.trouble = ""
+                    self._tell("board")
+                if (self.trust is None or self.trust.seq < seq) and now >= next_trust and self.board is not None:
+                    self.trust = await self._calculator.run(calculation.compute_trust, self.source)
+                    next_trust = time.monotonic() + max(self._pace.rest, 2 * self._pace.share * self.trust.took)
+                    self._tell("trust")
+            except (SteelyardError, BrokenProcessPool) as error:
+                self._stumbled(str(error).splitlines()[0] if str(error) else type(error).__name__)
+                next_board = next_trust = time.monotonic() + 5 * self._pace.rest
+            await asyncio.sleep(self._pace.poll)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("the figures of %s cannot be computed", self.served.slug, exc_info=error)
+            self.trouble = "an error that is in the server's log"
+            self._tell("trouble")
+
+    def _stumbled(self, why: str) -> None:
+        if why != self.trouble:
+            log.error("the figures of %s cannot be computed: %s", self.served.slug, why)
+        self.trouble = why
+        self._tell("trouble")
+
+
+class Watches:
+    """The watches of a server's studies."""
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._calculator = Calculator()
+        self._pace = pace or Pace()
+        self._by_slug: dict[str, Watch] = {}
+        self._starting: asyncio.Task[bool] | None = None
+
+    def warm_up(self) -> None:
+        """Start the process that computes, so that it is there when the first dashboard is opened."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._calculator.run(calculation.ready))
+
+    def of(self, served: Served) -> Watch:
+        """Return the watch of a study."""
+        if served.slug not in self._by_slug:
+            self._by_slug[served.slug] = Watch(served, self._calculator, self._pace)
+        return self._by_slug[served.slug]
+
+    def close(self) -> None:
+        """Stop all of them."""
+        for watch in self._by_slug.values():
+            watch.close()

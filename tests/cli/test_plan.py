@@ -1,0 +1,167 @@
+"""steelyard plan, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.cli.running import run
+
+SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--people", "20")
+
+
+def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_path):
+    done = run("plan", *SMALL, "--protocol", "best_worst", "--design", "random_tuples", "--price", "0.15", cwd=tmp_path)
+    assert "30 items at a split-half reliability of 0.7" in done.stdout
+    assert all(head in done.stdout for head in ("judgments", "hours", "cost", "random_tuples"))
+    assert "plain split-half" in done.stderr
+    assert "0.824 (Spearman–Brown)" in done.stderr
+
+
+def test_json_has_what_the_table_has_and_more(tmp_path):
+    done = run(
+        "plan",
+        *SMALL,
+        "-p",
+        "direct",
+        "-d",
+        "redundant",
+        "--price",
+        "0.5",
+        "--seconds",
+        "36",
+        "-f",
+        "json",
+        cwd=tmp_path,
+    )
+    (row,) = json.loads(done.stdout)
+    assert row["lower"] <= row["judgments"] <= row["upper"]
+    assert row["cost"] == pytest.approx(0.5 * row["judgments"])
+    assert row["hours"] == pytest.approx(row["judgments"] / 100)
+    assert row["items_per_judgment"] == 1
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
+    done = run(
+        "plan", *SMALL, "-p", "direct", "-d", "redundant", "--chart", f"plan.{ending}", "-f", "json", cwd=tmp_path
+    )
+    drawn = (tmp_path / f"plan.{ending}").read_bytes()
+    (row,) = json.loads(done.stdout)
+    if ending == "png":
+        assert drawn.startswith(b"\x89PNG")
+    else:
+        text = drawn.decode()
+        assert f"direct reaches 0.70 with {row['judgments']:,} judgments" in text
+        assert "cdn." not in text
+
+
+def test_a_pilot_moves_the_plan(tmp_path):
+    """Ratings that agree to the point need far fewer judgments than those of the usual people."""
+    rows = [f"item-{i},ann-{a},{3 * i + (i * a) % 3}" for i in range(30) for a in range(4)]
+    (tmp_path / "pilot.csv").write_text("item,annotator,value\n" + "\n".join(rows) + "\n")
+    usual = json.loads(run("plan", *SMALL, "-p", "direct", "-d", "redundant", "-f", "json", cwd=tmp_path).stdout)
+    piloted = run(
+        "plan",
+        *SMALL,
+        "-p",
+        "direct",
+        "-d",
+        "redundant",
+        "--pilot",
+        "pilot.csv",
+        "--scale",
+        "0",
+        "100",
+        "-f",
+        "json",
+        cwd=tmp_path,
+    )
+    assert json.loads(piloted.stdout)[0]["judgments"] < 0.8 * usual[0]["judgments"]
+    assert "the pilot's people and items" in piloted.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-p", "direct", "-d", "redundant", "--people", "2", "-t", "0.99"), "out of reach: the best is 0."),
+        (("-p", "best_wurst"), "Did you mean 'best_worst'"),
+        (("-p", "choice"), "labels have no split-half reliability"),
+        (("--price", "1", "--wage", "9"), "Give --price or --wage"),
+        (("--seconds", "9"), "one time does not fit several protocols"),
+        (("-p", "direct", "--seconds", "pair=9"), "'pair' is not among the protocols"),
+        (("--chart", "plan.pdf"), "End its name in .svg, .png or .html"),
+        (("--set", "noize=1"), "Did you mean 'noise'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_planned_is_refused_with_a_remedy(arguments, said, tmp_path):
+    done = run("plan", *SMALL, *arguments, cwd=tmp_path, code=1)
+    assert said in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_help_does_not_load_what_only_plans_need():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.argv = ['steelyard', 'plan', '--help']\n"
+        "from steelyard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([name for name in ('altair', 'numba', 'scipy', 'polars') if name in sys.modules])"
+    )
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert time.perf_counter() - began < 30
+
+
+def test_the_chart_draws_each_protocol_s_best_design_when_there_are_many():
+    import polars as pl
+
+    from steelyard.report.plan_chart import finding, plan_points
+
+    names = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "x"), ("d", "x")]
+    table = pl.DataFrame(
+        {
+            "protocol": [p for p, _ in names],
+            "design": [d for _, d in names],
+            "seconds": [36.0] * 5,
+            "items_per_judgment": [1] * 5,
+            "judgments": [100, 200, 300, 1400, None],
+        }
+    )
+    curve = pl.DataFrame(
+        [
+            {"protocol": p, "design": d, "judgments": n, "reliability": 0.5, "lower": 0.4, "upper": 0.6}
+            for p, d in names
+            for n in (50, 100)
+        ]
+    )
+    points = plan_points(curve, table)
+    assert points["option"].unique(maintain_order=True).to_list() == ["a · x", "a · y", "b · x", "c · x"]
+    assert points["hours"].unique().sort().to_list() == [0.5, 1.0]
+    assert finding(points, 0.9) == "a · x reaches 0.90 with 100 judgments, c · x with 1,400"
+    five = table.with_columns(pl.col("judgments").fill_null(2000))
+    assert plan_points(curve, five)["option"].unique(maintain_order=True).to_list() == ["a", "b", "c", "d"]
+
+
+def test_options_of_one_protocol_are_called_by_their_designs():
+    import polars as pl
+
+    from steelyard.report.plan_chart import finding, plan_points
+
+    table = pl.DataFrame(
+        {
+            "protocol": ["a", "a"],
+            "design": ["x", "y"],
+            "seconds": [9.0] * 2,
+            "items_per_judgment": [4] * 2,
+            "judgments": [10, 20],
+        }
+    )
+    curve = table.select("protocol", "design", "judgments", reliability=0.5)
+    assert finding(plan_points(curve, table), 0.8) == "a: x reaches 0.80 with 10 judgments, y with 20"

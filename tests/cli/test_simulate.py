@@ -1,0 +1,70 @@
+"""steelyard simulate, as a person types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.running import run
+
+
+@pytest.fixture
+def words(tmp_path):
+    run("new", "words", "--protocol", "best_worst", cwd=tmp_path)
+    return tmp_path
+
+
+def test_a_dry_run_shows_tasks_and_says_what_it_takes(words):
+    done = run("simulate", "words", "--people", "12", "--price", "0.2", "--show", "2", cwd=words)
+    assert done.stdout.count("→ best: ") == 2
+    # 30 words, shown 10 times each, four at a time.
+    assert "75 tasks · 12 people" in done.stdout
+    assert "15.00" in done.stdout
+    assert "split-half ρ" in done.stdout
+
+
+def test_the_study_s_data_stay_untouched(words):
+    before = sorted(path.name for path in (words / "words").iterdir())
+    run("simulate", "words", cwd=words)
+    assert sorted(path.name for path in (words / "words").iterdir()) == before
+    assert "study.db" not in before
+
+
+def test_json_gives_the_expected_reliability_with_its_interval(words):
+    (row,) = json.loads(run("simulate", "words", "-f", "json", cwd=words).stdout)
+    assert row["lower"] <= row["reliability"] <= row["upper"]
+    assert (row["tasks"], row["complete"]) == (75, True)
+
+
+def test_spammers_cost_reliability(words):
+    honest, spammed = (
+        json.loads(run("simulate", "words", "--spam", spam, "-f", "json", cwd=words).stdout)[0]["reliability"]
+        for spam in ("0", "0.5")
+    )
+    assert spammed < honest - 0.1
+
+
+@pytest.mark.parametrize(
+    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
+)
+def test_every_protocol_can_be_dry_run(protocol, tmp_path):
+    run("new", "words", "--protocol", protocol, cwd=tmp_path)
+    (row,) = json.loads(run("simulate", "words", "-f", "json", cwd=tmp_path).stdout)
+    assert row["complete"]
+    assert 0 < row["reliability"] <= 1
+    assert row["measure"] == ("Krippendorff's α" if protocol == "choice" else "split-half ρ")
+
+
+def test_too_few_people_and_items_are_warned_of(make_study):
+    folder = make_study(design="judgments = 5", items=6)
+    done = run("simulate", folder.name, "--people", "3", cwd=folder.parent)
+    assert "3 people are too few" in done.stderr
+    assert "6 items are few" in done.stderr
+    done = run("simulate", folder.name, "--people", "200", cwd=folder.parent)
+    assert "people get nothing to do" in done.stderr
+
+
+def test_a_study_with_mistakes_is_refused(make_study):
+    folder = make_study(design="judgements = 5")
+    assert "Did you mean 'judgments'" in run("simulate", folder.name, cwd=folder.parent, code=1).stderr

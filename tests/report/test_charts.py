@@ -1,0 +1,150 @@
+"""Charts: their titles state the finding, their data is the table's, and they can be drawn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+from steelyard.report import charts
+from steelyard.report.tables import Estimate, Forecast
+from steelyard.report.words import between, duration, number, rough, shortened
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PROGRESS = pl.DataFrame(
+    {
+        "start": [START, START + timedelta(hours=1)],
+        "at": [START + timedelta(hours=1), START + timedelta(hours=2)],
+        "judgments": [10, 30],
+        "cumulative": [10, 40],
+        "per_hour": [10.0, 30.0],
+    }
+)
+RANKED = pl.DataFrame(
+    {
+        "item": ["go", "be", "ask"],
+        "text": ["go", "be", "ask"],
+        "score": [97.0, 50.0, 4.0],
+        "lower": [90.0, 40.0, 0.0],
+        "upper": [100.0, 60.0, 9.0],
+    }
+)
+
+
+def annotators(*agreement: tuple[float, float, float]) -> pl.DataFrame:
+    value, lower, upper = zip(*agreement, strict=True)
+    return pl.DataFrame(
+        {
+            "annotator": [f"p{n}" for n in range(len(agreement))],
+            "judgments": [10 + n for n in range(len(agreement))],
+            "agreement": value,
+            "agreement_lower": lower,
+            "agreement_upper": upper,
+            "excluded": [None] * len(agreement),
+            "measure": ["correlation"] * len(agreement),
+        },
+        schema_overrides={"excluded": pl.String},
+    )
+
+
+def data_of(chart):
+    """All the rows a chart is drawn from."""
+    return [row for rows in chart.to_dict(validate=False)["datasets"].values() for row in rows]
+
+
+ALIKE = [(0.9, 0.85, 0.95)] * 4
+
+
+@pytest.mark.parametrize(
+    ("chart", "title"),
+    [
+        (
+            charts.progress(PROGRESS, 40, 100, Forecast(60, Estimate(2.0, 1.5, 3.0))),
+            "40 of 100 judgments (40 %), done in about 2 h",
+        ),
+        (charts.progress(PROGRESS, 100, 100, Forecast(0, None)), "All 100 judgments are in"),
+        (charts.speed(PROGRESS, Estimate(30.4, 20.2, 42.9)), "30 judgments an hour now (20–43)"),
+        (charts.speed(PROGRESS, Estimate(0.0, 0.0, 3.7)), "Nobody has judged in the last hour"),
+        (charts.caterpillar(RANKED), "Highest: go, 97 (90–100); lowest: ask, 4 (0–9)"),
+        (charts.caterpillar(RANKED.head(1)), "One item has a score: go, 97 (90–100)"),
+        (charts.caterpillar(RANKED.head(0)), "No item has a score yet"),
+        (
+            charts.labels(pl.DataFrame({"label": ["yes", "no"], "items": [3, 1]})),
+            "yes is the most frequent label: 75 % of the items",
+        ),
+        (
+            charts.annotators(annotators(*ALIKE, (0.1, -0.2, 0.4))),
+            "1 of 5 annotators agree clearly less than the rest: p4",
+        ),
+        (
+            charts.annotators(annotators(*ALIKE, (0.7, 0.4, 0.9))),
+            "No annotator of 5 agrees clearly less with the others than the rest do",
+        ),
+    ],
+)
+def test_titles_state_the_finding(chart, title):
+    assert charts.title_of(chart) == title
+
+
+def test_a_histogram_says_where_the_items_lie_and_where_the_middle_is():
+    table = pl.DataFrame({"lower": [0.0, 25.0, 50.0, 75.0], "upper": [25.0, 50.0, 75.0, 100.0], "items": [0, 3, 2, 0]})
+    assert charts.title_of(charts.histogram(table)) == "5 items lie between 25 and 75, half of them below 50"
+
+
+def test_reliability_names_the_last_budget_and_draws_the_target():
+    table = pl.DataFrame({"per_half": [1, 2], "value": [0.6, 0.75], "lower": [0.5, 0.7], "upper": [0.7, 0.8]})
+    chart = charts.reliability(table, target=0.9)
+    assert charts.title_of(chart) == "Split-half reliability is 0.75 (0.70–0.80) with 2 judgments in each half"
+    assert {"target": 0.9} in data_of(chart)
+
+
+def test_a_chart_is_drawn_in_either_theme_and_as_narrow_as_a_phone():
+    chart = charts.caterpillar(RANKED)
+    light, dark = charts.svg(chart), charts.svg(chart, "dark", width=300)
+    assert light.startswith("<svg")
+    assert dark != light
+    wide, narrow = (int(float(svg.split('width="')[1].split('"')[0])) for svg in (light, dark))
+    assert narrow < 360 < wide < 760
+    assert charts.png(chart).startswith(b"\x89PNG")
+
+
+def test_long_titles_are_wrapped_and_hostile_names_stay_text():
+    ranked = RANKED.with_columns(pl.Series("item", ["<script>alert(1)</script> & a very long name", "b", "c"]))
+    drawn = charts.svg(charts.caterpillar(ranked), width=300)
+    assert "<script>" not in drawn
+    assert len(charts.spec(charts.caterpillar(ranked), width=300)["title"]["text"]) > 1
+
+
+def test_a_large_study_is_drawn_by_items_spread_over_its_ranks():
+    scores = pl.DataFrame({"item": [str(n) for n in range(10_000)], "score": [float(-n) for n in range(10_000)]})
+    chart = charts.caterpillar(scores.with_columns(lower=pl.col("score") - 1, upper=pl.col("score") + 1))
+    values = data_of(chart)
+    assert len(values) == charts.MOST_DRAWN
+    assert (values[0]["place"], values[-1]["place"]) == (1, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (number(0), "0"),
+        (number(12345.6), "12,346"),
+        (number(87.25), "87.2"),
+        (number(0.0421), "0.0421"),
+        (number(5.0), "5"),
+        (rough(12345), "12,000"),
+        (rough(7.26), "7.3"),
+        (between(Estimate(0.8549, 0.8150, 0.8867), 2), "0.855 (0.815–0.887)"),
+        (between(Estimate(99.6, 85.9, 100)), "99.6 (85.9–100.0)"),
+        (between(Estimate(3, 1, 20)), "3 (1–20)"),
+        (between(Estimate(5.0)), "5"),
+        (duration(1 / 60), "60 s"),
+        (duration(0.5), "30 min"),
+        (duration(3.25), "3.2 h"),
+        (duration(96), "4 days"),
+        (shortened("a  b\nc"), "a b c"),
+        (shortened("x" * 50, 10), "x" * 9 + "…"),
+    ],
+)
+def test_numbers_are_written_as_people_read_them(said, words):
+    assert said == words

@@ -1,0 +1,209 @@
+"""Real servers for tests: uvicorn on a free port, in a thread, or as a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from steelyard.study import Study
+from steelyard.web import Studies, create_app
+from steelyard.web.security import Limits
+
+TOKEN = "the-manager-of-these-tests"
+
+
+@dataclass
+class Server:
+    """A running server. `url` has no slash at its end; `page`, `api` and `study` are those of the first study."""
+
+    url: str
+    slug: str
+    folders: list[Path]
+    stop: Callable[[], None]
+    token: str = TOKEN
+    studies: Studies | None = None
+    restart: Callable[[], None] = field(default=lambda: None)
+    kill: Callable[[], None] = field(default=lambda: None)
+    people: list[Person] = field(default_factory=list)
+
+    @property
+    def page(self) -> str:
+        return f"{self.url}/s/{self.slug}/"
+
+    @property
+    def api(self) -> str:
+        return f"{self.url}/api/v1/studies/{self.slug}"
+
+    @property
+    def manage_url(self) -> str:
+        return f"{self.url}/manage/?token={self.token}"
+
+    @property
+    def study(self) -> Study:
+        """The study inside the server, when it runs in this process."""
+        assert self.studies is not None
+        return self.studies.all()[0].study
+
+    def invite(self, name: str) -> str:
+        """Make a personal link."""
+        with Study.open(self.folders[0]) as study:
+            return f"{self.page}?invite={study.access.grant('invite', annotator=name)}"
+
+    def person(self, name: str | None = None) -> Person:
+        """Somebody with a browser of their own; already in, if a name is given."""
+        person = Person(self)
+        self.people.append(person)
+        if name is not None:
+            person.join(name)
+        return person
+
+
+class Person:
+    """Speaks the API as the page does: keeps the cookie, sends the CSRF token."""
+
+    def __init__(self, server: Server) -> None:
+        self.http = httpx.Client(base_url=server.api, timeout=30)
+        self.csrf = ""
+
+    def join(self, name: str) -> dict[str, Any]:
+        return self._welcomed(self.http.post("/session", json={"name": name}))
+
+    def join_by(self, token: str) -> dict[str, Any]:
+        return self._welcomed(self.http.post("/session", json={"invite": token}))
+
+    def _welcomed(self, response: httpx.Response) -> dict[str, Any]:
+        assert response.status_code == 200, response.text
+        welcome: dict[str, Any] = response.json()
+        self.csrf = welcome["csrf"]
+        return welcome
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.http.get(path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> httpx.Response:
+        return self.http.post(path, json={} if body is None else body, headers={"X-CSRF-Token": self.csrf}, **options)
+
+    def put(self, path: str, body: Any) -> httpx.Response:
+        return self.http.put(path, json=body, headers={"X-CSRF-Token": self.csrf})
+
+    def tasks(self, count: int = 1) -> dict[str, Any]:
+        response = self.post("/tasks", {"count": count})
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def task(self) -> dict[str, Any]:
+        first: dict[str, Any] = self.tasks()["tasks"][0]
+        return first
+
+    def tell(self, task: dict[str, Any], answer: Any, seconds: float | None = 2.0) -> httpx.Response:
+        return self.post("/judgments", {"judgment_id": task["judgment_id"], "answer": answer, "seconds": seconds})
+
+
+def _wait_until_up(url: str, alive: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up:
+        with contextlib.suppress(httpx.TransportError):
+            httpx.get(f"{url}/api/v1/openapi.json", timeout=5)
+            return
+        assert alive(), "the server ended"
+        time.sleep(0.02)
+    raise AssertionError("the server did not come up")
+
+
+def start_in_thread(
+    folders: list[Path], *, limits: Limits | None = None, token: str = TOKEN, database: str | None = None
+) -> Server:
+    """Serve studies from a thread of this process."""
+    studies = Studies(folders, database=database)
+    app = create_app(studies, token=token, limits=limits)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    give_up = time.monotonic() + 60
+    while not server.started and time.monotonic() < give_up:
+        assert thread.is_alive(), "the server ended"
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(20)
+        studies.close()
+
+    return Server(f"http://127.0.0.1:{port}", studies.all()[0].slug, folders, stop, token, studies)
+
+
+def start_process(folders: list[Path], *, workers: int = 1, port: int = 0, token: str = TOKEN) -> Server:
+    """Serve studies with `steelyard serve`, in a process that can be killed and started again on its port."""
+    running: dict[str, subprocess.Popen[str]] = {}
+    environment = {**os.environ, "STEELYARD_TOKEN": token, "PYTHONUNBUFFERED": "1"}
+
+    def start(port: int) -> tuple[str, str]:
+        command = [sys.executable, "-m", "steelyard", "serve", *map(str, folders), "--port", str(port)]
+        command += ["--workers", str(workers)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        running["now"] = process
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = re.search(r"(http://\S+?)/s/(\S+)/", line)
+            if found:
+                _wait_until_up(found[1], lambda: process.poll() is None)
+                return found[1], found[2]
+        raise AssertionError("the server printed no link")
+
+    url, slug = start(port)
+
+    def end(how: signal.Signals) -> None:
+        process = running["now"]
+        if process.poll() is None:
+            os.killpg(process.pid, how)
+            process.wait(20)
+        assert process.stdout is not None
+        process.stdout.close()
+
+    def restart() -> None:
+        if running["now"].poll() is None:
+            end(signal.SIGKILL)
+        start(int(url.rpartition(":")[2]))
+
+    server = Server(url, slug, folders, lambda: end(signal.SIGINT), token)
+    server.restart = restart
+    server.kill = lambda: end(signal.SIGKILL)
+    return server
+
+
+ServeStudy = Callable[..., Server]
+
+
+@pytest.fixture
+def serve_study() -> Iterator[ServeStudy]:
+    """Return a function that serves folders: in a thread, or with process=True by `steelyard serve`."""
+    servers: list[Server] = []
+
+    def serve(*folders: Path, process: bool = False, **options: Any) -> Server:
+        start = start_process if process else start_in_thread
+        server = start(list(folders), **options)
+        servers.append(server)
+        return server
+
+    yield serve
+    for server in servers:
+        for person in server.people:
+            person.http.close()
+        server.stop()

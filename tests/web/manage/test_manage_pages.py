@@ -1,0 +1,225 @@
+"""The manager's pages, used as a person would, in a real browser against a real server."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from steelyard import Study
+from tests.web.manage.test_manage_api import DESIGN, judge
+
+MOST_BYTES = 100_000
+
+
+@pytest.fixture
+def judged(make_study, serve_study):
+    folder = make_study(design=DESIGN, items=5)
+    judge(folder, "ann", "bob")
+    return serve_study(folder)
+
+
+def no_sideways_scrolling(page):
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_wrong_token_is_refused_in_words_and_the_right_one_opens_the_page(judged, browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{judged.url}/manage/{judged.slug}/")
+    page.get_by_label("Token").fill("nonsense")
+    page.get_by_role("button", name="Open the dashboard").click()
+    page.get_by_text("That is not").wait_for()
+    page.get_by_label("Token").fill(judged.token)
+    page.get_by_role("button", name="Open the dashboard").click()
+    page.get_by_role("heading", name="Words").wait_for()
+    assert judged.token not in page.url
+    [cookie] = [cookie for cookie in context.cookies() if cookie["name"] == "steelyard_manage"]
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert judged.token not in cookie["value"]
+    context.close()
+
+
+def test_the_dashboard_shows_an_answer_by_itself_as_soon_as_it_arrives(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_text("10 of 15").first.wait_for()
+    page.get_by_text("as of 10 judgments").first.wait_for()
+    person = judged.person("cleo")
+    task = person.task()
+    person.tell(task, {task["items"][0]["id"]: 50})
+    page.get_by_text("11 of 15").first.wait_for(timeout=5000)
+    page.get_by_text("as of 11 judgments").first.wait_for()
+    page.locator("#annotators-table").get_by_text("cleo").wait_for()
+
+
+def test_charts_stand_there_with_the_finding_as_their_text_and_can_be_downloaded(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    chart = page.get_by_role("img", name=re.compile("Highest: w3, 91.5"))
+    chart.wait_for()
+    assert chart.evaluate("image => image.complete && image.naturalWidth > 100")
+    with page.expect_download() as download:
+        page.locator("[data-chart=scores] [data-form=svg]").click()
+    assert download.value.suggested_filename == "study-scores.svg"
+
+
+def test_tables_sort_by_their_heads_and_are_searched(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    table = page.get_by_role("table", name="Scores")
+    first = table.locator("tbody tr").first
+    first.get_by_text("w3", exact=True).wait_for()
+    table.get_by_role("button", name="Score").click()
+    table.get_by_role("button", name="Score").click()
+    first.get_by_text("w0", exact=True).wait_for()
+    assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.get_by_label("Search items").fill("w2")
+    table.locator("tbody tr").nth(1).wait_for(state="detached")
+    assert first.get_by_text("w2", exact=True).is_visible()
+    page.get_by_label("Search items").fill("zebra")
+    page.get_by_text("Nothing fits the search.").wait_for()
+
+
+def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_role("button", name="Exclude bob").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Exclude").click()
+    dialog.get_by_text("Say why; it stays in the log.").wait_for()
+    dialog.get_by_label("Reason").fill("copied")
+    dialog.get_by_role("button", name="Exclude").click()
+    page.get_by_text("excluded: copied").wait_for()
+    assert judged.study.excluded == {"bob": "copied"}
+    # The scores are those of ann alone.
+    page.get_by_role("img", name=re.compile("Highest: w3, 90")).wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Exclude bob").wait_for()
+    assert judged.study.excluded == {}
+    page.get_by_role("img", name=re.compile("Highest: w3, 91.5")).wait_for()
+
+
+def test_the_study_is_paused_with_a_reason_and_reopened(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("back at noon")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    page.locator("#state").get_by_text("paused: nobody is asked (back at noon)").wait_for()
+    assert judged.study.state == "paused"
+    page.get_by_role("button", name="Reopen").click()
+    page.locator("#state").get_by_text("open", exact=True).wait_for()
+    assert judged.study.state == "open"
+
+
+def test_an_item_has_a_page_with_every_judgment(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_role("table", name="Scores").get_by_role("link", name="w3").click()
+    page.get_by_role("heading", name="2 judgments").wait_for()
+    rows = page.get_by_role("table", name="Judgments").locator("tbody tr")
+    assert [rows.nth(n).locator("td").nth(1).inner_text() for n in range(2)] == ["93", "90"]
+
+
+def test_an_empty_study_says_what_to_do_and_a_finished_one_that_it_is(make_study, serve_study, open_page):
+    folder = make_study(design='name = "redundant"\njudgments = 1', items=2)
+    server = serve_study(folder)
+    page = open_page(server, f"/manage/{server.slug}/")
+    page.get_by_role("heading", name="Nobody has judged yet").wait_for()
+    assert page.locator("#judge-url").inner_text() == server.page
+    person = server.person("ann")
+    for _ in range(2):
+        task = person.task()
+        person.tell(task, {task["items"][0]["id"]: 7})
+    page.get_by_role("heading", name="All judgments are in").wait_for()
+    assert not page.get_by_role("heading", name="Nobody has judged yet").is_visible()
+
+
+def test_a_study_is_made_in_the_browser_from_start_to_first_answer(judged, open_page, tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("id,text\na,apple\nb,bee\nc,cat\nd,dog\ne,eel\n", encoding="utf-8")
+    page = open_page(judged, "/manage/")
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Title").fill("Animals")
+    page.get_by_label("Protocol").select_option("best_worst")
+    preview = page.locator("#preview")
+    preview.get_by_text("the fourth").wait_for()
+    page.get_by_label("Question").fill("Which is largest, which smallest?")
+    preview.get_by_text("Which is largest, which smallest?").wait_for()
+    page.get_by_role("button", name="Make the study").click()
+    page.get_by_text("there are no items.").wait_for()
+    page.get_by_label("Items", exact=True).set_input_files(words)
+    preview.get_by_text("apple").wait_for()
+    size = page.get_by_label("Size")
+    size.fill("9")
+    page.locator("[data-path='protocol.size'] .error, [data-path='design.name'] .error, .m-notice[role=alert]").filter(
+        has_text=re.compile(r"\w")
+    ).first.wait_for()
+    size.fill("3")
+    preview.get_by_text("dog").wait_for(state="detached")
+    page.get_by_role("button", name="Make the study").click()
+    page.wait_for_url("**/manage/animals/")
+    page.get_by_role("heading", name="Nobody has judged yet").wait_for()
+    with Study.open(judged.folders[0].parent / "animals") as study:
+        assert study.config.stages[0].protocol.task_size == 3
+        assert len(study.items) == 5
+
+
+def test_a_study_that_has_begun_keeps_its_question_in_the_form_and_changes_the_rest(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/edit")
+    page.get_by_text("People have begun to judge").wait_for()
+    assert page.get_by_label("Question").is_disabled()
+    assert page.get_by_label("Protocol").is_disabled()
+    page.locator("[data-path='design.judgments'] input").fill("4")
+    page.get_by_role("button", name="Save the changes").click()
+    page.get_by_text("10 of 20").first.wait_for()
+    assert judged.study.config.stages[0].design.judgments == 4
+
+
+@pytest.mark.parametrize(
+    "path", ["/manage/", "/manage/new", "/manage/study/", "/manage/study/item?id=w3", "/manage/study/edit"]
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_phone_in_light_and_dark(judged, open_page, path, scheme):
+    page = open_page(judged, path, width=360, height=740, color_scheme=scheme)
+    page.wait_for_load_state("load")
+    page.get_by_role("heading", level=1).wait_for()
+    if path == "/manage/study/":
+        page.get_by_role("img", name=re.compile("Highest")).wait_for()
+    assert no_sideways_scrolling(page)
+    ink, paper = page.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
+    )
+    assert contrast(ink, paper) > 7
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two CSS colours, as WCAG 2.2 defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_control_on_the_dashboard_has_a_name_and_the_page_is_light(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_role("img", name=re.compile("Highest")).wait_for()
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, a[href], input, textarea, select')]
+            .filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.innerText.trim()
+                || (e.labels && e.labels.length && e.labels[0].textContent.trim())))
+            .map((e) => e.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.evaluate("document.documentElement.lang") == "en"
+    own = sum(
+        len(httpx.get(f"{judged.url}{path}").content)
+        for path in [
+            "/static/steelyard.css",
+            *page.evaluate(
+                """() => [...document.querySelectorAll('link[href^="/static/manage"], script[src]')]
+                .map((e) => e.getAttribute('href') || e.getAttribute('src'))"""
+            ),
+        ]
+    )
+    assert own + len(page.content()) < MOST_BYTES

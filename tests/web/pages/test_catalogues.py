@@ -1,0 +1,52 @@
+"""The catalogues hold what the page says, in every language, with the same names in braces."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import steelyard.web
+from steelyard.web.catalogue import read_po
+
+WEB = Path(steelyard.web.__file__).parent
+LANGUAGES = ["es", "de", "zh", "ar"]
+SAME_EVERYWHERE = {"{thing}: {criterion}", "Text"}
+
+
+def said_on_the_page() -> set[str]:
+    """Every message in the templates and scripts of the annotators' page."""
+    found = set()
+    for path in (WEB / "templates").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        found |= set(re.findall(r'_\("([^"]+)"\)', text)) | set(re.findall(r'data-text="([^"]+)"', text))
+    for path in (WEB / "static" / "annotate").glob("*.js"):
+        found |= set(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_english_lists_every_message_of_the_page():
+    said = said_on_the_page()
+    assert len(said) > 100
+    assert said - set(read_po(WEB / "locales" / "en.po").messages) == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_is_complete_and_translated(language):
+    english = read_po(WEB / "locales" / "en.po").messages
+    other = read_po(WEB / "locales" / f"{language}.po").messages
+    assert set(other) == set(english)
+    for message, (words, *_) in other.items():
+        assert message in SAME_EVERYWHERE or words != message, message
+        assert set(re.findall(r"\{\w+\}", words)) == set(re.findall(r"\{\w+\}", message)), message
+
+
+def test_scripts_say_nothing_but_through_the_catalogue():
+    """No English sentence stands in an element that the scripts make."""
+    for path in (WEB / "static" / "annotate").glob("*.js"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.lstrip().startswith(("/", "*")):
+                continue
+            children = re.findall(r'h\("\w+", \{[^}]*\}, "([^"]+)"', line)
+            assert not [words for words in children if re.search(r"[A-Za-z]{3}", words) and words != "Esc"], line

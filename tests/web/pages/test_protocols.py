@@ -1,0 +1,175 @@
+"""Every protocol, answered by mouse, by keyboard and by touch at phone width: what was done is what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.web.pages.judge import Judge, judgments_of
+
+PAGE_SIZE = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+Way = Callable[[Judge, list[str]], Any]
+
+
+def _touch(judge: Judge, locator: Any, **where: Any) -> None:
+    """Click, or tap on a phone."""
+    phone = judge.page.viewport_size["width"] < 600
+    (locator.tap if phone else locator.click)(**where)
+
+
+def _set_slider(judge: Judge, slider: Any, part: float) -> None:
+    # The thumb is 24 px wide and its middle runs from end to end of the line.
+    box = slider.bounding_box()
+    _touch(judge, slider, position={"x": 12 + (box["width"] - 24) * part, "y": box["height"] / 2})
+
+
+def sliders_by_pointer(judge: Judge, items: list[str]) -> dict[str, int]:
+    expected = {}
+    for number, item in enumerate(items):
+        part = (number + 1) / (len(items) + 1)
+        slider = judge.page.locator("main input[type=range]").nth(number)
+        _set_slider(judge, slider, part)
+        expected[item] = round(100 * part)
+    return expected
+
+
+def sliders_by_keyboard(judge: Judge, items: list[str]) -> dict[str, int]:
+    expected = {}
+    for number, item in enumerate(items):
+        judge.press("9", *["ArrowLeft"] * number, "Tab")
+        expected[item] = 100 - number
+    return expected
+
+
+def criteria_sliders_by_pointer(judge: Judge, items: list[str]) -> dict[str, dict[str, int]]:
+    joy, valence = judge.page.locator("main input[type=range]").all()
+    _set_slider(judge, joy, 0)
+    _set_slider(judge, valence, 0.25)
+    return {items[0]: {"joy": 0, "valence": -50}}
+
+
+def criteria_sliders_by_keyboard(judge: Judge, items: list[str]) -> dict[str, dict[str, int]]:
+    judge.press("1", "ArrowRight", "ArrowRight", "Tab", "Home")
+    return {items[0]: {"joy": 2, "valence": -100}}
+
+
+def labels_by_pointer(*choices: str) -> Way:
+    def answer(judge: Judge, items: list[str]) -> None:
+        for row, words in zip(judge.page.get_by_role("radiogroup").all(), choices, strict=True):
+            _touch(judge, row.locator(".step", has_text=words).last)
+
+    return answer
+
+
+def keys(*pressed: str) -> Way:
+    def answer(judge: Judge, items: list[str]) -> None:
+        judge.press(*pressed)
+
+    return answer
+
+
+def giving(way: Way, answer: Callable[[list[str]], Any]) -> Way:
+    """Say what a way of answering should give."""
+
+    def given(judge: Judge, items: list[str]) -> Any:
+        way(judge, items)
+        return answer(items)
+
+    return given
+
+
+def labelled(words: list[str], pressed: list[str], answer: Callable[[list[str]], Any]) -> tuple[Way, Way, Way]:
+    pointed = giving(labels_by_pointer(*words), answer)
+    return pointed, giving(keys(*pressed), answer), pointed
+
+
+def card_by_pointer(judge: Judge, items: list[str]) -> dict[str, str]:
+    _touch(judge, judge.page.get_by_text(f"word {items[1]}"))
+    return {"winner": items[1]}
+
+
+def best_worst_by_pointer(judge: Judge, items: list[str]) -> dict[str, str]:
+    pick = judge.page.locator
+    _touch(judge, pick(".pick.best label").nth(2))
+    # One row cannot be both: choosing it as the worst takes "best" away from it.
+    _touch(judge, pick(".pick.worst label").nth(2))
+    assert judge.page.locator(".pick.best input:checked").count() == 0
+    _touch(judge, pick(".pick.best label").nth(0))
+    return {"best": items[0], "worst": items[2]}
+
+
+def best_worst_by_keyboard(judge: Judge, items: list[str]) -> dict[str, str]:
+    judge.press("2", "b", "4")
+    return {"best": items[3], "worst": items[1]}
+
+
+def ranking_by_pointer(judge: Judge, items: list[str]) -> list[list[str]]:
+    """Drag the first card below the second, then tie the last with the one above it."""
+    first, second = judge.page.locator(".rank-card").all()[:2]
+    handle, target = first.locator(".handle").bounding_box(), second.bounding_box()
+    judge.page.mouse.move(handle["x"] + 10, handle["y"] + 10)
+    judge.page.mouse.down()
+    judge.page.mouse.move(handle["x"] + 10, target["y"] + target["height"], steps=8)
+    judge.page.mouse.up()
+    _touch(judge, judge.page.locator(".rank-card").nth(3).get_by_role("button", name="Same place"))
+    return [[items[1]], [items[0]], [items[2], items[3]]]
+
+
+def ranking_by_touch(judge: Judge, items: list[str]) -> list[list[str]]:
+    judge.page.locator(".rank-card").nth(2).get_by_role("button", name="Move up").tap()
+    return [[items[0]], [items[2]], [items[1]], [items[3]]]
+
+
+def ranking_by_keyboard(judge: Judge, items: list[str]) -> list[list[str]]:
+    """The last card to the top by its place, one step down, and the same place as the first."""
+    judge.page.locator(".rank-card").nth(3).locator(".handle").focus()
+    judge.press("1", "ArrowDown", "=")
+    return [[items[0], items[3]], [items[1]], [items[2]]]
+
+
+WAYS: dict[str, tuple[Way, Way, Way]] = {
+    # study: by mouse, by keyboard, by touch
+    "direct": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
+    "direct-page": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
+    "direct-criteria": (criteria_sliders_by_pointer, criteria_sliders_by_keyboard, criteria_sliders_by_pointer),
+    "likert": labelled(["good"], ["4"], lambda items: {items[0]: 4}),
+    "likert-page": labelled(["-2", "2"], ["1", "5"], lambda items: {items[0]: -2, items[1]: 2}),
+    "choice": labelled(["blue"], ["3"], lambda items: {items[0]: "blue"}),
+    "choice-criteria": labelled(
+        ["green", "small"], ["2", "1"], lambda items: {items[0]: {"colour": "green", "size": "small"}}
+    ),
+    "pairwise": (card_by_pointer, giving(keys("1"), lambda items: {"winner": items[0]}), card_by_pointer),
+    "best-worst": (best_worst_by_pointer, best_worst_by_keyboard, best_worst_by_pointer),
+    "scored-ranking": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
+    "ranking": (ranking_by_pointer, ranking_by_keyboard, ranking_by_touch),
+}
+
+
+def _answer(studies: Any, person: Judge, study: str, way: str) -> Any:
+    """Answer the task on the screen; return what should be stored."""
+    place = ["mouse", "keyboard", "touch"].index(way)
+    items, before = person.items(), person.shown()
+    expected = WAYS[study][place](person, items)
+    assert person.page.locator("#submit").get_attribute("aria-disabled") == "false"
+    person.submit(by={"mouse": "click", "keyboard": "Enter", "touch": "tap"}[way])
+    person.wait_for_task(other_than=before)
+    person.saved()
+    return expected
+
+
+@pytest.mark.parametrize("study", WAYS)
+def test_what_was_done_by_mouse_and_by_keyboard_is_what_is_stored(studies, judge, study):
+    person = judge(f"{studies.url}/s/{study}/", "ann")
+    assert person.page.evaluate(PAGE_SIZE) == [1280, 800], "short tasks need no scrolling"
+    expected = [_answer(studies, person, study, way) for way in ("mouse", "keyboard")]
+    assert judgments_of(studies, study, "ann") == expected
+
+
+@pytest.mark.parametrize("study", WAYS)
+def test_what_was_done_by_touch_at_phone_width_is_what_is_stored(studies, judge, study):
+    person = judge(f"{studies.url}/s/{study}/", "bea", device="phone")
+    assert person.page.evaluate(PAGE_SIZE)[0] == 360, "nothing scrolls sideways"
+    expected = [_answer(studies, person, study, "touch")]
+    assert judgments_of(studies, study, "bea") == expected
