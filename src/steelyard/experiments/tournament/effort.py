@@ -87,7 +87,7 @@ class TournamentEffort(Experiment):
             ),
             (
                 f"the paper's general formula 2⌈n/2⌉ does not hold for n = {', '.join(map(str, wrong))}",
-                "the times that the paper's annotators took (Figures 2 and 3) are not at hand; see easl.time_and_length",
+                "the times of the paper's annotators (Figures 2 and 3) are not at hand; see easl.time_and_length",
             ),
         )
 
