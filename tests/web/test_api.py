@@ -325,7 +325,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
         for method, operation in methods.items()
         if operation.get("tags") == ["judging"]
     }
-    assert len(judging) == 12
+    assert len(judging) == 14
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
     own = ("api", "app", "errors", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]

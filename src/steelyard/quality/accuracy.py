@@ -1,7 +1,7 @@
 """Who fails the checks: how likely it is that an annotator's accuracy is below what was asked.
 
 The accuracies of all annotators are taken to come from one population, of which nothing is assumed: its
-distribution over a grid is estimated from everybody's checks, with the weight of one annotator spread evenly.
+distribution over a grid is estimated from everybody's checks, with the weight of half an annotator spread evenly.
 So a crowd of which a fifth guesses teaches what guessing looks like, while with few annotators, or few checks,
 the judgment stays as careful as under a uniform prior. The annotator judged does not vote on the population.
 """
@@ -16,7 +16,7 @@ from steelyard.observations import FloatArray
 _GRID: FloatArray = (np.arange(100) + 0.5) / 100
 _STEPS = 100
 _TOLERANCE = 1e-6
-_PSEUDO_ANNOTATORS = 1.0
+_PSEUDO_ANNOTATORS = 0.5
 
 
 def probability_below(right: NDArray[np.integer], asked: NDArray[np.integer], threshold: float) -> FloatArray:

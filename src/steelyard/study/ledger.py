@@ -164,7 +164,9 @@ class Ledger:
             self._answered_about_people(event, out)
             return
         self.vetting.judged(out.annotator, str(event.judgment_id))
-        self._count(str(event.judgment_id), replace(out, released=False, answer=event.data["answer"]))
+        if self.learns or out.released:
+            out = replace(out, released=False, answer=event.data["answer"] if self.learns else None)
+        self._count(str(event.judgment_id), out)
 
     def _answered_about_people(self, event: Event, out: OutTask) -> None:
         self.counts[out.purpose] += 1
@@ -183,8 +185,6 @@ class Ledger:
         self.progress[out.stage].answer(out.items, out.slot)
         if self.learns:
             self._tell_designs(judgment_id, out)
-        else:
-            out = replace(out, answer=None)
         self._answered[out.annotator][judgment_id] = out
         if out.annotator in self.excluded:
             self._set_aside(judgment_id, out)
