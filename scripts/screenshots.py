@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 TASKS_TO_GO = 40
 """How many tasks a person gets in the pictures, so that the page shows how far along they are."""
+DOUBLE_CLICK_MS = 400
+"""How long after a task has come the page takes no answer yet."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Shot:
     protocol: str
     items: list[dict[str, str]]
     answer: Callable[[Page], None]
-    extra: str = ""
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def _words(*words: str) -> list[dict[str, str]]:
@@ -54,6 +56,17 @@ def _press(*keys: str) -> Callable[[Page], None]:
             page.keyboard.press(key)
 
     return answer
+
+
+def _fail_the_check(page: Page) -> None:
+    """Answer the first task wrongly, and begin with the next."""
+    before = page.locator(".task").inner_text()
+    page.keyboard.press("1")
+    page.wait_for_timeout(DOUBLE_CLICK_MS)
+    page.keyboard.press("Enter")
+    page.locator("#told section").wait_for()
+    page.wait_for_function("before => document.querySelector('.task').innerText !== before", arg=before)
+    page.keyboard.press("4")
 
 
 VERBS = _words("ambulate", "bring", "cook", "dwell", "go", "mend", "ponder", "swim")
@@ -166,6 +179,19 @@ SHOTS = [
         ],
         _press("2", "2"),
     ),
+    Shot(
+        "check",
+        "Hotel reviews",
+        "How satisfied is the writer?",
+        'name = "likert"\nlabels = ["very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"]\n'
+        '[quality.checks]\nfile = "checks.csv"\nrate = 0.999999\nloud = true',
+        _reviews(),
+        _fail_the_check,
+        files={
+            "checks.csv": "items,answer,feedback\n"
+            '"The best week we ever had, thank you all!",4..5,"Thanks and praise, without a but."\n'
+        },
+    ),
 ]
 
 
@@ -180,9 +206,11 @@ def write_study(folder: Path, shot: Shot) -> Path:
         writer.writerows(shot.items)
     text = (
         f'name = "{shot.name}"\ntitle = "{shot.title}"\nquestion = "{shot.question}"\nitems = "items.csv"\n'
-        f"{shot.extra}\n[people]\ntasks = {TASKS_TO_GO}\n[protocol]\n{shot.protocol}\n"
+        f"[people]\ntasks = {TASKS_TO_GO}\n[protocol]\n{shot.protocol}\n"
     )
     (folder / "study.toml").write_text(text, encoding="utf-8")
+    for name, content in shot.files.items():
+        (folder / name).write_text(content, encoding="utf-8")
     return folder
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
 
 from tests.conftest import missing_tool
 from tests.web.conftest import Server, start_in_thread
-from tests.web.pages.judge import Judge
+from tests.web.pages.judge import Judge, quiet_address
 from tests.web.pages.profiles import Profiles
 from tests.web.pages.studies import PROTOCOLS, write_study
 
@@ -61,7 +60,7 @@ def judge(profiles: Profiles) -> Iterator[Callable[..., Judge]]:
     for context in {one.context for one in opened if one.spoilt}:
         profiles.drop(context)
     if opened:
-        profiles.take_back(urljoin(opened[0].address, "/static/icon.svg"))
+        profiles.take_back(quiet_address(opened[0].address))
     assert not [trouble for one in opened for trouble in one.troubles]
 
 

@@ -20,10 +20,7 @@ class Profile:
     free: bool = False
 
     def clear(self, quiet: str) -> None:
-        """Make it as good as new: no other tabs, cookies, storage, routes, or settings of the last test.
-
-        `quiet` is an address of the same server without scripts: the browser can go on there in the same process.
-        """
+        """Make it as good as new: no other tabs, cookies, storage, routes, or settings of the last test."""
         for page in self.context.pages:
             if page is not self.page:
                 page.close()
@@ -33,7 +30,8 @@ class Profile:
         self.page.goto(quiet)
         self.page.evaluate(FORGET)
         self.context.clear_cookies()
-        self.page.set_viewport_size(SIZES[self.device])
+        if self.page.viewport_size != SIZES[self.device]:
+            self.page.set_viewport_size(SIZES[self.device])
         self.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
         self.free = True
 

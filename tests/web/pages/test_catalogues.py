@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import steelyard.web
+from steelyard.study import Study
 from steelyard.web.catalogue import read_po
+from tests.web.pages.studies import write_study
 
 WEB = Path(steelyard.web.__file__).parent
 LANGUAGES = ["es", "de", "zh", "ar"]
@@ -40,6 +42,21 @@ def test_a_language_is_complete_and_translated(language):
     for message, (words, *_) in other.items():
         assert message in SAME_EVERYWHERE or words != message, message
         assert set(re.findall(r"\{\w+\}", words)) == set(re.findall(r"\{\w+\}", message)), message
+
+
+def test_what_people_are_told_when_their_part_has_ended_is_in_the_catalogue(tmp_path):
+    """The reasons come from the server, as they stand."""
+    test = {"quality": 'qualification = { file = "test.csv" }', "files": {"test.csv": "items,answer\nsun | mud,sun\n"}}
+    said = []
+    with Study.open(write_study(tmp_path / "study", **test)) as study:
+        study.offer_several("ann", 1)
+        study.exclude("ann", "random answers")
+        study.answer_test("ben", 1, {"winner": "mud"})
+        for name in ("ann", "ben"):
+            _, nothing = study.offer_several(name, 1)
+            said.append(nothing.reason)
+    assert len(set(said)) == 2
+    assert set(said) <= set(read_po(WEB / "locales" / "en.po").messages)
 
 
 def test_scripts_say_nothing_but_through_the_catalogue():

@@ -16,7 +16,7 @@ LOUD = 'checks = { file = "checks.csv", rate = 0.999999, loud = true }'
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """Two studies with a test, two whose first two tasks are checks that speak."""
+    """Studies with a test, and studies whose first tasks are checks that speak."""
     folder = tmp_path_factory.mktemp("studies")
     test = {"quality": 'qualification = { file = "test.csv", pass = 0.9 }', "files": {"test.csv": TEST}}
     loud = {"quality": LOUD, "files": {"checks.csv": CHECKS}}
@@ -25,6 +25,12 @@ def server(tmp_path_factory):
             write_study(folder / "tested", people='contact = "words@example.org"\ntasks = 4', **test),
             write_study(folder / "unsigned", **test),
             write_study(folder / "loud", **loud),
+            write_study(
+                folder / "loud-steps",
+                'name = "likert"\nscale = [1, 7]\nlabels = ["bad", "poor", "fair", "so-so", "good", "fine", "great"]',
+                quality=LOUD,
+                files={"checks.csv": "items,answer,feedback\nexcellent,6..7,Nothing is better.\n"},
+            ),
             write_study(folder / "loud-ahead", page="prefetch = 10", people="revise = 0", **loud),
         ]
     )
@@ -227,6 +233,19 @@ def test_a_wrong_answer_can_be_looked_at_again_and_dismissed(server, judge, devi
     person.page.reload()
     person.wait_for_task()
     assert notice(person).inner_text() == ""
+
+
+def test_what_has_the_focus_is_not_hidden_by_the_notice(server, judge):
+    """WCAG 2.4.11, on a phone with seven steps, of which the notice covers some."""
+    person = judge(f"{server.url}/s/loud-steps/", "small", device="phone")
+    person.answer("1")
+    person.says("Nothing is better.")
+    last = person.page.locator("main .step").last
+    top_of_notice = notice(person).bounding_box()["y"]
+    assert last.bounding_box()["y"] > top_of_notice
+    last.locator("input").focus()
+    box = last.bounding_box()
+    assert box["y"] + box["height"] <= top_of_notice
 
 
 def test_a_right_answer_gets_a_quiet_sign_that_the_next_answer_takes_away(server, judge):

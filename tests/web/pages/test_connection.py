@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import contextmanager
 
 import pytest
+import uvicorn
 
 from steelyard.study import Study
-from tests.web.conftest import start_in_thread, start_process
+from steelyard.web import Studies, create_app
+from tests.web.conftest import TOKEN, start_in_thread, start_process
 from tests.web.pages.judge import judgments_of, wait_until
 from tests.web.pages.studies import write_study
 
@@ -132,7 +136,24 @@ def test_a_server_error_is_announced_and_outlived(server, judge):
     assert len(judgments_of(server, "pairs", "stoic")) == 1
 
 
+@contextmanager
+def served_again(folder, url):
+    """Serve a study where another process did; here, because a process of its own takes seconds to start."""
+    studies = Studies([folder])
+    config = uvicorn.Config(create_app(studies, token=TOKEN), port=int(url.rpartition(":")[2]), log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        studies.close()
+
+
 def test_a_server_killed_in_mid_task_and_started_again_loses_nothing(tmp_path, judge):
+    """What `steelyard serve` had when it was killed is what the next server begins with."""
     server = start_process([write_study(tmp_path / "killed", page="prefetch = 5")])
     try:
         person = judge(server.page, "survivor")
@@ -144,8 +165,8 @@ def test_a_server_killed_in_mid_task_and_started_again_loses_nothing(tmp_path, j
             given.append({"winner": person.items()[0]})
             person.answer("1")
         person.says("Answers kept here: 2.")
-        server.restart()
-        person.saved()
+        with served_again(tmp_path / "killed", server.url):
+            person.saved()
     finally:
         server.stop()
     with Study.open(tmp_path / "killed") as study:
