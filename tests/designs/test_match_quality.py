@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,49 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.designs import MatchQuality, Nothing, Pick, Progress
+from steelyard.designs import MatchQuality, Nothing, Pick
 from steelyard.designs.beliefs import RatedBeliefs
-from steelyard.designs.match_quality_memory import MatchQualityMemory
 from steelyard.designs.match_quality_plans import Running
-from steelyard.designs.memory import Heard
-from steelyard.grouping import by_group
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.easl import EASL
 from steelyard.models.match_quality import match_quality
-from steelyard.models.trueskill import TrueSkill
-from steelyard.observations import Comparison, Comparisons, Index, Rating, Ratings
-from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Protocol, Ranking, ScoredRanking
-from steelyard.protocols.rated import Criterion
-from steelyard.records import Item
+from steelyard.observations import Rating
+from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
 from tests.designs.making import make_items, take
-
-COMPARED = {"bounded_ranking": BoundedRanking(), "trueskill": TrueSkill(gamma=0.1)}
-
-
-def memory_of(progress: Progress) -> MatchQualityMemory:
-    assert isinstance(progress.memory, MatchQualityMemory)
-    return progress.memory
-
-
-def started(design: MatchQuality, protocol: Protocol, n: int = 12, tasks: int = 5, people: int = 4) -> Progress:
-    """A stage in which some tasks have been answered."""
-    progress = design.progress(protocol, make_items(n))
-    for step in range(tasks):
-        assert isinstance(take(design, progress, protocol, f"ann-{step % people}", (9, step)), Pick)
-    return progress
-
-
-def heard(items: tuple[int, ...], said: list[Any], judgment_id: str = "j", annotator: str = "ann") -> Heard:
-    return Heard(judgment_id, annotator, items, said)
-
-
-def systems(groups: int, contexts: int) -> list[Item]:
-    return [
-        Item(f"g{g}-c{c}", f"output {g} {c}", group=f"g{g}", context=f"c{c}")
-        for g in range(groups)
-        for c in range(contexts)
-    ]
-
+from tests.designs.match_quality_states import heard, memory_of, started
 
 # Rounds
 
@@ -337,105 +301,6 @@ def test_picks_of_another_design_may_be_folded_before_the_configuration_changes(
     assert isinstance(take(design, progress, protocol, "ann", (3,)), Pick)
 
 
-# What answers teach
-
-
-@pytest.mark.parametrize("steps", [1, 30])
-def test_learning_task_by_task_equals_the_models_update(steps):
-    rng = np.random.default_rng(steps)
-    index = Index(f"item-{n}" for n in range(9))
-    tasks = [tuple(rng.permutation(9)[:4].tolist()) for _ in range(steps)]
-    values = rng.integers(0, 21, (steps, 4)) * 5.0
-    protocol = ScoredRanking(size=4)
-    progress = {model: MatchQuality(model=model).progress(protocol, make_items(9)) for model in ("easl", *COMPARED)}
-    rows: list[tuple[int, int, int, int]] = []
-    for number, (items, told) in enumerate(zip(tasks, values.tolist(), strict=True)):
-        ids = [f"item-{code}" for code in items]
-        said = protocol.observations(ids, dict(zip(ids, told, strict=True)))
-        rows += [
-            (index.code(s.left), index.code(s.right), s.outcome, number) for s in said if isinstance(s, Comparison)
-        ]
-        for each in progress.values():
-            each.hear(heard(items, said, str(number)))
-    easl = EASL().update(EASL().start(9), np.array(tasks, np.int32).ravel(), values.ravel() / 100)
-    assert memory_of(progress["easl"]).beliefs.state.mode == pytest.approx(easl.mode)
-    assert memory_of(progress["easl"]).beliefs.state.variance == pytest.approx(easl.variance)
-    left, right, outcome, task = np.array(rows, np.int32).T
-    pairs = Comparisons(
-        items=index,
-        left=left,
-        right=right,
-        outcome=outcome.astype(np.int8),
-        tasks=Index(map(str, range(steps))),
-        task=task,
-    )
-    for name, model in COMPARED.items():
-        expected, found = model.update(model.start(9), pairs), memory_of(progress[name]).beliefs.state
-        assert found.mode == pytest.approx(expected.mode)
-        assert found.variance == pytest.approx(expected.variance)
-
-
-@pytest.mark.parametrize("model", ["easl", *COMPARED])
-def test_no_variance_is_below_the_bound_that_rejection_rests_on(model):
-    design, protocol = MatchQuality(model=model, mode="continuous"), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(20))
-    for step in range(25):
-        beliefs = memory_of(progress).beliefs
-        assert 0 < beliefs.least <= beliefs.state.variance.min() < np.inf
-        take(design, progress, protocol, f"ann-{step % 5}", (step,))
-    assert beliefs.least < beliefs.state.variance.max()
-
-
-def test_easl_unlearns_what_is_set_aside_and_learns_the_revision():
-    protocol = ScoredRanking(size=3)
-    progress = MatchQuality().progress(protocol, make_items(5))
-    state = memory_of(progress).beliefs
-    ids = ["item-0", "item-1", "item-2"]
-    first = heard((0, 1, 2), protocol.observations(ids, {"item-0": 10, "item-1": 30, "item-2": 70}))
-    second = heard((0, 1, 2), protocol.observations(ids, {"item-0": 90, "item-1": 30, "item-2": 1}))
-    progress.hear(first)
-    progress.unhear(first)
-    progress.hear(second)
-    assert state.state.mode[:3] == pytest.approx([0.9, 0.3, 0.01])
-    progress.unhear(second)
-    # Exactly as at the start: what rounding left would make a mode of 0 or 1 of nothing.
-    assert state.state.mode.tolist() == [0.5] * 5
-    assert state.state.variance.tolist() == [EASL().start(1).variance[0]] * 5
-
-
-@pytest.mark.parametrize("model", COMPARED)
-def test_models_that_cannot_unlearn_keep_the_first_version_and_count_it_once(model):
-    progress = MatchQuality(model=model).progress(Pairwise(), make_items(4))
-    state = memory_of(progress).beliefs
-    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", 1)]))
-    once = state.first[:2].tolist()
-    progress.unhear(heard((0, 1), [Comparison("item-0", "item-1", 1)]))
-    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", -1)]))
-    assert state.first[:2].tolist() == once
-    progress.hear(heard((0, 1), [Comparison("item-0", "item-1", 1)], "another"))
-    assert state.first[0] > once[0] > state.start[0]
-
-
-def test_several_criteria_are_one_rating_their_mean():
-    protocol = Direct(criteria={"a": Criterion(), "b": Criterion(scale=(-100, 100))})
-    progress = MatchQuality().progress(protocol, make_items(2))
-    progress.hear(heard((0,), protocol.observations(["item-0"], {"item-0": {"a": 20, "b": 20}})))
-    beliefs = memory_of(progress).beliefs
-    assert beliefs.first[0] == pytest.approx(1 + (0.2 + 0.6) / 2)
-    assert beliefs.first[0] + beliefs.second[0] == pytest.approx(3)
-
-
-def test_comparisons_of_other_stages_teach_and_ratings_on_an_unknown_scale_do_not():
-    for model, said, moves in (
-        ("trueskill", [Comparison("item-0", "item-1", 1)], True),
-        ("easl", [Rating("item-0", 3.0), Rating("item-1", 1.0)], False),
-    ):
-        progress = MatchQuality(model=model).progress(ScoredRanking(size=3), make_items(4))
-        start = np.array(memory_of(progress).beliefs.state.variance)
-        progress.hear(Heard("j", "ann", (0, 1), said, own=False))
-        assert (memory_of(progress).beliefs.state.variance.tolist() != start.tolist()) == moves
-
-
 # Continuously
 
 
@@ -537,112 +402,6 @@ def test_items_are_met_once_where_the_study_says_so():
             met.update((annotator, item) for item in pick.items)
     assert set(met.values()) == {1}
     assert len(met) > 3 * 12 * 0.7
-
-
-# Groups
-
-
-def test_a_task_shows_different_groups_for_one_context_the_least_asked_first():
-    items, protocol = systems(6, 8), ScoredRanking(size=3)
-    design = MatchQuality(by="group", rounds=12, tasks_per_round=4)
-    progress = design.progress(protocol, items)
-    contexts: Counter[str | None] = Counter()
-    for step in range(48):
-        pick = take(design, progress, protocol, f"ann-{step % 5}", (step,), items=items)
-        assert isinstance(pick, Pick)
-        shown = [items[code] for code in pick.items]
-        assert len({item.group for item in shown}) == 3
-        assert len({item.context for item in shown}) == 1
-        contexts[shown[0].context] += 1
-        assert max(contexts.values()) - min(contexts[f"c{c}"] for c in range(8)) <= 1
-    assert set(contexts.values()) == {6}
-    assert isinstance(take(design, progress, protocol, "eve", (99,), items=items), Nothing)
-
-
-def test_the_parameter_is_the_groups():
-    items, protocol = systems(5, 4), ScoredRanking(size=3)
-    design = MatchQuality(by="group", rounds=5, tasks_per_round=3)
-    progress = design.progress(protocol, items)
-    rng = np.random.default_rng(0)
-    rows: list[tuple[int, float]] = []
-    for step in range(15):
-        pick = take(design, progress, protocol, f"ann-{step % 4}", (step,), items=items, answer=False)
-        assert isinstance(pick, Pick)
-        answer = {items[code].id: float(value) for code, value in zip(pick.items, rng.integers(0, 101, 3), strict=True)}
-        progress.answer(pick.items, pick.slot)
-        said = protocol.observations(list(answer), answer)
-        progress.hear(heard(pick.items, said, str(step)))
-        rows += [(code, answer[items[code].id]) for code in pick.items]
-    ratings = Ratings(
-        items=Index(item.id for item in items),
-        item=np.array([code for code, _ in rows], np.int32),
-        value=np.array([value for _, value in rows]),
-        scale=(0, 100),
-    )
-    grouped, _ = by_group(ratings, {item.id: str(item.group) for item in items})
-    expected = EASL().update(EASL().start(5), grouped.item, grouped.unit_value)
-    assert memory_of(progress).beliefs.state.variance == pytest.approx(expected.variance)
-    assert memory_of(progress).beliefs.state.mode == pytest.approx(expected.mode)
-
-
-def test_recorded_propensities_of_groups_count_the_context_too():
-    items, protocol = systems(5, 3), ScoredRanking(size=3)
-    design = MatchQuality(by="group", rounds=30, tasks_per_round=1)
-    progress = design.progress(protocol, items)
-    for step in range(7):
-        take(design, progress, protocol, f"ann-{step % 2}", (step,), items=items)
-    rng = np.random.default_rng(5)
-    picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
-    counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
-    stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
-    assert sum(stated.values()) == pytest.approx(1, abs=1e-9)
-    assert stats.chisquare(list(counts.values()), [stated[task] * len(picks) for task in counts]).pvalue > 0.001
-
-
-def test_groups_are_shown_only_for_contexts_they_share_and_propensities_are_withheld():
-    """a, b and c share c0; c, d and e share c1: no other three can be shown together."""
-    shared = {"c0": "abc", "c1": "cde"}
-    items = [Item(f"{g}-{c}", g, group=g, context=c) for c, groups in shared.items() for g in groups]
-    design, protocol = MatchQuality(by="group", rounds=8), ScoredRanking(size=3)
-    progress = design.progress(protocol, items)
-    shown = set()
-    for step in range(8):
-        pick = take(design, progress, protocol, f"ann-{step}", (step,), items=items)
-        assert isinstance(pick, Pick)
-        assert pick.propensity is None
-        shown.add("".join(sorted(str(items[code].group) for code in pick.items)))
-    assert shown == {"abc", "cde"}
-
-
-def test_a_groups_second_item_for_a_context_stands_with_the_others_second():
-    items = [Item(f"{g}{n}", f"{g} {n}", group=g, context="c") for g in "ab" for n in range(2)]
-    design = MatchQuality(by="group", rounds=2, tasks_per_round=2, model="trueskill")
-    progress = design.progress(Pairwise(), items)
-    picks = [take(design, progress, Pairwise(), f"ann-{step % 2}", (step,), items=items) for step in range(4)]
-    assert {tuple(sorted(items[code].id for code in pick.items)) for pick in picks} == {("a0", "b0"), ("a1", "b1")}
-
-
-def test_items_without_groups_are_not_asked_and_too_few_groups_are_named():
-    items = [*systems(2, 3), Item("x", "no group"), Item("y", "no group")]
-    design = MatchQuality(by="group", rounds=2, tasks_per_round=3, model="trueskill")
-    progress = design.progress(Pairwise(), items)
-    picks = [take(design, progress, Pairwise(), f"ann-{step}", (step,), items=items) for step in range(6)]
-    assert all(isinstance(pick, Pick) and max(pick.items) < 6 for pick in picks)
-    few = MatchQuality(by="group").progress(ScoredRanking(size=3), items)
-    nothing = MatchQuality(by="group").pick(few, 3, "ann", np.random.default_rng(0))
-    assert isinstance(nothing, Nothing)
-    assert "3 groups, but there are 2" in nothing.reason
-    assert not nothing.complete
-
-
-def test_one_group_at_a_time_shows_each_person_new_items_of_it():
-    items, protocol = systems(3, 4), Direct()
-    design = MatchQuality(by="group", rounds=4)
-    progress = design.progress(protocol, items)
-    picks = [take(design, progress, protocol, "ann", (step,), items=items) for step in range(12)]
-    assert sorted(code for pick in picks for code in pick.items) == list(range(12))
-    groups = [items[pick.items[0]].group for pick in picks]
-    assert all(len(set(groups[first : first + 3])) == 3 for first in range(0, 12, 3))
 
 
 # What goes together

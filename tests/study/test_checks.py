@@ -212,7 +212,6 @@ def test_a_check_given_up_may_come_again(checked):
         task = study.ask("ann")
         assert set(task.item_ids) == {"good", "bad"}
         study.release(task)
-        keys = [e.data["about"] for e in study.events(["picked"]) if e.data.get("purpose") == "check"]
         for _ in range(5):
             again = study.ask("ann")
             study.tell(again, {"winner": again.item_ids[0]})

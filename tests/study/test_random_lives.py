@@ -155,7 +155,6 @@ def test_nobody_answers_the_same_twice_unless_it_was_late(make_study, tmp_path):
         life = Life(make_study(*SETUPS["direct"], items=4, name=f"s{seed}"), tmp_path, 100 + seed)
         for _ in range(120):
             STEPS[int(life.rng.integers(len(STEPS)))](life)
-        # One whose judgments were set aside may be asked the same again by nobody, not even after readmission.
         frame = life.study.judgments().explode("items")
         for (_, _), part in frame.group_by("annotator", "items"):
             assert part.height == 1 or part["late"].any()

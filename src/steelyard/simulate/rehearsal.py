@@ -27,6 +27,7 @@ from steelyard.simulate.columns import Seen, observed
 from steelyard.simulate.working import Turns
 from steelyard.study.collect import collect
 from steelyard.study.config import StudyConfig
+from steelyard.study.picking import pick_from_designs
 
 ITEMS_PER_EVENT = 1000
 """A study's log takes its items in so many at a time."""
@@ -183,24 +184,10 @@ class _Stages:
 
     def pick(self, annotator: str) -> tuple[int, Pick] | Nothing:
         """Choose the stage and the task as a study does: stages in sequence, or by share."""
-        stages, limit = self.config.stages, self.config.people.tasks
+        limit = self.config.people.tasks
         if limit is not None and self.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
-        order = list(range(len(stages)))
-        if self.config.mixed:
-            order.sort(key=lambda number: self.progress[number].tasks_asked / (stages[number].share or 1))
-        nothing: Nothing | None = None
-        for number in order:
-            rng = generator_for(self.config.seed, number, self.seq)
-            design, size = stages[number].design, stages[number].protocol.task_size
-            picked = design.pick(self.progress[number], size, annotator, rng)
-            if isinstance(picked, Pick):
-                return number, picked
-            if nothing is None or nothing.complete:
-                nothing = picked
-            if not self.config.mixed and not picked.complete:
-                return picked
-        return nothing or Nothing("There is nothing to ask.", complete=True)
+        return pick_from_designs(self.config, self.progress, self.seq, annotator)
 
     def went_out(self, annotator: str, stage: int, pick: Pick) -> None:
         rng = generator_for(self.config.seed, stage, self.seq) if self.learns else None

@@ -252,8 +252,7 @@ class Asking:
         for annotator, reason in failing.items():
             if annotator not in ledger.excluded:
                 self._exclude(entry, annotator, {"reason": reason, "by": "checks"}, now)
-        in_doubt = sum(check.disputed or check.settled == "wrong" for check in ledger.vetting.checks())
-        if in_doubt:
+        if any(check.disputed or check.settled == "wrong" for check in ledger.vetting.checks()):
             for annotator in sorted(ledger.vetting.by_checks - set(failing)):
                 data = {"reason": "checks that they failed are in doubt", "by": "checks"}
                 entry.append("readmission", at=now, annotator=annotator, data=data)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.designs.base import Nothing, Pick, generator_for
+from steelyard.designs.progress import Progress
 from steelyard.study.config import StudyConfig
 from steelyard.study.ledger import Ledger
 from steelyard.study.vetting import Shared
@@ -30,9 +32,11 @@ class Chosen:
 def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> Chosen | Nothing:
     """Choose the task for an annotator; the same ledger gives the same choice at the same time."""
     ledger.tick(now)
-    chosen = _pick_from_designs(config, ledger, annotator)
-    if isinstance(chosen, Nothing):
-        return chosen
+    picked = pick_from_designs(config, ledger.progress, ledger.seq, annotator)
+    if isinstance(picked, Nothing):
+        return picked
+    stage, pick = picked
+    chosen = Chosen(stage, tuple(ledger.items[code].id for code in pick.items), pick)
     quality = config.quality
     # A stream of its own, so that what the design draws does not hang on what is mixed in.
     rng = generator_for(config.seed, len(config.stages), ledger.seq)
@@ -49,17 +53,20 @@ def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> 
     return chosen
 
 
-def _pick_from_designs(config: StudyConfig, ledger: Ledger, annotator: str) -> Chosen | Nothing:
+def pick_from_designs(
+    config: StudyConfig, progress: Sequence[Progress], seq: int, annotator: str
+) -> tuple[int, Pick] | Nothing:
+    """Choose the stage and the task: stages in sequence, or by share; `seq` is the last event's number."""
     order = list(range(len(config.stages)))
     if config.mixed:
-        order.sort(key=lambda n: ledger.progress[n].tasks_asked / (config.stages[n].share or 1))
+        order.sort(key=lambda n: progress[n].tasks_asked / (config.stages[n].share or 1))
     nothing: Nothing | None = None
     for number in order:
         stage = config.stages[number]
-        rng = generator_for(config.seed, number, ledger.seq)
-        picked = stage.design.pick(ledger.progress[number], stage.protocol.task_size, annotator, rng)
+        rng = generator_for(config.seed, number, seq)
+        picked = stage.design.pick(progress[number], stage.protocol.task_size, annotator, rng)
         if isinstance(picked, Pick):
-            return Chosen(number, tuple(ledger.items[code].id for code in picked.items), picked)
+            return number, picked
         if nothing is None or nothing.complete:
             nothing = picked
         if not config.mixed and not picked.complete:

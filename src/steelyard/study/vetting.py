@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -147,8 +147,3 @@ class Vetting:
 def question_data(questions: Sequence[Question]) -> list[dict[str, object]]:
     """Return what the log keeps of questions: their rows, from which they are read again."""
     return [dict(question.cells) for question in questions]
-
-
-def passed(results: Mapping[str, bool], share: float) -> bool:
-    """Whether enough of a test's answers are right."""
-    return bool(results) and sum(results.values()) >= share * len(results)
