@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -24,11 +25,11 @@ def server(make_study, serve_study):
     return serve_study(make_study(items=6, extra=PANEL))
 
 
-def me(server, http: httpx.Client) -> dict:
+def me(server, http: httpx.Client) -> dict[str, Any]:
     return http.get(f"{server.api}/me").json()
 
 
-def answer_all(server, http: httpx.Client) -> dict:
+def answer_all(server, http: httpx.Client) -> dict[str, Any]:
     head = {"X-CSRF-Token": me(server, http)["csrf"]}
     while True:
         found = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()
@@ -121,7 +122,7 @@ def test_a_study_with_signed_links_is_not_served_without_the_secret(make_study, 
 KEY = "the workspace's own"
 
 
-def hook(server, body: dict, *, event: str, at: int | None = None, secret: str = KEY, sent: int | None = None, **more):
+def hook(server, body: dict[str, Any], *, event: str, at: int | None = None, secret: str = KEY, sent: int | None = None, **more):
     raw = json.dumps(body).encode()
     stamp = str(int(time.time()) if sent is None else sent)
     headers = {
@@ -135,7 +136,7 @@ def hook(server, body: dict, *, event: str, at: int | None = None, secret: str =
     return httpx.post(f"{server.api}/hooks/prolific", content=raw, headers=headers)
 
 
-def change(status: str, submission: str = "sub-ann", participant: str = "ann") -> dict:
+def change(status: str, submission: str = "sub-ann", participant: str = "ann") -> dict[str, Any]:
     return {
         "event_type": "submission.status.change",
         "resource_id": submission,
