@@ -16,6 +16,7 @@ from steelyard.report.tables import (
     item_judgments,
     label_counts,
     least_certain,
+    paid_people,
     progress_over_time,
     ranked_items,
     rate,
@@ -102,6 +103,19 @@ def test_costs_are_pay_and_fee_of_all_paid_work(open_study):
     # Student's t with one degree of freedom is 12.706: 30 ± 12.706·10 seconds; no time is below zero.
     assert table["lower"][1] == pytest.approx(1.5)
     assert table["upper"][1] == pytest.approx(10 * (0.10 + 157.06 / 600) * 1.5, rel=1e-4)
+
+
+def test_visits_and_bonuses_go_on_as_they_came(open_study):
+    pay = "[pay]\nper_visit = 2.0\nbonus = '0.5 * tasks'\nfee = 0.1"
+    study = open_study('name = "direct"', 'name = "redundant"\njudgments = 3\n' + pay, items=4)
+    for name in ("ann", "bob"):
+        answer_all(study, name, rated(1), seconds=9, count=2)
+    study.exclude("bob", "bot")
+    history = history_of(study)
+    table = costs(history, study.config, 8, paid_people(history, study))
+    # Four answers: two visits at 2, a bonus of 1 for ann, none for bob, a tenth on top; eight more cost twice that.
+    assert table["cost"].to_list() == pytest.approx([5.5, 11.0, 16.5])
+    assert study.pay().equals(paid_people(history, study))
 
 
 def test_ranked_items_have_their_texts():

@@ -18,9 +18,10 @@ from scipy import stats
 
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols.base import Protocol
+from steelyard.quality.pay import pay_table
 from steelyard.records import Item
 from steelyard.report.history import TIME, History, first_and_last
-from steelyard.study import Status, StudyConfig
+from steelyard.study import Status, Study, StudyConfig
 
 HOUR = timedelta(hours=1)
 
@@ -117,24 +118,43 @@ def forecast(history: History, status: Status, now: datetime) -> Forecast:
     )
 
 
-def costs(history: History, config: StudyConfig, tasks_left: float, *, level: float = 0.95) -> pl.DataFrame:
+def paid_people(history: History, study: Study) -> pl.DataFrame:
+    """Return what every annotator of a history has earned, as `Study.pay` does."""
+    checks, pay = study.config.quality.checks, study.config.pay
+    threshold = 0.0 if checks is None else checks.pass_
+    results = study.check_results() if checks is not None else {}
+    return pay_table(history.judgments, results, history.excluded, pay.rates, pay.formula, threshold)
+
+
+def costs(
+    history: History,
+    config: StudyConfig,
+    tasks_left: float,
+    people: pl.DataFrame | None = None,
+    *,
+    level: float = 0.95,
+) -> pl.DataFrame:
     """Return what was paid, what the rest will cost and both together, a row each.
 
     Columns: `part` (so far, to come, in all), `judgments`, `hours` of active time, `cost`, `lower`, `upper`.
     Excluded annotators were paid too; judgments made elsewhere cost nothing here. Where a judgment has no time, the
-    mean of the others stands in; the interval of what is to come is Student's t of that mean.
+    mean of the others stands in; the interval of what is to come is Student's t of that mean. `people` says what
+    everybody earned: visits and bonuses go on as they came so far, in proportion to the judgments.
     """
-    pay = config.pay
+    rates = config.pay.rates
     own = history.judgments.filter(~pl.col("imported"))
     seconds = own["seconds"].drop_nulls().to_numpy()
     mean = float(seconds.mean()) if len(seconds) else 0.0
     spread = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
     off = spread * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
 
-    def cost(judgments: float, each: float) -> float:
-        return (pay.per_task * judgments + pay.per_hour * judgments * max(each, 0.0) / 3600) * (1 + pay.fee)
-
     done, left = float(own.height), tasks_left
+    visits, bonuses = (0.0, 0.0) if people is None else (float(people.height), float(people["bonus"].sum()))
+
+    def cost(judgments: float, each: float) -> float:
+        share = judgments / done if done else 0.0
+        return rates.cost(judgments, judgments * max(each, 0.0) / 3600, visits * share, bonuses * share)
+
     paid = cost(done, mean)
     nearest, least, most = (cost(left, each) for each in (mean, mean - off, mean + off))
     rows = [
