@@ -12,7 +12,8 @@ from steelyard.quality.pay import with_times
 from steelyard.report.document import Block, Prose, Section, Table, count_column, number_column, text_column
 from steelyard.report.history import observations_of
 from steelyard.report.material import Material
-from steelyard.report.tables import costs, forecast, paid_people
+from steelyard.report.sections.stopping import look_table
+from steelyard.report.tables import answers_to_target, costs, forecast, paid_people
 from steelyard.study.config_tables import Pay
 
 TITLE = "Costs"
@@ -119,23 +120,40 @@ def _row(material: Material, called: str, stages: list[str], *, people: bool) ->
 def _forecast(material: Material) -> tuple[Block, ...]:
     """Return what the rest of a study that goes on will cost, where pay is known."""
     study, history = material.study, material.history
-    status = study.status()
-    left = forecast(history, status, datetime.now(UTC)).tasks
-    if study.config.pay.nothing or status.state == "closed" or not left:
+    status, pay = study.status(), study.config.pay
+    planned = forecast(history, status, datetime.now(UTC)).tasks
+    if pay.nothing or status.state == "closed" or not planned:
         return ()
-    table = costs(history, study.config, left, paid_people(history, study))
+    people = paid_people(history, study)
+    table = costs(history, study.config, planned, people, left="all that is planned")
+    said = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
+    target = _left_to_target(material)
+    if target is not None:
+        to_target = costs(history, study.config, min(target, planned), people, left="until the target, about")
+        table = pl.concat([table[:1], to_target[1:2], table[1:]])
+        said += " How many answers the target takes is reckoned from the last look: the study may need more or fewer."
+        if target > planned:
+            said += " All that is planned will hardly be enough."
     columns = (
         text_column("part", ""),
         number_column("judgments", "answers", 4),
         number_column("hours", "hours of work"),
-        number_column("cost", f"cost ({study.config.pay.currency})", 4),
+        number_column("cost", f"cost ({pay.currency})", 4),
         number_column("lower", "at least", 4),
         number_column("upper", "at most", 4),
     )
-    said = "What everything planned will cost if people go on as they did; the bounds are those of their mean time."
-    if study.config.stop is not None:
-        said += " The study may stop before, when it reaches its target."
     return (Table("forecast", said, table, columns),)
+
+
+def _left_to_target(material: Material) -> float | None:
+    """Return how many answers the study's target still takes, as far as the last look can tell."""
+    rule, looks = material.study.config.stop, look_table(material)
+    if rule is None or looks.is_empty() or looks["value"][-1] is None:
+        return None
+    answered = material.history.judgments.filter(~pl.col("imported"))
+    then = float((answered["at"] <= looks["at"][-1]).sum())
+    wanted = answers_to_target(float(looks["value"][-1]), rule, then)
+    return None if wanted is None else max(0.0, wanted - answered.height)
 
 
 def _labels(material: Material, stages: list[str]) -> int:
