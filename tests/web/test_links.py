@@ -26,15 +26,17 @@ def server(make_study, serve_study):
 
 
 def me(server, http: httpx.Client) -> dict[str, Any]:
-    return http.get(f"{server.api}/me").json()
+    found: dict[str, Any] = http.get(f"{server.api}/me").json()
+    return found
 
 
 def answer_all(server, http: httpx.Client) -> dict[str, Any]:
     head = {"X-CSRF-Token": me(server, http)["csrf"]}
     while True:
         found = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()
-        if found["nothing"] is not None:
-            return found["nothing"]
+        nothing: dict[str, Any] | None = found["nothing"]
+        if nothing is not None:
+            return nothing
         task = found["tasks"][0]
         answer = {"judgment_id": task["judgment_id"], "answer": {task["items"][0]["id"]: 5}}
         assert http.post(f"{server.api}/judgments", json=answer, headers=head).status_code == 200
@@ -122,7 +124,16 @@ def test_a_study_with_signed_links_is_not_served_without_the_secret(make_study, 
 KEY = "the workspace's own"
 
 
-def hook(server, body: dict[str, Any], *, event: str, at: int | None = None, secret: str = KEY, sent: int | None = None, **more):
+def hook(
+    server: Any,
+    body: dict[str, Any],
+    *,
+    event: str,
+    at: int | None = None,
+    secret: str = KEY,
+    sent: int | None = None,
+    **more: str,
+) -> httpx.Response:
     raw = json.dumps(body).encode()
     stamp = str(int(time.time()) if sent is None else sent)
     headers = {

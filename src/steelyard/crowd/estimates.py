@@ -79,12 +79,11 @@ def reward(study: Study) -> int:
     config = study.config
     if config.prolific is not None and config.prolific.reward is not None:
         return round(config.prolific.reward * 100)
-    tasks = config.people.tasks or 0
-    paid = config.pay.per_task * tasks + config.pay.per_hour * whole_minutes(study) / 60
+    paid = config.pay.rates.earned(config.people.tasks or 0, whole_minutes(study) / 60, 1)
     if paid <= 0:
         raise ConfigError(
             "the study does not say what people are paid.",
-            "Set reward in [prolific], or per_task or per_hour in [pay].",
+            "Set reward in [prolific], or per_task, per_visit or per_hour in [pay].",
             field="prolific.reward",
         )
     # Rounded up: nobody gets less than they were told.

@@ -9,7 +9,6 @@ from typing import Any
 from steelyard.crowd.books import sighting_of
 from steelyard.crowd.client import Client, PlatformError, UnsureError
 from steelyard.crowd.prolific import books_of, drafted_id, sync
-from steelyard.crowd.submissions import hear
 from steelyard.errors import ConfigError
 from steelyard.study import Study
 
@@ -111,28 +110,24 @@ def reject(client: Client, study: Study, participants: list[str], category: str,
     """Reject the submissions of these participants, with a reason that they read; return how many."""
     check_rejection(category, message)
     listed, at = client.submissions(drafted_id(study))
-    waiting = {}
-    for data in listed:
-        seen = sighting_of(data, at)
-        if seen.status == WAITING:
-            waiting[seen.participant] = seen
-    missing = [name for name in participants if name not in waiting]
+    seen_of = {
+        seen.participant: seen for data in listed if (seen := sighting_of(data, at)).status in {WAITING, "REJECTED"}
+    }
+    missing = [name for name in participants if name not in seen_of]
     if missing:
         raise PlatformError(
             f"no submission of '{missing[0]}' waits for a decision.", "See: steelyard prolific status --format csv"
         )
-    for name in participants:
+    # Who is rejected already was so by an earlier run of this.
+    waiting = {name: seen_of[name] for name in participants if seen_of[name].status == WAITING}
+    for seen in waiting.values():
         try:
-            client.reject(waiting[name].submission, category, message)
+            client.reject(seen.submission, category, message)
         except UnsureError:
-            if waiting[name].submission in _waiting(client, study):
+            if seen.submission in _waiting(client, study):
                 raise
     if not client.dry:
-        listed, at = client.submissions(drafted_id(study))
-        for data in listed:
-            seen = sighting_of(data, at)
-            if seen.participant in participants and books_of(study).is_news(seen):
-                hear(study, seen, "sync")
+        sync(client, study)
     return len(participants)
 
 
