@@ -60,7 +60,7 @@ def test_the_draft_says_what_the_study_says(prolific, platform):
         ("FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
     ]
     assert len({code["code"] for code in made["completion_codes"]}) == 3
-    assert "$2.00 for about 1 minutes: $120.00 an hour" in said
+    assert "$2.00 for about a minute: $120.00 an hour" in said
 
 
 def test_drafting_again_keeps_the_draft_and_brings_it_up_to_date(prolific, platform, folder):
@@ -80,6 +80,17 @@ def test_what_a_published_study_cannot_change_is_refused_by_name(prolific, platf
     set_key(folder, "per_task = 0.5", "per_task = 0.6")
     assert "no longer change: reward" in prolific("draft", code=1).stderr
     assert only(platform)["reward"] == 200
+
+
+def test_times_that_answers_tell_do_not_disturb_a_published_study(prolific, platform, folder):
+    prolific("draft")
+    prolific("publish", "--yes")
+    with Study.open(folder) as study:
+        for name in "abcdef":
+            for _ in range(4):
+                study.tell(task := study.ask(name), {task.item_ids[0]: 50}, seconds=100)
+    prolific("draft")
+    assert only(platform)["estimated_completion_time"] == 1
 
 
 def test_a_country_that_prolific_does_not_know_is_named(prolific, platform, folder):
@@ -381,12 +392,13 @@ def test_a_platform_that_is_away_is_said_in_a_sentence(prolific, standin):
 # Dry runs and the token
 
 
-def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, folder):
+def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, folder, standin):
     prolific("draft", "--dry-run")
     assert platform.studies == {}
     assert books(folder).key == ""
     prolific("draft")
     said = prolific("publish", "--dry-run").stdout
+    assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in said
     assert '"action": "PUBLISH"' in said
     assert only(platform)["status"] == "UNPUBLISHED"
     prolific("publish", "--yes")
@@ -457,26 +469,38 @@ def test_a_token_goes_nowhere_in_the_clear():
 
 
 def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, platform, folder):
+    set_key(folder, "tasks = 4", "tasks = 12")
+    set_key(folder, '[quality]\nchecks = { file = "gold.csv", rate = 0.25, at_least = 50 }', "")
+    set_key(folder, "judgments = 3", "judgments = 5")
     prolific("draft")
 
     def people() -> None:
         give_up = time.monotonic() + 30
         while only(platform)["status"] != "ACTIVE" and time.monotonic() < give_up:
             time.sleep(0.05)
-        for name, value in (("p1", 20), ("p2", 60)):
-            work(folder, platform, name, value=value)
+        code = only(platform)["completion_codes"][0]["code"]
+        for name, off in (("p1", 0), ("p2", 4)):
+            submission = platform.take_place(name)
+            with Study.open(folder) as study:
+                study.arrive(name, only(platform)["id"], submission)
+                while (task := study.ask(name)) is not None:
+                    (item,) = task.item_ids
+                    study.tell(task, {item: 7 * int(item[1:]) + off * (int(item[1:]) % 3)}, seconds=6)
+            platform.finish(submission, code)
 
     crowd = threading.Thread(target=people)
     crowd.start()
     done = prolific("publish", "--pilot", "2", "--every", "0.2", "--yes")
     crowd.join(30)
     assert "2 of 2 have finished" in done.stderr
-    assert "Words: 2 people, 8 answers" in done.stdout
-    # Six seconds a task, four tasks: 24 seconds for 2.00, which is 300 an hour.
-    assert "6.0 s (half of them 6.0 to 6.0) a task; 24.0 s (half of them 24.0 to 24.0) a person" in done.stdout
-    assert "2.00 $ a person: 300.00 $ an hour" in done.stdout
-    assert "agreement" in done.stdout
-    assert "wants 28 more answers" in done.stdout
+    assert "Words: 2 people, 24 answers" in done.stdout
+    # Six seconds a task, twelve tasks: 72 seconds for 6.00, which is 300 an hour.
+    assert "6.0 s (half of them 6.0 to 6.0) a task; 72.0 s (half of them 72.0 to 72.0) a person" in done.stdout
+    assert "6.00 $ a person: 300.00 $ an hour" in done.stdout
+    assert "alpha (interval)" in done.stdout
+    # Twelve items five times each, less the 24.
+    assert "wants 36 more answers" in done.stdout
+    assert "a split-half reliability of 0.9 takes" in done.stdout
     assert only(platform)["total_available_places"] == 2
     # The full run is the same study, grown.
     prolific("publish", "--yes")

@@ -93,7 +93,9 @@ def publish(
         if dry_run:
             return
         if not found.nothing_to_do:
-            print_done(f"{found.places} places are open. Keep the study served, and look with: steelyard prolific sync")
+            print_done(
+                f"{found.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
+            )
         if pilot is not None and wait:
             _wait_for_pilot(client, study, found.places, every)
 
