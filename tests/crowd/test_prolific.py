@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,11 +199,29 @@ def test_work_that_passes_the_rule_is_approved_and_the_rest_is_left_to_a_person(
     prolific("approve", text="y\n")
     assert platform.paid("reward") == {"good": 200}
     assert "2 of 4 answered" in declined
-    assert "0 of 1 checks right" in declined
+    assert "4 of 4 answered, 0 of 1 checks right" in declined
     # A person may decide otherwise, by name; and again changes nothing.
     prolific("approve", "half", "--yes")
     prolific("approve", "--yes")
     assert platform.paid("reward") == {"good": 200, "half": 200}
+
+
+def test_who_finished_under_another_submission_is_looked_at(prolific, platform, folder):
+    prolific("draft")
+    prolific("publish", "--yes")
+    submission = platform.take_place("p1")
+    with Study.open(folder) as study:
+        study.arrive("p1", "", "somebody else's")
+        for _ in range(4):
+            study.tell(task := study.ask("p1"), {task.item_ids[0]: 50})
+    platform.finish(submission, only(platform)["completion_codes"][0]["code"])
+    never = platform.take_place("p2")
+    platform.finish(never, only(platform)["completion_codes"][0]["code"])
+    said = prolific("approve", "--yes").stdout
+    assert "not with this submission" in said
+    assert "never came here" in said
+    assert "Nothing to approve" in said
+    assert platform.paid("reward") == {}
 
 
 def test_a_rejection_needs_a_reason_that_can_be_understood(prolific, platform, folder):
@@ -267,6 +288,12 @@ def test_only_the_difference_is_paid_when_the_formula_gives_more(prolific, appro
 def test_a_bonus_paid_by_hand_counts(prolific, approved):
     submission = next(s for s in approved.submissions.values() if s["participant_id"] == "p1")
     submission["bonus_payments"].append(50)
+    # Whether it shows already or not.
+    approved.pay_delay = 2
+    prolific("bonus", "--yes")
+    prolific("bonus", "--yes")
+    assert approved.paid("bonus") == {**OWED, "p1": 15}
+    time.sleep(2)
     prolific("bonus", "--yes")
     assert approved.paid("bonus") == {**OWED, "p1": 15}
 
@@ -337,6 +364,35 @@ def test_two_commands_at_once_pay_once(approved, folder, standin):
     for thread in threads:
         thread.join(30)
     assert sorted(ended) == ["paid", "refused", "refused", "refused"]
+    assert approved.paid("bonus") == OWED
+
+
+def test_what_another_command_pays_while_this_one_asks_is_not_paid_again(prolific, approved, folder):
+    """The second command runs from beginning to end between what the first looked up and what it sends."""
+    begun = []
+
+    def another(number, request):
+        if request.endswith("/submissions/") and not begun:
+            begun.append(request)
+            command = [sys.executable, "-m", "steelyard", "prolific", "bonus", "words", "--yes"]
+            done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=True)
+            assert "$1.70 of bonuses are paid" in done.stdout
+
+    approved.pay_delay = 5
+    approved.on_done = another
+    assert "No bonuses are owed" in prolific("bonus", "--yes").stdout
+    assert begun
+    assert approved.paid("bonus") == OWED
+
+
+def test_more_people_than_fit_into_a_batch_are_paid_in_several(approved, folder, standin, monkeypatch):
+    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
+    with Study.open(folder) as study, Client(TOKEN, address=standin.url) as client:
+        listed, _ = client.submissions(drafted_id(study))
+        options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: False}
+        assert bonuses.pay_owed(client, study, OWED, OWED, listed, **options) == 170
+        assert bonuses.pay_owed(client, study, OWED, OWED, listed, **options) == 0
+    assert [sorted(amounts) for _, amounts in approved.batches.values()] == [["p1", "p2"], ["p3"]]
     assert approved.paid("bonus") == OWED
 
 
