@@ -11,12 +11,13 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import StoreError
 from steelyard.store.access import Access
 from steelyard.store.engine import open_engine
 from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
+from steelyard.store.failures import READ, WRITTEN, said_plainly
 from steelyard.store.tables import events, studies, tasks
 
 UNNAMED = ""
@@ -46,7 +47,7 @@ _ANY_TASK = select(tasks.c.judgment_id).where(tasks.c.study == _STUDY).limit(1)
 _ONE_TASK = select(tasks).where(_THIS_TASK)
 _OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
 _OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
-_OVERDUE = _OPEN.where(tasks.c.lease_end <= bindparam("now"))
+_UNTIMELY = _OPEN.where((tasks.c.lease_end <= bindparam("now")) | (tasks.c.lease_end > bindparam("latest")))
 _ANSWERED_BY = (
     select(tasks)
     .where(tasks.c.study == _STUDY, tasks.c.annotator == bindparam("holder"), tasks.c.state == "answered")
@@ -93,17 +94,13 @@ class Store:
         """
         engine = open_engine(url)
         try:
-            study, kept = _find_study(engine, name)
+            with said_plainly("the database cannot be used", "Check that it may be written to."):
+                study, kept = _find_study(engine, name)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
                     f"the database holds another study, '{kept}', not '{name}'.",
                     "Choose another file, or the right name.",
                 )
-        except DBAPIError as error:
-            engine.dispose()
-            raise StoreError(
-                f"the database cannot be used: {str(error.orig).strip()}.", "Check that it may be written to."
-            ) from error
         except StoreError:
             engine.dispose()
             raise
@@ -124,16 +121,10 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Open a transaction that has the study to itself; it is on disk when the block ends."""
-        try:
-            with self._engine.begin() as connection:
-                writer = Writer(connection, self._study)
-                yield writer
-                writer.finish()
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be written: {str(error.orig).strip()}.",
-                "Send it again when that is mended: what was saved is never counted twice.",
-            ) from error
+        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+            writer = Writer(connection, self._study)
+            yield writer
+            writer.finish()
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -185,13 +176,8 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect().execution_options(writes=False) as connection:
-                yield connection
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
-            ) from error
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            yield connection
 
 
 def _find_study(engine: Engine, name: str | None) -> tuple[int, str]:
@@ -286,9 +272,9 @@ class Writer:
         """List the tasks an annotator holds, the oldest first."""
         return self._tasks(_OPEN_OF, holder=annotator)
 
-    def overdue_tasks(self, now: int) -> list[StoredTask]:
-        """List the open tasks whose lease has ended."""
-        return self._tasks(_OVERDUE, now=now)
+    def untimely_tasks(self, now: int, latest: int) -> list[StoredTask]:
+        """List the open tasks whose lease has ended, or ends after the latest time that can be right."""
+        return self._tasks(_UNTIMELY, now=now, latest=latest)
 
     def _tasks(self, query: Select[Any], **values: object) -> list[StoredTask]:
         return [_stored_task(row) for row in self._connection.execute(query, {"in_study": self._study, **values})]
