@@ -29,7 +29,9 @@ def show(engine: str, tally: Tally) -> None:
     print(
         f"  {tally.acknowledged:,} judgments acknowledged ({rate:.0f} a second), each in the log once, as acknowledged"
     )
-    print(f"  {tally.unacknowledged:,} more in the log that the server did not live to acknowledge")
+    print(
+        f"  {tally.sent_again:,} of them were on disk when the server died before saying so: sent again, counted once"
+    )
     print(f"  {tally.late:,} late, {tally.expired:,} leases ran out; nothing stuck, nothing over-assigned")
     print(
         f"  completed afterwards with {tally.finished_with:,} more; scores rebuilt from {tally.events:,} events equal"

@@ -41,8 +41,8 @@ class Tally:
     kills_at_start: int = 0
     seconds: float = 0.0
     acknowledged: int = 0
-    unacknowledged: int = 0
-    """Answers on disk of which the server did not live to tell."""
+    sent_again: int = 0
+    """Answers on disk of which the server did not live to tell: they were sent again, and counted once."""
     late: int = 0
     expired: int = 0
     events: int = 0
@@ -174,7 +174,8 @@ def _check(study: Study, books: Books, live: dict[str, object], tally: Tally) ->
     _check_quota(study, events)
     assert differing_picks(events) == [], "a pick does not replay"
     tally.acknowledged += len(books.acknowledged)
-    tally.unacknowledged += len(set(counted) - set(books.acknowledged))
+    first = {event.judgment_id: event.at for event in events if event.kind == "judgment"}
+    tally.sent_again += sum(first[key] < books.last_try[key] for key in books.acknowledged)
     tally.late += status.late
     tally.counts += books.counts
     _check_leases(study)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ class Books:
     """Who sent an answer, by its judgment id, acknowledged or not."""
     acknowledged: dict[str, Any] = field(default_factory=dict)
     """The answer that was last acknowledged, by judgment id."""
+    last_try: dict[str, int] = field(default_factory=dict)
+    """When an answer was sent for the last time, in microseconds since 1970."""
     skipped: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -77,7 +80,7 @@ class Annotator:
             return
         answer = self._answer(task)
         self._books.sent[key] = self.name
-        if await self._sent("POST", "/judgments", {"judgment_id": key, "answer": answer, "seconds": 1.0}):
+        if await self._sent("POST", "/judgments", {"judgment_id": key, "answer": answer, "seconds": 1.0}, key):
             self._books.acknowledged[key] = answer
         if draw > 0.95:
             answer = self._answer(task)
@@ -89,17 +92,24 @@ class Annotator:
         ids = [item["id"] for item in task["items"]]
         return answer_for(self._place.protocol, dict(zip(ids, self._rng.random(len(ids)).tolist(), strict=True)))
 
-    async def _sent(self, method: str, path: str, body: dict[str, Any]) -> bool:
-        response = await self._send(method, path, body)
+    async def _sent(self, method: str, path: str, body: dict[str, Any], key: str = "") -> bool:
+        response = await self._send(method, path, body, key=key)
         return response.is_success and response.json()["saved"] is True
 
     async def _send(
-        self, method: str, path: str, body: dict[str, Any], may_be: frozenset[int] | set[int] = frozenset()
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any],
+        may_be: frozenset[int] | set[int] = frozenset(),
+        key: str = "",
     ) -> httpx.Response:
         """Send until the server has said something: a page that waits for the connection does the same."""
         self.waiting = True
         try:
             while True:
+                if key:
+                    self._books.last_try[key] = time.time_ns() // 1000
                 try:
                     response = await self._http.request(method, path, json=body)
                 except httpx.TransportError:

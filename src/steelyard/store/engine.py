@@ -20,6 +20,9 @@ APPLICATION_ID = 0x57EE1
 HEAD = "0002"
 """The newest migration; a test keeps it equal to Alembic's."""
 
+DATABASE_FILE = "study.db"
+"""Where a study's judgments are if nothing else is said."""
+
 _TIMEOUT_SECONDS = 30
 _SILENT_SECONDS = 300
 
@@ -34,14 +37,33 @@ def database_url(given: str, folder: Path) -> URL:
     return parsed
 
 
+def study_url(folder: Path, own: str | None, given: str | None = None) -> URL:
+    """Return where a study's judgments are: as given, as its own configuration says, or beside that."""
+    if given is not None:
+        return database_url(given, Path.cwd())
+    return sqlite_url(folder / DATABASE_FILE) if own is None else database_url(own, folder)
+
+
 def sqlite_url(path: Path) -> URL:
     """Return the URL of an SQLite file, whatever characters its path has."""
     return URL.create("sqlite", database=str(path.resolve()))
 
 
-def open_engine(url: str | URL) -> Engine:
-    """Connect, check that the database is ours or empty, and bring its tables up to date."""
+def sqlite_files(url: URL) -> set[Path]:
+    """Return the files that an SQLite database may consist of; none for another engine."""
+    if url.get_backend_name() != "sqlite":
+        return set()
+    return {Path(f"{url.database}{end}") for end in ("", "-wal", "-shm", "-journal")}
+
+
+def open_engine(url: str | URL, *, create: bool = True) -> Engine:
+    """Connect, check that the database is ours or empty, and bring its tables up to date.
+
+    A database that is not there yet is made, or refused if `create` is False.
+    """
     parsed = _parsed(url)
+    if not create and parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+        raise StoreError(f"there is no database {parsed.database}.", "Check the study's folder.")
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     shown = _shown(parsed)
     remedy = "Check that it exists, is reachable and may be written to."
