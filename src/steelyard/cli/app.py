@@ -10,6 +10,7 @@ import typer
 
 from steelyard.cli import (
     agreement,
+    backup,
     check,
     demo,
     export,
@@ -80,6 +81,8 @@ app.command("readmit", rich_help_panel=STUDY)(people.readmit)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)
+app.command("backup", rich_help_panel=STUDY)(backup.backup)
+app.command("restore", rich_help_panel=STUDY)(backup.restore)
 app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)

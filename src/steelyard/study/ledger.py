@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
@@ -103,7 +103,7 @@ class Ledger:
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
-            raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
+            raise StudyChangedError("the study's configuration was changed by someone else.", "Open the study anew.")
         if self.config:
             for progress in self.progress:
                 progress.restart()

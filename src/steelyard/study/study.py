@@ -25,7 +25,7 @@ from steelyard.quality.stopping import Look, StopRule, take_look
 from steelyard.records import ABOUT_PEOPLE, Item, Judgment, Task
 from steelyard.reliability.annotators import with_others
 from steelyard.store import Access, Store
-from steelyard.store.engine import database_url, sqlite_url
+from steelyard.store.engine import study_url
 from steelyard.store.events import to_json
 from steelyard.study.asking import Asking, now_in_microseconds
 from steelyard.study.collect import collect
@@ -43,7 +43,6 @@ from steelyard.study.twins import comparisons_of_twins, with_twins
 from steelyard.study.vetting import CheckStatus, question_data
 from steelyard.version import __version__
 
-DATABASE_FILE = "study.db"
 _ITEMS_PER_EVENT = 1000
 
 
@@ -65,12 +64,7 @@ class Study(Asking):
         """
         folder = Path(folder)
         config, items = check_study(folder)
-        if database is not None:
-            url = database_url(database, Path.cwd())
-        elif config.database is not None:
-            url = database_url(config.database, folder)
-        else:
-            url = sqlite_url(folder / DATABASE_FILE)
+        url = study_url(folder, config.database, database)
         study = cls(folder, config, Store.open(url, config.name), clock)
         try:
             study._take_in(items, items_digest(folder, config.items))

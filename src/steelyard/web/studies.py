@@ -110,7 +110,7 @@ class Served:
             before.close()
 
     def reopen_soon(self) -> None:
-        """Open the study anew after its database failed, but not at every request."""
+        """Open the study anew after its configuration changed, but not at every request."""
         with self._lock:
             if time.monotonic() - self._tried < _REOPEN_SECONDS:
                 return
@@ -187,7 +187,7 @@ class Studies:
         return served
 
     def reopen_soon(self, slug: str | None) -> None:
-        """Open a study anew after its database failed."""
+        """Open a study anew after another process changed its configuration."""
         served = self._by_slug.get(slug or "")
         if served is not None:
             served.reopen_soon()
