@@ -148,22 +148,16 @@ class EASL(Model):
 def highest_density(state: BetaState, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the shortest interval that holds `level` of each Beta.
 
-    Needs α, β ≥ 1, so that the density has one hump and the width as a function of the lower tail has one dip,
-    found by golden-section search.
+    Needs α, β ≥ 1, so that the density has one hump: the shortest interval has the same density at both ends, or
+    begins or ends where the density does. The lower tail is found by bisection.
     """
-    golden = (np.sqrt(5) - 1) / 2
-    low = np.zeros(len(state.alpha))
-    high = np.full(len(state.alpha), 1 - level)
+    low, high = np.zeros(len(state.alpha)), np.full(len(state.alpha), 1 - level)
 
     def quantile(probability: FloatArray) -> FloatArray:
         return np.asarray(stats.beta.ppf(probability, *state))
 
-    def width(tail: FloatArray) -> FloatArray:
-        return quantile(tail + level) - quantile(tail)
-
-    for _ in range(40):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        shorter = width(left) < width(right)
-        low, high = np.where(shorter, low, left), np.where(shorter, right, high)
-    tail = (low + high) / 2
-    return quantile(tail), quantile(tail + level)
+    for _ in range(50):
+        tail = (low + high) / 2
+        rises = stats.beta.logpdf(quantile(tail), *state) < stats.beta.logpdf(quantile(tail + level), *state)
+        low, high = np.where(rises, tail, low), np.where(rises, high, tail)
+    return quantile(high), quantile(np.minimum(high + level, 1.0))

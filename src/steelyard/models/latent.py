@@ -53,6 +53,10 @@ class Sample(ABC):
         """Choose what is resampled."""
 
     @abstractmethod
+    def single(self) -> Units:
+        """Take single judgments as what is resampled."""
+
+    @abstractmethod
     def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
         """Return how many judgments show each item (`shown`, if known already), and how many annotators judged it."""
 
@@ -70,6 +74,10 @@ class ObservedSample(Sample):
         if units.kind == "judgments":
             return units
         return replace(units, size=len(np.unique(units.of_row)))
+
+    def single(self) -> Units:
+        """Number the observations."""
+        return Units("judgments", (), np.arange(len(self._observations), dtype=np.int32))
 
     def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
         """Count them."""
@@ -103,6 +111,11 @@ class LatentScale(Model):
     @abstractmethod
     def _prepare(self, observations: Any) -> Prepared:
         """Make the likelihood."""
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether there is a prior on the scores."""
+        return self._prior_sd is not None
 
     @property
     def _prior_sd(self) -> float | None:
@@ -178,7 +191,7 @@ class LatentScale(Model):
         if units.kind == "judgments" or units.size >= LEAST_UNITS:
             return units
         notes.append(f"only {units.size} {units.kind}: too few to resample, so single judgments are the unit")
-        return Units("judgments", (), np.arange(len(units.of_row), dtype=np.int32))
+        return sample.single()
 
     def _table(
         self, ready: Prepared, sample: Sample, theta: FloatArray, tie: float, uncertainty: Uncertainty

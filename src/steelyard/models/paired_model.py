@@ -196,7 +196,7 @@ class PairedModel(LatentScale):
                 code = np.zeros(n_items, np.int32)
                 code[items] = np.arange(len(items), dtype=np.int32)
                 left, right = code[left], code[right]
-            return PairLikelihood(table, rule, Pairs(left, right, outcome, row), anchor=self._prior_sd is not None)
+            return PairLikelihood(table, rule, Pairs(left, right, outcome, row), anchor=self.has_prior)
 
         return self.prepared(PairTable.count(pairs, n_items), observations.kind, likelihood)
 

@@ -120,7 +120,10 @@ def resampled_means(
     `item`, `row` and `value` are parallel: observation `row` gives `item` the value.
     """
     if units.kind == "judgments":
-        return _means_by_cell(item, value, n_items, replicates, np.random.default_rng(seed))
+        values, code = np.unique(value, return_inverse=True)
+        cells, count = np.unique(item.astype(np.int64) * len(values) + code, return_counts=True)
+        drawn = np.random.default_rng(seed)
+        return means_by_cell(cells // len(values), values[cells % len(values)], count, n_items, replicates, drawn)
     shape = (len(units), n_items)
     cells = (units.of_row[row], item)
     totals = sparse.csr_array((value, cells), shape=shape)
@@ -136,18 +139,23 @@ def resampled_means(
     return means
 
 
-def _means_by_cell(
-    item: IntArray, value: FloatArray, n_items: int, replicates: int, rng: np.random.Generator
+def means_by_cell(
+    item: NDArray[np.signedinteger],
+    value: FloatArray,
+    count: NDArray[np.int64],
+    n_items: int,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw one Poisson per distinct (item, value): the same distribution as one per judgment, and far fewer."""
-    values, code = np.unique(value, return_inverse=True)
-    cells, count = np.unique(item.astype(np.int64) * len(values) + code, return_counts=True)
-    cell_item, cell_value = cells // len(values), values[cells % len(values)]
+    """Draw one Poisson per distinct (item, value): the same distribution as one per judgment, and far fewer.
+
+    The cells come in the order of their items, and of the values within them; `count` is how often each occurs.
+    """
     means = np.empty((replicates, n_items))
     for replicate in range(replicates):
         weight = np.asarray(rng.poisson(count), np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means[replicate] = np.bincount(cell_item, weight * cell_value, minlength=n_items) / np.bincount(
-                cell_item, weight, minlength=n_items
+            means[replicate] = np.bincount(item, weight * value, minlength=n_items) / np.bincount(
+                item, weight, minlength=n_items
             )
     return means
