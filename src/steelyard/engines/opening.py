@@ -1,0 +1,31 @@
+"""Choosing an engine by name, or by the size of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.engines.duckdb_engine import DuckDBEngine
+from steelyard.engines.engine import Engine
+from steelyard.engines.files import machine_memory, size_of
+from steelyard.engines.spark_engine import SparkEngine
+from steelyard.errors import ConfigError, did_you_mean
+
+MEMORY = "memory"
+ENGINES = (MEMORY, DuckDBEngine.name, SparkEngine.name)
+
+
+def chosen_engine(name: str | None, files: Sequence[Path]) -> str:
+    """Return the engine to use: the one asked for, else DuckDB for files larger than half of the memory."""
+    if name is None:
+        return DuckDBEngine.name if size_of(files) > machine_memory() / 2 else MEMORY
+    if name not in ENGINES:
+        raise ConfigError(f"there is no engine '{name}'.", did_you_mean(name, ENGINES))
+    return name
+
+
+def open_engine(name: str, *, spark_master: str | None = None, memory: str | None = None) -> Engine:
+    """Start DuckDB or Spark, or say what is missing."""
+    if name == DuckDBEngine.name:
+        return DuckDBEngine(memory)
+    return SparkEngine(master=spark_master)
