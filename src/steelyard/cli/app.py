@@ -19,6 +19,7 @@ from steelyard.cli import (
     invite,
     judge,
     new,
+    pay,
     people,
     plan,
     quality,
@@ -70,6 +71,7 @@ app.command("serve", rich_help_panel=STUDY)(serve.serve)
 app.command("invite", rich_help_panel=STUDY)(invite.invite)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
+app.command("pay", rich_help_panel=STUDY)(pay.pay)
 app.command("report", rich_help_panel=STUDY)(report.report)
 app.command("quality", rich_help_panel=STUDY)(quality.quality)
 app.command("settle", rich_help_panel=STUDY)(quality.settle)

@@ -33,6 +33,7 @@ from steelyard.report.tables import (
     item_judgments,
     label_counts,
     least_certain,
+    paid_people,
     progress_over_time,
     ranked_items,
     rate,
@@ -157,7 +158,7 @@ def _board(desk: _Desk) -> Board:
     tables = {
         "progress": progress_over_time(history),
         "speed": progress_over_time(history, points=30),
-        "costs": costs(history, study.config, left.tasks),
+        "costs": costs(history, study.config, left.tasks, paid_people(history, study)),
         "annotators": annotator_table(history, study),
         "checks": pl.DataFrame([asdict(check) for check in study.checks()]),
         "queue": history.open_tasks().head(_LATEST),

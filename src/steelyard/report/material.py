@@ -13,12 +13,13 @@ import polars as pl
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Observations
+from steelyard.records import Judgment
 from steelyard.reliability import agreement, position_bias, split_half, split_half_by_budget
 from steelyard.reliability.agreement import Agreement
 from steelyard.reliability.cycles import GRAPHS, cycle_consistency
 from steelyard.reliability.figure import Figure
 from steelyard.reliability.split_trials import Halves
-from steelyard.report.history import History, history_of, observations_of
+from steelyard.report.history import History, history_of, judgments_of, observations_of
 from steelyard.report.people import annotator_table
 from steelyard.study import Stage, Study
 from steelyard.study.results import kind_for
@@ -89,9 +90,9 @@ class Material:
         return cls(study, history, Names.of(history, own=names))
 
     @cached_property
-    def counted(self) -> History:
-        """The history with only the judgments that count."""
-        return replace(self.history, judgments=self.history.counted)
+    def judgments(self) -> list[Judgment]:
+        """Every judgment of the history, as the study's own records."""
+        return list(judgments_of(self.history, self.study))
 
     def observations(self, stage: Stage, kind: str | None = None) -> dict[str, Observations]:
         """Return what the judgments of a stage that count say, by criterion, without the tasks."""
@@ -102,7 +103,8 @@ class Material:
         # All stages are the one stage, if there is just one: the scores rest on the same observations.
         key = (kind, stage if len(self.study.config.stages) > 1 else None)
         if key not in self._observed:
-            self._observed[key] = observations_of(self.counted, self.study, *key)
+            counted = (judgment for judgment in self.judgments if judgment.counts)
+            self._observed[key] = observations_of(self.history, self.study, *key, judgments=counted)
         return self._observed[key]
 
     @cached_property
@@ -118,7 +120,7 @@ class Material:
     @cached_property
     def annotators(self) -> pl.DataFrame:
         """The table of annotators, under their names in the report."""
-        return annotator_table(self.history, self.study).with_columns(self.names.column())
+        return annotator_table(self.history, self.study, self.judgments).with_columns(self.names.column())
 
     @cached_property
     def trust(self) -> list[Trust]:

@@ -125,6 +125,10 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         raise ConfigError([_problem(details) for details in _telling(error)] + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
+    try:
+        _ = table.pay.formula
+    except ConfigError as error:
+        problems += error.problems
     if problems or model is None:
         raise ConfigError(problems)
     return StudyConfig(

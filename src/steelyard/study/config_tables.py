@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from steelyard.quality.pay import NAMES, Bonus, Rates
+
 CONFIG_VERSION = 1
 
 
@@ -77,9 +79,33 @@ class Pay(_Table):
     """What the work costs."""
 
     per_task: Annotated[float, Field(ge=0, description="paid for each answered task")] = 0.0
+    per_visit: Annotated[float, Field(ge=0, description="paid once to everybody who answers anything")] = 0.0
     per_hour: Annotated[float, Field(ge=0, description="paid for each hour of active time")] = 0.0
+    bonus: Annotated[
+        str | None,
+        Field(
+            description="paid on top to each annotator who is not excluded: a formula of "
+            + ", ".join(NAMES)
+            + "; e.g. '0.5 if accuracy >= 0.9 else 0' or '0.01 * tasks'"
+        ),
+    ] = None
     fee: Annotated[float, Field(ge=0, description="the platform's share on top: 0.33 for 33 %")] = 0.0
     currency: Annotated[str, Field(min_length=1, max_length=10, description="its sign or code")] = "$"
+
+    @property
+    def rates(self) -> Rates:
+        """What is paid before bonuses."""
+        return Rates(self.per_task, self.per_visit, self.per_hour, self.fee)
+
+    @property
+    def formula(self) -> Bonus | None:
+        """The bonus, ready to be worked out."""
+        return None if self.bonus is None else Bonus.parse(self.bonus)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the study does not say what is paid."""
+        return not self.rates.any and self.bonus is None
 
 
 class Checks(_Table):

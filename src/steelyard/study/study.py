@@ -18,6 +18,7 @@ from steelyard.grouping import by_group
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
+from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question, read_questions
 from steelyard.quality.signals import broken_rules, signals
 from steelyard.quality.stopping import Look, StopRule, take_look
@@ -232,6 +233,15 @@ class Study(Asking):
                     self._exclude(entry, annotator, {"reason": reason, "by": "rules"}, self._clock())
                     excluded[annotator] = reason
         return excluded
+
+    def pay(self) -> pl.DataFrame:
+        """What every annotator has earned by [pay], a row each: annotator, tasks, hours, pay, bonus, total and more.
+
+        The platform's fee is not in it: people do not get it.
+        """
+        checks, pay = self.config.quality.checks, self.config.pay
+        threshold = 0.0 if checks is None else checks.pass_
+        return pay_table(self.judgments(), self.check_results(), self.excluded, pay.rates, pay.formula, threshold)
 
     def feedback(self, judgment: Judgment) -> Feedback | None:
         """What to tell an annotator after a loud check; None where nothing is to be told."""
