@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 
 from steelyard.errors import StoreError
 from steelyard.store import Store, StoredTask
-from steelyard.store.engine import HEAD
+from steelyard.store.engine import HEAD, alembic_config
 
 
 def task(judgment_id: str, annotator: str = "ann", lease_end: int = 100, state: str = "open") -> StoredTask:
@@ -195,18 +195,9 @@ def test_a_password_never_shows_in_an_error():
 
 
 def test_head_is_alembics_head():
-    from pathlib import Path
-
-    from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    import steelyard.store
-
-    config = Config()
-    folder = Path(steelyard.store.__file__).parent / "migrations"
-    config.set_main_option("script_location", str(folder))
-    config.set_main_option("path_separator", "os")
-    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == HEAD
 
 
 def test_the_migrations_make_the_tables_the_code_uses(database_url):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -13,6 +13,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from steelyard.errors import StoreError
 from steelyard.store.failures import said_plainly
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 APPLICATION_ID = 0x57EE1
 """Marks an SQLite file as ours (PRAGMA application_id)."""
@@ -197,14 +200,21 @@ def _checked_version(connection: Connection, shown: str) -> str | None:
     return str(version)
 
 
-def _migrate(engine: Engine) -> None:
+def alembic_config() -> Config:
+    """Return what Alembic needs to know to find the migrations."""
     # Alembic takes a while to import and is only needed for a database that is new or old.
-    from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "os")
+    return config
+
+
+def _migrate(engine: Engine) -> None:
+    from alembic import command
+
+    config = alembic_config()
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             # Two processes may open a new database at once; the second waits and finds nothing to do.
