@@ -120,6 +120,7 @@ class Asking:
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             if stored.state == "answered":
                 return self._told_again(entry, stored, plain)
+            took = checked_seconds(seconds)
             now = self._clock()
             if stored.state == "expired":
                 close_twins(entry, stored, now)
@@ -132,7 +133,7 @@ class Asking:
                     "stage": stored.stage,
                     "items": list(stored.items),
                     "answer": plain,
-                    "seconds": checked_seconds(seconds),
+                    "seconds": took,
                     "late": now > stored.lease_end or stored.state == "expired",
                     **self._about_people(entry, stored, plain),
                 },
@@ -198,7 +199,7 @@ class Asking:
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
         plans = self.config.stages[stage].design.plans
-        with self._journal.writing() as entry:
+        with self._journal.writing(alone=True) as entry:
             now = self._clock()
             tasks = []
             for new in answers:

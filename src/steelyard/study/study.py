@@ -460,7 +460,7 @@ class Study(Asking):
             return
         if last is not None and self._journal.has_tasks():
             check_same_questions(last.data["config"], self.config)
-        with self._journal.writing() as entry:
+        with self._journal.writing(alone=True) as entry:
             now = self._clock()
             if entry.ledger.config.get("items_digest") != source_digest:
                 new = changed_items(entry.ledger, items, self.config.items.file)
