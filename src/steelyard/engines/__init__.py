@@ -3,7 +3,7 @@
 from steelyard.engines.duckdb_engine import DuckDBEngine
 from steelyard.engines.engine import Engine
 from steelyard.engines.files import files_of, is_pattern
-from steelyard.engines.fitting import fit_log
+from steelyard.engines.fitting import fit_files, fit_log
 from steelyard.engines.log import Log, LogFiles, open_log
 from steelyard.engines.opening import ENGINES, MEMORY, chosen_engine, open_engine
 from steelyard.engines.spark_engine import SparkEngine
@@ -18,6 +18,7 @@ __all__ = [
     "SparkEngine",
     "chosen_engine",
     "files_of",
+    "fit_files",
     "fit_log",
     "is_pattern",
     "open_engine",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from steelyard.engines.engine import number
+from steelyard.engines.duckdb_engine import DuckDBEngine
+from steelyard.engines.engine import Engine, number
+from steelyard.engines.files import files_of
 from steelyard.engines.labels import LogGroups, LogLabels
-from steelyard.engines.log import Log
+from steelyard.engines.log import Log, open_log
+from steelyard.engines.opening import open_engine
 from steelyard.engines.pairs import LogPairs, showings_view
 from steelyard.engines.values import LogValues
 from steelyard.errors import ConfigError, DataError
@@ -35,6 +41,45 @@ def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:
         raise DataError(f"{model.name} needs {' or '.join(model.eats)}; these are {log.kind}.", "Choose another model.")
     fitted: Fit = _FITTERS[type(model)](model, log, gold)
     return model.with_gold_noted(fitted, gold, log_items(fitted))
+
+
+def fit_files(
+    model: Model,
+    source: str | Path | Sequence[str | Path],
+    *,
+    engine: str | Engine = DuckDBEngine.name,
+    gold: Gold | None = None,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+) -> Fit:
+    """Fit a model to Parquet files that may be larger than the memory.
+
+    Parameters
+    ----------
+    model
+        One of those that engines know; another is refused with their names.
+    source
+        A file, a folder, a pattern such as "folder/*.parquet", or several of these.
+    engine
+        "duckdb" or "spark", or an engine that was opened before, such as ``SparkEngine(session)``; that one is left
+        open.
+    gold
+        The known classes of some items.
+    kind, columns, scale, strict
+        As of `read_judgments`. A file with several criteria is for `open_log`.
+    """
+    files = files_of(source)
+    with open_engine(engine) if isinstance(engine, str) else nullcontext(engine) as opened:
+        logs = open_log(opened, files, kind=kind, columns=columns, scale=scale, strict=strict)
+        if len(logs.by_criterion) > 1:
+            raise DataError(
+                f"there are {len(logs.by_criterion)} criteria: {', '.join(logs.by_criterion)}.",
+                "Fit each by fit_log(model, open_log(…).by_criterion[name]).",
+            )
+        fitted = fit_log(model, next(iter(logs.by_criterion.values())), gold)
+    return replace(fitted, notes=(*logs.notes, *fitted.notes))
 
 
 def log_items(fitted: Fit) -> set[str]:

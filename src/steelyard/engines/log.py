@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -69,6 +70,14 @@ class Log:
         """Run a statement about this log."""
         return self.engine.query(self.sql(name, **parts))
 
+    def __len__(self) -> int:
+        return self.rows
+
+    @cached_property
+    def items(self) -> Index:
+        """The items of ratings and labels."""
+        return index_of(self.query("items")["item"])
+
     @property
     def unit_column(self) -> str:
         """The column with each row's unit."""
@@ -99,19 +108,8 @@ def open_log(
     label: str | None = None,
 ) -> LogFiles:
     """Look files over and make them ready: as `read_judgments`, but nothing is read into memory."""
-    if kind is not None and kind not in KINDS:
-        raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
-    if scale is not None and not scale[0] < scale[1]:
-        raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
     called = label or (str(files[0]) if len(files) == 1 else f"{files[0].parent}/*")
-    schema = schema_of(files)
-    table = Table(pl.DataFrame(schema=schema), called)
-    roles = find_roles(table, kind, columns)
-    _refuse_types(roles, schema, files[0])
-    check_partitions(files, schema, roles.columns.values())
-    if strict and roles.unused:
-        what = "unknown column."
-        raise DataError(Problem(what, unknown_column(name, roles), called, field=name) for name in roles.unused)
+    roles = roles_of(files, kind=kind, columns=columns, scale=scale, strict=strict, label=called)
     notes = unused_columns(roles)
     log = _trimmed(engine, files, roles, called, strict)
     by_criterion = {}
@@ -121,6 +119,30 @@ def open_log(
         by_criterion[name or ""] = ready
         notes += [f"criterion {name}: {note}" if name else note for note in ready.notes]
     return LogFiles(by_criterion, tuple(map(sentence, notes)))
+
+
+def roles_of(
+    files: Sequence[Path],
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+    label: str,
+) -> Roles:
+    """Find the part that each column plays, and refuse files that engines cannot read; only their ends are read."""
+    if kind is not None and kind not in KINDS:
+        raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
+    if scale is not None and not scale[0] < scale[1]:
+        raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
+    schema = schema_of(files)
+    roles = find_roles(Table(pl.DataFrame(schema=schema), label), kind, columns)
+    _refuse_types(roles, schema, files[0])
+    check_partitions(files, schema, roles.columns.values())
+    if strict and roles.unused:
+        what = "unknown column."
+        raise DataError(Problem(what, unknown_column(name, roles), label, field=name) for name in roles.unused)
+    return roles
 
 
 def _refuse_types(roles: Roles, schema: pl.Schema, file: Path) -> None:
