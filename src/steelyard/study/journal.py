@@ -28,6 +28,8 @@ class Journal:
         self._stages = stages
         self._lock = threading.RLock()
         self._ledger = Ledger(stages)
+        self.generation = 0
+        """How often the log was found rewritten: what was kept of people before may be of somebody who is gone."""
 
     def close(self) -> None:
         """Give the database back."""
@@ -65,9 +67,35 @@ class Journal:
         """Hold on to the configuration: from its event on, one changed by another process is an error."""
         self._ledger.settled_at = seq
 
+    @property
+    def secret(self) -> str:
+        """What the annotators' pseudonyms are made with."""
+        return self._store.secret
+
+    def wipe(self) -> str:
+        """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
+        return self._store.wipe()
+
     def _catch_up(self) -> None:
-        for event in self._store.events(self._ledger.seq):
+        # A log is read a chunk at a time: whoever is forgotten after this may be in some chunks still.
+        known = self._ledger.seq or self._store.last_seq()
+        if not self._read(self._store.events(self._ledger.seq), known):
+            self._catch_up()
+
+    def _read(self, events: Iterable[Event], known: int) -> bool:
+        """Take events in; say no, and begin anew, when the log before them was rewritten: somebody was forgotten."""
+        for event in events:
+            if event.kind == "forgotten" and event.seq > known:
+                self._begin_anew()
+                return False
             self._ledger.apply(event)
+        return True
+
+    def _begin_anew(self) -> None:
+        settled_at = self._ledger.settled_at
+        self._ledger = Ledger(self._stages)
+        self._ledger.settled_at = settled_at
+        self.generation += 1
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
@@ -83,21 +111,28 @@ class Journal:
             # The log may be long: read it before holding up everybody else, then only what came since.
             if self._ledger.seq == 0:
                 self._catch_up()
-            ledger = self._ledger
-            committed = ledger.seq
+            committed = self._ledger.seq
             try:
                 with self._store.write() as writer:
-                    if ledger.seq != writer.last_seq:
-                        for event in writer.events(ledger.seq):
-                            ledger.apply(event)
-                            committed = event.seq
-                    yield Entry(writer, ledger)
+                    if self._ledger.seq != writer.last_seq and not self._read(writer.events(committed), committed):
+                        self._read(writer.events(0), writer.last_seq)
+                    committed = self._ledger.seq
+                    yield Entry(writer, self._ledger)
             except BaseException:
                 # What was rolled back must not stay in the ledger; a mere refusal has not touched it.
-                if ledger.seq != committed:
-                    self._ledger = Ledger(self._stages)
-                    self._ledger.settled_at = ledger.settled_at
+                if self._ledger.seq != committed:
+                    self._begin_anew()
                 raise
+
+    @contextmanager
+    def rewriting(self) -> Iterator[Writer]:
+        """Hold the study to change what its log says of the past; the ledger is read anew afterwards."""
+        with self._lock:
+            try:
+                with self._store.write() as writer:
+                    yield writer
+            finally:
+                self._begin_anew()
 
 
 class Entry:
