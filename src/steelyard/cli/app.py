@@ -15,6 +15,7 @@ from steelyard.cli import (
     demo,
     export,
     fit,
+    forget,
     import_,
     invite,
     judge,
@@ -78,6 +79,7 @@ app.command("settle", rich_help_panel=STUDY)(quality.settle)
 app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)
 app.command("readmit", rich_help_panel=STUDY)(people.readmit)
+app.command("forget", rich_help_panel=STUDY)(forget.forget)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)

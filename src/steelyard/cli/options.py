@@ -85,6 +85,12 @@ ScaleOption: TypeAlias = Annotated[
 StrictOption: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns instead of counting them.")
 ]
+RealIdsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--real-ids", help="Call annotators by their own names; otherwise by pseudonyms, the same in every export."
+    ),
+]
 
 
 def pairs(option: list[str] | None, name: str) -> dict[str, str]:

@@ -120,6 +120,8 @@ class Asking:
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             if stored.state == "answered":
                 return self._told_again(entry, stored, plain)
+            if stored.state == "withdrawn":
+                raise TaskError(f"task {stored.judgment_id} was withdrawn.", "Ask for a task of your own.")
             took = checked_seconds(seconds)
             now = self._clock()
             if stored.state == "expired":

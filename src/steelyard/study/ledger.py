@@ -233,6 +233,19 @@ class Ledger:
         else:
             self._people_task(out, taken_back=True)
 
+    def _withdrawn(self, event: Event) -> None:
+        """Take back a task of a person who was forgotten; what they answered is gone, and nothing more will come."""
+        out = self._release(str(event.judgment_id))
+        if not out.in_design:
+            self._people_task(out, taken_back=True)
+        del self._out[str(event.judgment_id)]
+
+    def _blank(self, event: Event) -> None:
+        """Pass over the place of an event that was forgotten with its person."""
+
+    def _forgotten(self, event: Event) -> None:
+        self.counts["forgotten"] += 1
+
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
@@ -310,6 +323,10 @@ class Ledger:
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

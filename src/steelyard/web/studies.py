@@ -75,6 +75,7 @@ class Served:
         self._lock = threading.Lock()
         self._tried = 0.0
         self._ready: set[str] = set()
+        self._ready_since = 0
         self._open()
 
     def _open(self) -> None:
@@ -125,6 +126,9 @@ class Served:
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """What an annotator must do before the first task. Who has done it all is not looked up again."""
+        if self._ready_since != self.study.generation:
+            # Somebody was forgotten: who comes under that name now is new here.
+            self._ready, self._ready_since = set(), self.study.generation
         if annotator in self._ready:
             return None
         standing = self.study.standing(annotator)
