@@ -22,7 +22,9 @@ from steelyard.cli import (
     new,
     pay,
     people,
+    pilot,
     plan,
+    prolific,
     quality,
     report,
     reproduce,
@@ -70,6 +72,8 @@ app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
 app.command("judge", rich_help_panel=STUDY)(judge.judge)
 app.command("serve", rich_help_panel=STUDY)(serve.serve)
 app.command("invite", rich_help_panel=STUDY)(invite.invite)
+app.add_typer(prolific.app, name="prolific", rich_help_panel=STUDY)
+app.command("pilot", rich_help_panel=STUDY)(pilot.pilot)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
 app.command("pay", rich_help_panel=STUDY)(pay.pay)

@@ -61,6 +61,7 @@ _LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
 _RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
+_KEEP_SECRET = update(studies).where(studies.c.id == _STUDY).values(secret=bindparam("new_secret"))
 _ADD_EVENTS, _ADD_TASKS, _ADD_TOKENS = insert(events), insert(tasks), insert(access)
 
 
@@ -328,6 +329,10 @@ class Writer:
         ]
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(_ADD_TASKS, rows[start : start + _CHUNK])
+
+    def keep_secret(self, secret: str) -> None:
+        """Make the study's pseudonyms with this from now on; who has the study open goes on with the old one."""
+        self._connection.execute(_KEEP_SECRET, {"in_study": self._study, "new_secret": secret})
 
     def add_tokens(self, tokens: Iterable[Mapping[str, Any]]) -> None:
         """Let in who was let in before, by the digests of their tokens."""

@@ -318,7 +318,7 @@ class Asking:
         refused = entry.ledger.refusal(annotator)
         if refused is not None:
             return refused
-        limit = self.config.people.tasks
+        limit = entry.ledger.recruits.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
         chosen = pick_next(self.config, entry.ledger, annotator, now)

@@ -27,13 +27,14 @@ from steelyard.reliability.annotators import with_others
 from steelyard.store import Access, Store
 from steelyard.store.engine import study_url
 from steelyard.store.events import to_json
-from steelyard.study.asking import Asking, now_in_microseconds
+from steelyard.study.asking import now_in_microseconds
 from steelyard.study.collect import collect
 from steelyard.study.config_tables import Stop
 from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
 from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
 from steelyard.study.private import Private
+from steelyard.study.recruiting import Recruiting
 from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
 from steelyard.study.status import status_of
 from steelyard.study.tasks import (
@@ -47,7 +48,7 @@ from steelyard.version import __version__
 _ITEMS_PER_EVENT = 1000
 
 
-class Study(Private, Asking):
+class Study(Private, Recruiting):
     """Ask people and tell what they answered.
 
     Open one with `Study.open(folder)`. Several threads and processes may use the same study at once.
@@ -261,7 +262,7 @@ class Study(Private, Asking):
         with self._journal.reading() as ledger:
             return Standing(
                 answered=ledger.answered_by(annotator),
-                limit=self.config.people.tasks,
+                limit=ledger.recruits.quotas.get(annotator, self.config.people.tasks),
                 consented=consent is None or ledger.consented.get(annotator) == text_digest(consent),
                 trained=self.config.people.training is None or annotator in ledger.trained,
                 qualified=self.config.quality.qualification is None or ledger.qualified.get(annotator),
