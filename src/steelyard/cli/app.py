@@ -10,10 +10,12 @@ import typer
 
 from steelyard.cli import (
     agreement,
+    backup,
     check,
     demo,
     export,
     fit,
+    forget,
     import_,
     invite,
     judge,
@@ -83,9 +85,12 @@ app.command("settle", rich_help_panel=STUDY)(quality.settle)
 app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)
 app.command("readmit", rich_help_panel=STUDY)(people.readmit)
+app.command("forget", rich_help_panel=STUDY)(forget.forget)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)
+app.command("backup", rich_help_panel=STUDY)(backup.backup)
+app.command("restore", rich_help_panel=STUDY)(backup.restore)
 app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)

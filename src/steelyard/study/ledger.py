@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
@@ -105,7 +105,7 @@ class Ledger:
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
-            raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
+            raise StudyChangedError("the study's configuration was changed by someone else.", "Open the study anew.")
         if self.config:
             for progress in self.progress:
                 progress.restart()
@@ -235,6 +235,19 @@ class Ledger:
         else:
             self._people_task(out, taken_back=True)
 
+    def _withdrawn(self, event: Event) -> None:
+        """Take back a task of a person who was forgotten; what they answered is gone, and nothing more will come."""
+        out = self._release(str(event.judgment_id))
+        if not out.in_design:
+            self._people_task(out, taken_back=True)
+        del self._out[str(event.judgment_id)]
+
+    def _blank(self, event: Event) -> None:
+        """Pass over the place of an event that was forgotten with its person."""
+
+    def _forgotten(self, event: Event) -> None:
+        self.counts["forgotten"] += 1
+
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
@@ -319,6 +332,10 @@ class Ledger:
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

@@ -77,6 +77,7 @@ class Served:
         self._lock = threading.Lock()
         self._tried = 0.0
         self._ready: set[str] = set()
+        self._ready_since = 0
         self._books: tuple[int, Books] | None = None
         self._open()
 
@@ -127,7 +128,7 @@ class Served:
             before.close()
 
     def reopen_soon(self) -> None:
-        """Open the study anew after its database failed, but not at every request."""
+        """Open the study anew after its configuration changed, but not at every request."""
         with self._lock:
             if time.monotonic() - self._tried < _REOPEN_SECONDS:
                 return
@@ -142,6 +143,9 @@ class Served:
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """What an annotator must do before the first task. Who has done it all is not looked up again."""
+        if self._ready_since != self.study.generation:
+            # Somebody was forgotten: who comes under that name now is new here.
+            self._ready, self._ready_since = set(), self.study.generation
         if annotator in self._ready:
             return None
         standing = self.study.standing(annotator)
@@ -204,7 +208,7 @@ class Studies:
         return served
 
     def reopen_soon(self, slug: str | None) -> None:
-        """Open a study anew after its database failed."""
+        """Open a study anew after another process changed its configuration."""
         served = self._by_slug.get(slug or "")
         if served is not None:
             served.reopen_soon()
