@@ -17,6 +17,7 @@ from steelyard.crowd.client import Client, PlatformError
 from steelyard.crowd.prolific import drafted_id
 from steelyard.errors import ConfigError
 from steelyard.study import Study
+from steelyard.study.rebuild import check_chain, read_log, rebuild, write_log
 from tests.cli.running import run
 from tests.crowd.conftest import work
 from tests.crowd.standin import TOKEN, RefusedError
@@ -394,6 +395,38 @@ def test_more_people_than_fit_into_a_batch_are_paid_in_several(approved, folder,
         assert bonuses.pay_owed(client, study, OWED, OWED, listed, **options) == 0
     assert [sorted(amounts) for _, amounts in approved.batches.values()] == [["p1", "p2"], ["p3"]]
     assert approved.paid("bonus") == OWED
+
+
+def test_a_log_with_pseudonyms_names_nobody_and_is_whole(prolific, approved, folder, tmp_path):
+    prolific("bonus", "--yes")
+    with Study.open(folder) as study:
+        write_log(study, tmp_path / "log.jsonl")
+        pseudonym = study.pseudonym("p1")
+    text = (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+    assert not [s["id"] for s in approved.submissions.values() if s["id"] in text]
+    assert '"p1"' not in text
+    check_chain(read_log(tmp_path / "log.jsonl"))
+    with rebuild(read_log(tmp_path / "log.jsonl"), folder, f"sqlite:///{tmp_path / 'again.db'}") as again:
+        assert Books.of(again.dealings()).bonuses()[pseudonym] == 65
+        assert len(again.arrivals_of(pseudonym)) == 1
+
+
+def test_who_is_forgotten_is_nowhere_any_more_and_the_books_still_add_up(prolific, approved, folder):
+    prolific("sync")
+    prolific("bonus", "--yes")
+    known = {s["participant_id"]: s["id"] for s in approved.submissions.values()}
+    run("forget", "words", "p1", "--yes", cwd=folder.parent)
+    run("forget", "words", "p2", "--yes", cwd=folder.parent)
+    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert known["p3"].encode() in kept
+    assert known["p1"].encode() not in kept
+    assert known["p2"].encode() not in kept
+    assert [batch.total for batch in books(folder).batches] == [170]
+    # Nobody is paid again for it, and looking again does not bring them back.
+    prolific("sync")
+    prolific("bonus", "--yes")
+    assert approved.paid("bonus") == OWED
+    assert known["p1"].encode() not in b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 # When the platform fails

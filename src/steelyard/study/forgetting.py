@@ -19,6 +19,7 @@ import polars as pl
 from steelyard.errors import DataError, TaskError
 from steelyard.store import Event, StoredTask, Writer
 from steelyard.study.pseudonyms import without_name
+from steelyard.study.recruits import without_participant
 from steelyard.study.status import Status
 from steelyard.study.study import Study
 from steelyard.study.tasks import annotator_name, task_after
@@ -225,7 +226,10 @@ class _Eraser:
 
 
 def _struck(event: Event, annotator: str) -> Event:
-    """Strike a name out of what somebody else wrote."""
+    """Strike a name out of what somebody else wrote, and out of the dealings with a platform."""
+    if event.kind == "crowd":
+        step = without_participant(event.data, annotator, SOMEBODY)
+        return event if step is event.data else replace(event, data=step)
     reason = event.data.get("reason")
     if event.kind not in _TOLD_ABOUT or not isinstance(reason, str) or len(annotator) < _SHORTEST_NAME:
         return event
