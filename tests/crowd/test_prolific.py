@@ -463,6 +463,19 @@ def test_one_trouble_on_the_way_changes_nothing_in_the_end(prolific, platform, f
     assert (platform.paid("reward"), platform.paid("bonus")) == ({"p1": 200}, {"p1": 65})
 
 
+def test_an_answer_that_takes_too_long_counts_as_lost(approved, folder, standin):
+    """The request is carried out while nobody waits any more: read again, it may be; paid again, it may not."""
+    approved.on_done = lambda number, request: time.sleep(0.8) if request.endswith("/pay/") else None
+    options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: True}
+    with Study.open(folder) as study, Client(TOKEN, address=standin.url, timeout=0.3) as client:
+        listed, _ = client.submissions(drafted_id(study))
+        with pytest.raises(bonuses.PendingError, match="may have been carried out"):
+            bonuses.pay_owed(client, study, OWED, OWED, listed, **options)
+        batch = Books.of(study.dealings()).open_batch
+        assert bonuses.carry_on(client, study, batch, **options)
+    assert approved.paid("bonus") == OWED
+
+
 def test_a_rate_limit_is_waited_out(prolific, platform):
     platform.troubles.extend(["429", "429"])
     began = time.monotonic()
