@@ -36,7 +36,12 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
         return name if name is None or name.startswith(" ") else study.pseudonym(name)
 
     def renamed(event: Event, previous: str) -> Event:
+        if event.kind == "crowd":
+            # Dealings with a platform name people, also some who never came here; no score rests on them.
+            return replace(event, kind="blank", data={})
         data = dict(event.data)
+        if event.kind == "arrived":
+            data |= {"study": "", "session": ""}
         if event.kind == "picked":
             data["state"] = previous
         if event.kind == "forgotten":
