@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -128,6 +131,14 @@ def test_unknown_keys_of_the_tables_are_errors():
         parse_config({**STUDY, "prolific": {"places": 3, "place": 4}})
     assert parse_config({**STUDY, "prolific": {"places": 3}}).link == Link()
     assert parse_config(STUDY).link is None
+
+
+def test_the_guides_tables_are_valid():
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "crowd.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^```toml\n(.*?)^```", guide, re.M | re.S)
+    assert len(tables) >= 3
+    for text in tables:
+        parse_config({**STUDY, **tomllib.loads(text)})
 
 
 # Endings

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +63,7 @@ def test_the_draft_says_what_the_study_says(prolific, platform):
         ("FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
     ]
     assert len({code["code"] for code in made["completion_codes"]}) == 3
-    assert "$2.00 for about 1 minutes: $120.00 an hour" in said
+    assert "$2.00 for about a minute: $120.00 an hour" in said
 
 
 def test_drafting_again_keeps_the_draft_and_brings_it_up_to_date(prolific, platform, folder):
@@ -80,6 +83,17 @@ def test_what_a_published_study_cannot_change_is_refused_by_name(prolific, platf
     set_key(folder, "per_task = 0.5", "per_task = 0.6")
     assert "no longer change: reward" in prolific("draft", code=1).stderr
     assert only(platform)["reward"] == 200
+
+
+def test_times_that_answers_tell_do_not_disturb_a_published_study(prolific, platform, folder):
+    prolific("draft")
+    prolific("publish", "--yes")
+    with Study.open(folder) as study:
+        for name in "abcdef":
+            for _ in range(4):
+                study.tell(task := study.ask(name), {task.item_ids[0]: 50}, seconds=100)
+    prolific("draft")
+    assert only(platform)["estimated_completion_time"] == 1
 
 
 def test_a_country_that_prolific_does_not_know_is_named(prolific, platform, folder):
@@ -185,11 +199,29 @@ def test_work_that_passes_the_rule_is_approved_and_the_rest_is_left_to_a_person(
     prolific("approve", text="y\n")
     assert platform.paid("reward") == {"good": 200}
     assert "2 of 4 answered" in declined
-    assert "0 of 1 checks right" in declined
+    assert "4 of 4 answered, 0 of 1 checks right" in declined
     # A person may decide otherwise, by name; and again changes nothing.
     prolific("approve", "half", "--yes")
     prolific("approve", "--yes")
     assert platform.paid("reward") == {"good": 200, "half": 200}
+
+
+def test_who_finished_under_another_submission_is_looked_at(prolific, platform, folder):
+    prolific("draft")
+    prolific("publish", "--yes")
+    submission = platform.take_place("p1")
+    with Study.open(folder) as study:
+        study.arrive("p1", "", "somebody else's")
+        for _ in range(4):
+            study.tell(task := study.ask("p1"), {task.item_ids[0]: 50})
+    platform.finish(submission, only(platform)["completion_codes"][0]["code"])
+    never = platform.take_place("p2")
+    platform.finish(never, only(platform)["completion_codes"][0]["code"])
+    said = prolific("approve", "--yes").stdout
+    assert "not with this submission" in said
+    assert "never came here" in said
+    assert "Nothing to approve" in said
+    assert platform.paid("reward") == {}
 
 
 def test_a_rejection_needs_a_reason_that_can_be_understood(prolific, platform, folder):
@@ -256,6 +288,12 @@ def test_only_the_difference_is_paid_when_the_formula_gives_more(prolific, appro
 def test_a_bonus_paid_by_hand_counts(prolific, approved):
     submission = next(s for s in approved.submissions.values() if s["participant_id"] == "p1")
     submission["bonus_payments"].append(50)
+    # Whether it shows already or not.
+    approved.pay_delay = 2
+    prolific("bonus", "--yes")
+    prolific("bonus", "--yes")
+    assert approved.paid("bonus") == {**OWED, "p1": 15}
+    time.sleep(2)
     prolific("bonus", "--yes")
     assert approved.paid("bonus") == {**OWED, "p1": 15}
 
@@ -329,6 +367,35 @@ def test_two_commands_at_once_pay_once(approved, folder, standin):
     assert approved.paid("bonus") == OWED
 
 
+def test_what_another_command_pays_while_this_one_asks_is_not_paid_again(prolific, approved, folder):
+    """The second command runs from beginning to end between what the first looked up and what it sends."""
+    begun = []
+
+    def another(number, request):
+        if request.endswith("/submissions/") and not begun:
+            begun.append(request)
+            command = [sys.executable, "-m", "steelyard", "prolific", "bonus", "words", "--yes"]
+            done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=True)
+            assert "$1.70 of bonuses are paid" in done.stdout
+
+    approved.pay_delay = 5
+    approved.on_done = another
+    assert "No bonuses are owed" in prolific("bonus", "--yes").stdout
+    assert begun
+    assert approved.paid("bonus") == OWED
+
+
+def test_more_people_than_fit_into_a_batch_are_paid_in_several(approved, folder, standin, monkeypatch):
+    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
+    with Study.open(folder) as study, Client(TOKEN, address=standin.url) as client:
+        listed, _ = client.submissions(drafted_id(study))
+        options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: False}
+        assert bonuses.pay_owed(client, study, OWED, OWED, listed, **options) == 170
+        assert bonuses.pay_owed(client, study, OWED, OWED, listed, **options) == 0
+    assert [sorted(amounts) for _, amounts in approved.batches.values()] == [["p1", "p2"], ["p3"]]
+    assert approved.paid("bonus") == OWED
+
+
 # When the platform fails
 
 
@@ -381,12 +448,13 @@ def test_a_platform_that_is_away_is_said_in_a_sentence(prolific, standin):
 # Dry runs and the token
 
 
-def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, folder):
+def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, folder, standin):
     prolific("draft", "--dry-run")
     assert platform.studies == {}
     assert books(folder).key == ""
     prolific("draft")
     said = prolific("publish", "--dry-run").stdout
+    assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in said
     assert '"action": "PUBLISH"' in said
     assert only(platform)["status"] == "UNPUBLISHED"
     prolific("publish", "--yes")
@@ -457,26 +525,38 @@ def test_a_token_goes_nowhere_in_the_clear():
 
 
 def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, platform, folder):
+    set_key(folder, "tasks = 4", "tasks = 12")
+    set_key(folder, '[quality]\nchecks = { file = "gold.csv", rate = 0.25, at_least = 50 }', "")
+    set_key(folder, "judgments = 3", "judgments = 5")
     prolific("draft")
 
     def people() -> None:
         give_up = time.monotonic() + 30
         while only(platform)["status"] != "ACTIVE" and time.monotonic() < give_up:
             time.sleep(0.05)
-        for name, value in (("p1", 20), ("p2", 60)):
-            work(folder, platform, name, value=value)
+        code = only(platform)["completion_codes"][0]["code"]
+        for name, off in (("p1", 0), ("p2", 4)):
+            submission = platform.take_place(name)
+            with Study.open(folder) as study:
+                study.arrive(name, only(platform)["id"], submission)
+                while (task := study.ask(name)) is not None:
+                    (item,) = task.item_ids
+                    study.tell(task, {item: 7 * int(item[1:]) + off * (int(item[1:]) % 3)}, seconds=6)
+            platform.finish(submission, code)
 
     crowd = threading.Thread(target=people)
     crowd.start()
     done = prolific("publish", "--pilot", "2", "--every", "0.2", "--yes")
     crowd.join(30)
     assert "2 of 2 have finished" in done.stderr
-    assert "Words: 2 people, 8 answers" in done.stdout
-    # Six seconds a task, four tasks: 24 seconds for 2.00, which is 300 an hour.
-    assert "6.0 s (half of them 6.0 to 6.0) a task; 24.0 s (half of them 24.0 to 24.0) a person" in done.stdout
-    assert "2.00 $ a person: 300.00 $ an hour" in done.stdout
-    assert "agreement" in done.stdout
-    assert "wants 28 more answers" in done.stdout
+    assert "Words: 2 people, 24 answers" in done.stdout
+    # Six seconds a task, twelve tasks: 72 seconds for 6.00, which is 300 an hour.
+    assert "6.0 s (half of them 6.0 to 6.0) a task; 72.0 s (half of them 72.0 to 72.0) a person" in done.stdout
+    assert "6.00 $ a person: 300.00 $ an hour" in done.stdout
+    assert "alpha (interval)" in done.stdout
+    # Twelve items five times each, less the 24.
+    assert "wants 36 more answers" in done.stdout
+    assert "a split-half reliability of 0.9 takes" in done.stdout
     assert only(platform)["total_available_places"] == 2
     # The full run is the same study, grown.
     prolific("publish", "--yes")

@@ -48,7 +48,7 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     found = pilot_findings(study, target=target, seed=seed, people=people)
     currency = study.config.pay.currency
     console.print(Text(f"{study.config.title}: {found.people} people, {found.answers:,} answers", style="bold"))
-    console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person")
+    console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person", soft_wrap=True)
     if found.per_person is None or found.per_hour is None:
         console.print("pay    not known: the study does not say what people are paid ([pay] or [prolific])")
     else:
@@ -57,7 +57,7 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     for criterion, table in found.agreement.items():
         console.print(figures_table(table, f"agreement on {criterion}" if criterion else "agreement"))
     for line in _plan_lines(found, target, currency):
-        console.print(line)
+        console.print(line, soft_wrap=True)
     print_notes([found.plan_note] if found.plan_note else [])
 
 

@@ -93,7 +93,9 @@ def publish(
         if dry_run:
             return
         if not found.nothing_to_do:
-            print_done(f"{found.places} places are open. Keep the study served, and look with: steelyard prolific sync")
+            print_done(
+                f"{found.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
+            )
         if pilot is not None and wait:
             _wait_for_pilot(client, study, found.places, every)
 
@@ -289,7 +291,7 @@ def bonus(
         if begun is not None and not dry_run:
             paid += begun.total * bonuses.carry_on(client, study, begun, grace_minutes=grace, send_again=again)
         listed, _ = client.submissions(drafted_id(study))
-        owed, shown = bonuses.still_owed(earned, books_of(study), listed)
+        owed, _ = bonuses.still_owed(earned, books_of(study), listed)
         if owed:
             print_bonuses(owed, currency)
         if owed and dry_run:
@@ -299,10 +301,7 @@ def bonus(
             return
         if owed:
             _ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)
-        while owed:
-            batch = bonuses.plan_batch(study, owed, shown, books_of(study))
-            paid += batch.total * bonuses.carry_on(client, study, batch, grace_minutes=grace, send_again=again)
-            owed = {name: amount for name, amount in owed.items() if name not in batch.amounts}
+            paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=again)
     if paid:
         print_done(f"{money(paid, currency)} of bonuses are paid.")
     else:

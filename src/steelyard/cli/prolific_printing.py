@@ -22,7 +22,8 @@ def hourly(reward: int, minutes: int, currency: str) -> str:
     """Write what a visit pays, and an hour."""
     from steelyard.crowd.estimates import money
 
-    return f"{money(reward, currency)} for about {minutes} minutes: {money(reward * 60 / minutes, currency)} an hour"
+    time = f"about {minutes} minutes" if minutes > 1 else "about a minute"
+    return f"{money(reward, currency)} for {time}: {money(reward * 60 / minutes, currency)} an hour"
 
 
 def print_terms(study: Study) -> None:
@@ -37,6 +38,8 @@ def print_terms(study: Study) -> None:
 
 def print_offer(study: Study, found: Offer) -> None:
     """Say what publishing would do."""
+    from steelyard.cli.output import print_notes
+
     console = _console()
     console.print(hourly(found.reward, found.minutes, study.config.pay.currency))
     more = f" (now {found.places_now})" if found.published else ""
@@ -46,6 +49,8 @@ def print_offer(study: Study, found: Offer) -> None:
     tasks = study.config.people.tasks or 0
     given = (found.places - (found.places_now if found.published else 0)) * tasks
     console.print(f"These people give up to {given:,} answers, checks among them; the design wants {wanted:,} more")
+    if given > 1.5 * wanted:
+        print_notes(["that is far more than the design has questions for: who finds nothing left is screened out"])
 
 
 def cost_question(study: Study, found: Offer) -> str:

@@ -59,6 +59,31 @@ def still_owed(
     return {name: amount for name, amount in sorted(owed.items()) if amount > 0}, shown
 
 
+def pay_owed(
+    client: Client,
+    study: Study,
+    earned: Mapping[str, int],
+    agreed: Mapping[str, int],
+    submissions: Sequence[Mapping[str, Any]],
+    *,
+    grace_minutes: float,
+    send_again: Callable[[Batch], bool],
+) -> int:
+    """Pay what was agreed to, batch by batch; return how much it was.
+
+    What is owed is worked out anew before each batch: while somebody was asked, another command may have paid it.
+    """
+    paid = 0
+    while True:
+        books = books_of(study)
+        owed, shown = still_owed(earned, books, submissions)
+        left = {name: amount for name, amount in owed.items() if name in agreed}
+        if not left:
+            return paid
+        batch = plan_batch(study, left, shown, books)
+        paid += batch.total * carry_on(client, study, batch, grace_minutes=grace_minutes, send_again=send_again)
+
+
 def plan_batch(study: Study, owed: Mapping[str, int], shown: Mapping[str, int], books: Books) -> Batch:
     """Write down the next batch of what is owed; refuse if another command has dealt in bonuses since `books`."""
     names = list(owed)[:AT_ONCE]
@@ -99,9 +124,8 @@ def carry_on(
         return _pay(client, study, batch)
     listed, _ = client.submissions(study_id)
     shown = bonuses_shown(listed)
-    before = _before(study, batch.number)
     # A batch is paid as a whole: one that shows is proof that the request was carried out.
-    if any(shown.get(name, 0) >= before[name] + amount for name, amount in batch.amounts.items()):
+    if any(shown.get(name, 0) >= batch.before[name] + amount for name, amount in batch.amounts.items()):
         _note(study, batch, {"what": "bonus_paid", "batch": batch.number})
         return True
     waited = now() - batch.asked_at / 1e6
@@ -167,8 +191,3 @@ def _note(study: Study, batch: Batch, step: dict[str, Any]) -> None:
 
 def _found(study: Study, number: int) -> Batch:
     return books_of(study).batches[number - 1]
-
-
-def _before(study: Study, number: int) -> dict[str, int]:
-    planned = [note for note in study.dealings() if note.what == "bonus"]
-    return dict(planned[number - 1].data["before"])

@@ -34,6 +34,8 @@ class Batch:
 
     number: int
     amounts: dict[str, int]
+    before: dict[str, int]
+    """What each had got on top when it was planned, as far as the books and Prolific knew."""
     state: BatchState = "planned"
     id: str = ""
     attempts: int = 0
@@ -95,7 +97,7 @@ class Books:
             self.submissions[seen.submission] = seen
 
     def _bonus(self, note: Note) -> None:
-        self.batches.append(Batch(len(self.batches) + 1, dict(note.data["amounts"])))
+        self.batches.append(Batch(len(self.batches) + 1, dict(note.data["amounts"]), dict(note.data["before"])))
 
     def _bonus_set_up(self, note: Note) -> None:
         batch = self.batches[note.data["batch"] - 1]
@@ -119,13 +121,18 @@ class Books:
         return next((batch for batch in self.batches if batch.state not in {"paid", "dropped"}), None)
 
     def bonuses(self) -> dict[str, int]:
-        """What each participant has been paid or promised on top, in minor units."""
-        paid: dict[str, int] = {}
+        """What each participant has got on top, or will once what is under way is paid, in minor units.
+
+        Bonuses that were paid by hand before a batch are in it; whether they or ours show on Prolific first does not
+        matter.
+        """
+        totals: dict[str, int] = {}
         for batch in self.batches:
             if batch.state != "dropped":
                 for participant, amount in batch.amounts.items():
-                    paid[participant] = paid.get(participant, 0) + amount
-        return paid
+                    after = batch.before[participant] + amount
+                    totals[participant] = max(totals.get(participant, 0), after)
+        return totals
 
     def is_news(self, sighting: Sighting, event: str = "") -> bool:
         """Whether a submission's state says more than what is known: not told before, and not overtaken."""

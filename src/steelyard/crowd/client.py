@@ -74,6 +74,7 @@ class Client:
                 f"'{address}' is no safe address for a token.", "Use https://, or a server on this machine."
             )
         self.dry = dry
+        self._address = address.rstrip("/")
         self._token = token
         self._show = show
         self._sleep = sleep
@@ -81,7 +82,7 @@ class Client:
         headers = {"User-Agent": f"steelyard/{__version__}"}
         if token is not None:
             headers["Authorization"] = f"Token {token}"
-        self._http = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
+        self._http = httpx.Client(base_url=self._address, headers=headers, timeout=timeout)
 
     def __enter__(self) -> Client:
         return self
@@ -219,7 +220,7 @@ class Client:
         reads = reads or method == "GET"
         if self._show is not None:
             shown = "" if body is None else "\n" + json.dumps(body, indent=2, ensure_ascii=False)
-            self._show(self._scrubbed(f"{method} {self._http.base_url}{path.removeprefix('/')}{shown}"))
+            self._show(self._scrubbed(f"{method} {self._address}{path}{shown}"))
         if self.dry and (not reads or self._token is None):
             return None
         for attempt in range(_TRIES):

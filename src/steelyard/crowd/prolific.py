@@ -75,7 +75,7 @@ def draft(client: Client, study: Study, base: str, slug: str) -> str:
     body = study_body(client, study, base, slug, _agreed(client, study))
     known = books_of(study).study_id
     if known:
-        _bring_up_to_date(client, known, body)
+        _bring_up_to_date(client, study, known, body)
         return known
     made = _find_or_create(client, body)
     if not client.dry:
@@ -110,12 +110,19 @@ def _find_or_create(client: Client, body: dict[str, Any]) -> dict[str, Any]:
     raise PlatformError("Prolific did not answer whether the draft was made.", "Run the same command again.")
 
 
-def _bring_up_to_date(client: Client, study_id: str, body: dict[str, Any]) -> None:
+def _bring_up_to_date(client: Client, study: Study, study_id: str, body: dict[str, Any]) -> None:
     there = client.study(study_id)
+    published = there.get("status") != "UNPUBLISHED"
+    table, _ = prolific_table(study)
+    # What is computed from answers moves as they come in; people were told what held when it was published.
+    computed = set() if table.minutes is not None else {"estimated_completion_time"}
+    if table.minutes is None and table.reward is None and study.config.pay.per_hour:
+        computed.add("reward")
     changes = {key: value for key, value in body.items() if not _same(there.get(key), value)}
+    changes = {key: value for key, value in changes.items() if not (published and key in computed)}
     if not changes:
         return
-    if there.get("status") != "UNPUBLISHED":
+    if published:
         raise PlatformError(
             f"the study is published, and Prolific lets these no longer change: {', '.join(sorted(changes))}.",
             "Put them back as they were. More places: steelyard prolific publish.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.crowd.books import sighting_of
+from steelyard.crowd.books import Sighting, sighting_of
 from steelyard.crowd.client import Client, PlatformError, UnsureError
 from steelyard.crowd.prolific import books_of, drafted_id, sync
 from steelyard.errors import ConfigError
@@ -50,35 +50,42 @@ def verdicts(study: Study, submissions: Iterable[dict[str, Any]]) -> list[Verdic
     for data in submissions:
         seen = sighting_of(data, 0.0)
         if seen.status == WAITING:
-            good, why = _judge(study, seen.participant, data.get("study_code"), codes, results, excluded)
-            found.append(Verdict(seen.submission, seen.participant, good, why))
+            why = _against(study, seen, data.get("study_code"), codes, results, excluded)
+            found.append(Verdict(seen.submission, seen.participant, not why, why or _done(study, seen, results)))
     return found
 
 
-def _judge(
+def _done(study: Study, seen: Sighting, results: dict[str, tuple[int, int]]) -> str:
+    standing = study.standing(seen.participant)
+    done = f"{standing.answered}" + ("" if standing.limit is None else f" of {standing.limit}") + " answered"
+    right, asked = results.get(seen.participant, (0, 0))
+    return f"{done}, {right} of {asked} checks right" if asked else done
+
+
+def _against(
     study: Study,
-    participant: str,
+    seen: Sighting,
     code: str | None,
     codes: dict[str, str],
     results: dict[str, tuple[int, int]],
     excluded: dict[str, str],
-) -> tuple[bool, str]:
-    standing = study.standing(participant)
-    done = f"{standing.answered}" + ("" if standing.limit is None else f" of {standing.limit}") + " answered"
+) -> str:
+    """Return the first thing that speaks against a submission; nothing if it passes the rule."""
+    name = seen.participant
+    sessions = {visit.session for visit in study.arrivals_of(name)}
+    standing, done = study.standing(name), _done(study, seen, results)
     rule = study.config.quality.checks
-    right, asked = results.get(participant, (0, 0))
-    against = [
-        (not study.arrivals_of(participant), "never came here"),
-        (participant in excluded, f"excluded: {excluded.get(participant)}"),
+    right, asked = results.get(name, (0, 0))
+    reasons = [
+        (not sessions, "never came here"),
+        (bool(sessions) and not sessions & {seen.submission, ""}, "came here, but not with this submission"),
+        (name in excluded, f"excluded: {excluded.get(name)}"),
         (standing.qualified is False, "did not pass the test"),
         (standing.answered == 0 or standing.answered < (standing.limit or 0), done),
         (bool(code) and code != codes.get("completed"), f"{done}, but came back with another code"),
-        (rule is not None and right < rule.pass_ * asked, f"{done}, only {right} of {asked} checks right"),
+        (rule is not None and right < rule.pass_ * asked, done),
     ]
-    for holds, why in against:
-        if holds:
-            return False, why
-    return True, f"{done}, {right} of {asked} checks right" if asked else done
+    return next((why for holds, why in reasons if holds), "")
 
 
 def approve(client: Client, study: Study, chosen: list[Verdict]) -> int:
