@@ -47,7 +47,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.name.startswith("study.db"))
 
 
-def worked(folder: Path, *, database: str | None = None) -> Study:
+def worked(folder, *, database=None):
     """A study in which the person did everything a person can."""
     study = Study.open(folder, database=database)
     rng = np.random.default_rng(3)

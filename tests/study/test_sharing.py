@@ -63,7 +63,7 @@ def told(study: Study, task, value: float = 50):
 
 def check_log(study: Study, tmp_path, acknowledged: list[str]) -> None:
     events = list(study.events())
-    assert sorted(e.judgment_id for e in events if e.kind == "judgment") == sorted(acknowledged)
+    assert sorted(str(e.judgment_id) for e in events if e.kind == "judgment") == sorted(acknowledged)
     assert differing_picks(events) == []
     with rebuild(events, tmp_path, f"sqlite:///{tmp_path / 'rebuilt.db'}") as again:
         assert again.status() == study.status()
