@@ -8,7 +8,7 @@ the same places, give the same state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,14 +143,16 @@ class CalibratedState:
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
         """Go over all comparisons until nothing moves by more than `tolerance`, or so many times; return how many."""
         rows = np.flatnonzero(self._weight[: self._count] > 0)
-        for done in range(1, sweeps + 1):
+        done = 0
+        while done < sweeps:
             moved = self._sweep(rows)
+            done += 1
             self._learn_levels()
             if self.margin > 0:
                 self._learn_margin(rows)
             if moved < tolerance:
                 break
-        return done if sweeps else 0
+        return done
 
     def level_probabilities(self, annotator: int) -> FloatArray:
         """Return how likely each of `LEVELS` is for an annotator; UNKNOWN is anybody."""
@@ -160,7 +162,7 @@ class CalibratedState:
     def noise(self, annotator: int) -> float:
         """Return an annotator's typical noise: the sd with the mean precision of the levels; inf for a random one."""
         precision = float((self.level_probabilities(annotator) / LEVELS**2).sum())
-        return precision**-0.5
+        return float(np.inf if precision == 0 else precision**-0.5)
 
     def pair_odds(
         self,
@@ -207,7 +209,7 @@ class CalibratedState:
         )
 
     def _learn_levels(self) -> None:
-        """Move the probabilities of the levels to those of the annotators met (EM), kept near the start by its weight."""
+        """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""
         met = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
         if len(met) == 0:
             return
@@ -227,7 +229,10 @@ def tuple_weight(n_items: int, pairs: int) -> float:
     return min(1.0, (n_items - 1) / pairs)
 
 
-def _longer(array: NDArray[np.generic], room: int, fill: float = 0.0) -> NDArray[np.generic]:
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def _longer(array: NDArray[_Number], room: int, fill: float = 0.0) -> NDArray[_Number]:
     longer = np.full((room, *array.shape[1:]), fill, array.dtype)
     longer[: len(array)] = array
     return longer
