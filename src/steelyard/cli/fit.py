@@ -11,7 +11,7 @@ from steelyard.cli.options import (
     ColumnsOption,
     Format,
     FormatOption,
-    JudgmentsFile,
+    JudgmentsFiles,
     KindOption,
     ScaleOption,
     StrictOption,
@@ -21,7 +21,7 @@ from steelyard.cli.options import (
 
 
 def fit(
-    file: JudgmentsFile,
+    files: JudgmentsFiles,
     model: Annotated[
         str | None,
         typer.Option(
@@ -49,7 +49,9 @@ def fit(
 ) -> None:
     """Score the items of a file of judgments.
 
-    Example: steelyard fit ratings.csv --model easl --scale 0 100
+    Examples: steelyard fit ratings.csv --model easl --scale 0 100
+
+    steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
@@ -57,16 +59,25 @@ def fit(
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
     from steelyard.errors import DataError
     from steelyard.formats import read_gold, read_judgments
+    from steelyard.observations import Mixed
     from steelyard.study.results import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    read = read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
+    read = [
+        read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
+        for file in files
+    ]
+    several = len(read) > 1
+    by_criterion = Mixed.by_criterion(part.by_criterion for part in read) if several else read[0].by_criterion
+    found = Mixed.kind if several else read[0].kind
     if chosen is None:
-        chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
-    fitted = fit_by_criterion(chosen, read.by_criterion, read_gold(gold) if gold else None)
-    print_notes(read.notes)
-    total = sum(map(len, read.by_criterion.values()))
-    title = f"{file.name}: {chosen.name} of {total:,} {read.kind}"
+        chosen = registry.create("models", usual_model(found), settings(set_, "--set"))
+    fitted = fit_by_criterion(chosen, by_criterion, read_gold(gold) if gold else None)
+    for one in read:
+        print_notes(one.notes)
+    total = sum(map(len, by_criterion.values()))
+    names = ", ".join(file.name for file in files)
+    title = f"{names}: {chosen.name} of {total:,} {'judgments' if several else found}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:
@@ -81,6 +92,9 @@ def fit(
 def usual_model(kind: str) -> str:
     """Return the default model of the first protocol that gives this kind of observations above all."""
     from steelyard import registry
+
+    if kind == "mixed":
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
 
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)

@@ -28,6 +28,15 @@ JudgmentsFile: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+JudgmentsFiles: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Judgments as CSV, TSV, JSONL or Parquet (.gz too); columns as in docs/reference/files.md. "
+        "Several files of one study are put on one scale, by a model that takes several kinds.",
+        metavar="FILE…",
+        show_default=False,
+    ),
+]
 FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="How to print it.")]
 ColumnsOption: TypeAlias = Annotated[
     list[str] | None,

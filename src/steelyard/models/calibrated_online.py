@@ -98,7 +98,7 @@ class CalibratedState:
 
     def learn(
         self,
-        annotator: int,
+        annotator: int | IntArray,
         left: Sequence[int] | IntArray,
         right: Sequence[int] | IntArray,
         outcome: Sequence[int] | NDArray[np.int8],
@@ -110,7 +110,7 @@ class CalibratedState:
         Parameters
         ----------
         annotator
-            Who answered; UNKNOWN where that is not known.
+            Who answered, or who each time; UNKNOWN where that is not known.
         left, right, outcome
             Item codes, and 1 (left won), -1 (right won) or 0 (tie).
         weight

@@ -26,7 +26,7 @@ def gold_labels(model: str, labels: Labels, gold: Gold) -> IntArray:
     """Return the known class code of every item, UNKNOWN where there is none."""
     problems: list[Problem] = []
     codes = np.full(len(labels.items), UNKNOWN, np.int32)
-    for item, value in _within(model, labels, gold, problems).items():
+    for item, value in _within(model, labels.items, gold, problems).items():
         name = _class_name(value)
         if name is None:
             problems.append(Problem(f"the gold label of item '{item}' is missing.", "Leave that item out of the gold."))
@@ -42,10 +42,17 @@ def gold_labels(model: str, labels: Labels, gold: Gold) -> IntArray:
 
 def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
     """Return the known score of every item, in the ratings' scale; NaN where there is none."""
+    scores = gold_values(model, ratings.items, gold, ratings.scale)
+    _must_overlap(ratings, ~np.isnan(scores), ratings.item)
+    return scores
+
+
+def gold_values(model: str, items: Index, gold: Gold, scale: tuple[float, float] | None) -> FloatArray:
+    """Return the known score of every item, NaN where there is none; `scale` is the one they must lie on, if any."""
     problems: list[Problem] = []
-    low, high = ratings.scale
-    scores = np.full(len(ratings.items), np.nan)
-    for item, value in _within(model, ratings, gold, problems).items():
+    low, high = scale or (-math.inf, math.inf)
+    scores = np.full(len(items), np.nan)
+    for item, value in _within(model, items, gold, problems).items():
         try:
             score = float(value)
         except (TypeError, ValueError):
@@ -56,9 +63,8 @@ def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
             what = f"the gold score of item '{item}', {score:g}, is outside the ratings' scale {low:g} to {high:g}."
             problems.append(Problem(what, "Give gold on the scale of the ratings."))
         else:
-            scores[ratings.items.code(item)] = score
+            scores[items.code(item)] = score
     _refuse(problems)
-    _must_overlap(ratings, ~np.isnan(scores), ratings.item)
     return scores
 
 
@@ -78,21 +84,21 @@ def need_gold(model: str, gold: Gold | None) -> Gold:
     return gold
 
 
-def _within(model: str, observations: Observations, gold: Gold, problems: list[Problem]) -> Gold:
+def _within(model: str, items: Index, gold: Gold, problems: list[Problem]) -> Gold:
     """Return the gold of known items; note the others as problems."""
     need_gold(model, gold)
-    known = {item: value for item, value in gold.items() if item in observations.items}
+    known = {item: value for item, value in gold.items() if item in items}
     if not known:
         example = next(iter(gold))
         raise DataError(
             f"gold never overlaps the judgments: none of its {len(gold)} items was judged "
-            f"(gold has '{example}', the judgments have '{observations.items[0]}').",
+            f"(gold has '{example}', the judgments have '{items[0]}').",
             "Use the same item ids in both.",
         )
     problems.extend(
-        Problem(f"gold names the item '{item}', which the judgments do not.", _closest(str(item), observations.items))
+        Problem(f"gold names the item '{item}', which the judgments do not.", _closest(str(item), items))
         for item in gold
-        if item not in observations.items
+        if item not in items
     )
     return known
 
