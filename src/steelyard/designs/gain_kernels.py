@@ -3,7 +3,7 @@
 Items have a mean and a variance, and a `worth`: what it is worth to shrink their variance. Comparing two items shrinks
 the variance v of either by v² · I on average, exactly so for one Gaussian update: I, the `information` of the outcome
 about the difference, hangs on the distance of the means, the sum of the variances and the annotator's noise alone. So
-a pair's gain is the sum of its stakes, worth · v², times I; and I comes from a table made once for an annotator.
+a pair's gain is the sum of its stakes, worth · v², times I; and I is read off a table made for the annotator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Answers(NamedTuple):
     """What an answer is expected to tell.
 
     `table` holds the information of a comparison, rows for distances up to `reach`, columns for variances up to
-    `most`, evenly spaced in the standard deviation. Each pair of a task counts for `share` of a comparison; `rated`
+    `most`, both evenly spaced in the square root. Each pair of a task counts for `share` of a comparison; `rated`
     is the precision that a rating adds to every item by itself, 0 where nothing is rated.
     """
 
@@ -56,34 +56,23 @@ class Standing(NamedTuple):
 
 
 @compiled
-def information(difference: float, variance: float, chance: FloatArray, level: FloatArray, margin: float) -> float:
-    """Return what the outcome of a comparison is expected to tell about the difference: its Fisher information.
-
-    `chance` says how likely each noise `level` is for the annotator; within `margin` of each other, items tie.
-    """
-    found = 0.0
-    for outcome in (-1, 0, 1):
-        if outcome == 0 and margin <= 0.0:
-            continue
-        probability = slope = 0.0
-        for k in range(len(level)):
-            p, first, _ = outcome_likelihood(difference, variance, level[k], margin, outcome)
-            probability += chance[k] * p
-            slope += chance[k] * first
-        found += slope * slope / probability
-    return found
-
-
-@compiled
 def tabulate(
-    chance: FloatArray, level: FloatArray, margin: float, reach: float, most: float, table: FloatArray
+    level: FloatArray, margin: float, reach: float, most: float, chance: FloatArray, slope: FloatArray
 ) -> None:
-    """Fill the table of `Answers`."""
-    rows, columns = table.shape
-    for row in range(rows):
-        for column in range(columns):
-            share = column / (columns - 1)
-            table[row, column] = information(reach * row / (rows - 1), most * share * share, chance, level, margin)
+    """Fill in the chance of every outcome, and its slope by the difference, for each level on the grid of `Answers`.
+
+    Both arrays have outcomes (right wins, tie, left wins) × levels × rows × columns.
+    """
+    _, levels, rows, columns = chance.shape
+    for outcome in (-1, 0, 1):
+        for k in range(levels):
+            for row in range(rows):
+                for column in range(columns):
+                    difference = reach * (row / (rows - 1)) ** 2
+                    variance = most * (column / (columns - 1)) ** 2
+                    p, first, _ = outcome_likelihood(difference, variance, level[k], margin, outcome)
+                    chance[outcome + 1, k, row, column] = p
+                    slope[outcome + 1, k, row, column] = first
 
 
 @compiled
@@ -91,7 +80,7 @@ def look_up(answers: Answers, difference: float, variance: float) -> float:
     """Read the table, linearly between its entries; 0 beyond its reach."""
     table = answers.table
     rows, columns = table.shape
-    x = abs(difference) / answers.reach * (rows - 1)
+    x = sqrt(abs(difference) / answers.reach) * (rows - 1)
     if x >= rows - 1:
         return 0.0
     y = min(sqrt(max(variance, 0.0) / answers.most), 1.0) * (columns - 1)

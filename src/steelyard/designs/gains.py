@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,9 +16,9 @@ Aim: TypeAlias = Literal["ranking", "top", "threshold", "scores"]
 """What a study is for: the order of all items, which are the best, which are above a point, or all scores."""
 
 _CELLS = 256
-_ROWS, _COLUMNS = 128, 32
-_PRIOR_VARIANCE = 1.0
-"""No item's variance is above it."""
+_ROWS, _COLUMNS = 128, 24
+_REACH, _MOST = 8.0, 2.0
+"""No two items are further apart, in prior standard deviations; nor is the variance of a difference larger."""
 
 
 class Spread(NamedTuple):
@@ -63,15 +64,23 @@ def worth_of(aim: Aim, mean: FloatArray, variance: FloatArray, spread: Spread, c
     return np.maximum(np.exp(-((mean - cut) ** 2) / variance) / (2 * np.pi), 1e-12) / variance
 
 
-def expected_answers(
-    chance: FloatArray, margin: float, reach: float, *, share: float = 1.0, rated: float = 0.0
-) -> Answers:
+def expected_answers(chance: FloatArray, margin: float, *, share: float = 1.0, rated: float = 0.0) -> Answers:
     """Return what the answers of an annotator are expected to tell.
 
-    `chance` is that of each noise level; `reach` the largest distance between two items; `share` and `rated` as in
-    `Answers`.
+    `chance` is that of each noise level; `share` and `rated` as in `Answers`. The information of an outcome about the
+    difference is the Fisher information of its predicted chance: squared slope over chance, added up over outcomes.
     """
-    table = np.empty((_ROWS, _COLUMNS))
-    reach, most = max(reach, 1.0) * 1.01, 2 * _PRIOR_VARIANCE
-    tabulate(chance, LEVELS, margin, reach, most, table)
-    return Answers(table, reach, most, share, rated)
+    of_level, slope_of_level = _levels(margin)
+    p = np.tensordot(chance, of_level, (0, 1))
+    slope = np.tensordot(chance, slope_of_level, (0, 1))
+    return Answers((slope**2 / p).sum(axis=0), _REACH, _MOST, share, rated)
+
+
+@lru_cache(maxsize=8)
+def _levels(margin: float) -> tuple[FloatArray, FloatArray]:
+    """Return the chance of every outcome that there is, and its slope, by level of noise, on the table's grid."""
+    shape = (3, len(LEVELS), _ROWS, _COLUMNS)
+    chance, slope = np.empty(shape), np.empty(shape)
+    tabulate(LEVELS, margin, _REACH, _MOST, chance, slope)
+    outcomes = [0, 1, 2] if margin > 0 else [0, 2]
+    return chance[outcomes], slope[outcomes]

@@ -189,7 +189,6 @@ class GainMemory(Memory):
         self._place = np.empty_like(self._order)
         self._place[self._order] = np.arange(len(mean), dtype=np.int32)
         self._spread = spread_of(mean, variance)
-        self._reach = float(mean.max() - mean.min()) + 1.0
         self._anybody = self.answers(UNKNOWN)
 
     # What picks look at; nothing below changes anything
@@ -223,7 +222,7 @@ class GainMemory(Memory):
         if annotator not in self._tables:
             share = 1.0 if self.task_size < 2 else 2 / self.task_size
             chance = self._state.level_probabilities(annotator)
-            self._tables[annotator] = expected_answers(chance, self._state.margin, self._reach, share=share)
+            self._tables[annotator] = expected_answers(chance, self._state.margin, share=share)
         return self._tables[annotator]
 
     def standing(self, barred: NDArray[np.bool_], seen: NDArray[np.int64]) -> Standing:

@@ -16,7 +16,7 @@ from steelyard.designs.progress import Person
 from steelyard.designs.units import ItemUnits, Shown, seen_sets, sets_of_size
 from steelyard.observations import FloatArray
 
-HEADS = 64
+HEADS = 32
 """Items of highest stake for which a partner is sought; for larger tasks fewer, as each head costs more."""
 REGIONS, EACH = 48, 4
 """The scale is cut into so many regions of equally many items; so many of the highest stake of each are candidates."""

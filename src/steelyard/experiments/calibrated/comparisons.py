@@ -147,7 +147,7 @@ def _table(found: list[FloatArray], crowd: str, n: int, method: Method) -> pl.Da
 _NOTES = (
     "True values are standard normal. An impression of an item has noise of an sd of its own for every person, "
     "log-normal with a median of 0.35 and an sd of the logarithm of 0.6; 15 % of the mixed crowd answer at random. "
-    "Ten people are at work at a time, each gives 50 answers. In the crowd of equals all have 0.35, nobody is careless.",
+    "Ten people are at work at a time, each gives 50 answers. In the crowd of equals all have 0.35 and look.",
     "A comparison counts for both its items: 10 an item are 5 N comparisons.",
     "ASAP is written from its paper. At 100 items the whole posterior is made anew for every pair and outcome; above, "
     "its approximation, in which the two items alone move. Gains are worked out for all pairs, batches are spanning "
