@@ -41,7 +41,7 @@ class Comparisons(Experiment):
 
     def small(self) -> Self:
         """Return few items and runs, and the mixed crowd alone."""
-        return replace(self, items=(50,), runs=(2,), crowds=("mixed",), most_each=40)
+        return replace(self, items=(40,), runs=(2,), crowds=("mixed",), most_each=30)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate every method on the same items and people."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.designs.base import Pick, generator_for
 from steelyard.designs.information_gain import InformationGain
 from steelyard.designs.match_quality_sampling import sample_round
 from steelyard.designs.memory import Heard
+from steelyard.errors import SteelyardWarning
 from steelyard.experiments.calibrated.comparisons_asap import Asap
 from steelyard.experiments.calibrated.comparisons_people import People
 from steelyard.models import paired_kernels as kernels
-from steelyard.models.calibrated_online import CalibratedState
+from steelyard.models.calibrated_scale import CalibratedScale
 from steelyard.models.newton import Estimate, maximise
 from steelyard.models.paired import Pairs, PairTable
 from steelyard.models.paired_model import PairLikelihood, TieRule
@@ -75,18 +78,21 @@ class _Log:
         return self._estimate.theta
 
     def calibrated(self, people: int) -> FloatArray:
-        state = CalibratedState(self.n_items, people)
-        who = np.array(self.who)
-        for person in np.unique(who):
-            rows = np.flatnonzero(who == person)
-            state.learn(
-                int(person),
-                np.array(self.left, np.int32)[rows],
-                np.array(self.right, np.int32)[rows],
-                np.array(self.outcome, np.int8)[rows],
-            )
-        state.refit(sweeps=20)
-        return state.mean
+        observed = Comparisons(
+            items=Index(map(str, range(self.n_items))),
+            annotators=Index(map(str, range(people))),
+            annotator=np.array(self.who, np.int32),
+            left=np.array(self.left, np.int32),
+            right=np.array(self.right, np.int32),
+            outcome=np.array(self.outcome, np.int8),
+        )
+        with warnings.catch_warnings():
+            # The first few comparisons leave much open, as the model says.
+            warnings.simplefilter("ignore", SteelyardWarning)
+            scores = CalibratedScale().fit(observed).scores
+        score = np.zeros(self.n_items)
+        score[scores["item"].cast(pl.Int64).to_numpy()] = scores["score"].fill_null(0.0).to_numpy()
+        return score
 
 
 def _random(people: People, rng: np.random.Generator, score: Callable[[_Log], FloatArray]) -> Scored:
