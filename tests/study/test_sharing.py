@@ -134,7 +134,7 @@ def test_what_takes_long_is_written_alone(study, tmp_path):
     task = study.ask("ann")
     commits = Commits(study)
 
-    def imported() -> int:
+    def imported():
         return study.take_in_answers(
             0, [ImportedAnswer(f"old-{n}", "bob", (f"w{n}",), {f"w{n}": 50}) for n in range(5)]
         )

@@ -55,7 +55,9 @@ def fit(
 ) -> None:
     """Score the items of one or more files of judgments.
 
-    Example: steelyard fit ratings.csv --model easl --scale 0 100
+    Examples: steelyard fit ratings.csv --model easl --scale 0 100
+
+    steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
@@ -75,7 +77,8 @@ def fit(
         fitted = fit_by_criterion(chosen, read.by_criterion, known)
         total = sum(map(len, read.by_criterion.values()))
     print_notes(read.notes)
-    title = f"{Path(files).name}: {chosen.name} of {total:,} {read.kind}"
+    names = ", ".join(Path(file).name for file in files[:3]) + (", …" if len(files) > 3 else "")
+    title = f"{names}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:
@@ -90,6 +93,9 @@ def fit(
 def usual_model(kind: str) -> str:
     """Return the default model of the first protocol that gives this kind of observations above all."""
     from steelyard import registry
+
+    if kind == "mixed":
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
 
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)
