@@ -1,4 +1,4 @@
-"""steelyard exclude, readmit, forget, state; and what people are called in exports."""
+"""steelyard exclude, readmit, forget, state, pay; and what people are called in exports."""
 
 from __future__ import annotations
 
@@ -37,6 +37,31 @@ def test_a_paused_study_says_so(judged):
     assert "The study is paused." in run("status", ".", cwd=judged).stdout
     run("state", ".", "open", cwd=judged)
     assert "paused" not in run("status", ".", cwd=judged).stdout
+
+
+def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
+    text = (judged / "study.toml").read_text()
+    assert "does not say what is paid" in run("pay", ".", cwd=judged, code=1).stderr
+    (judged / "study.toml").write_text(
+        text + '[pay]\nper_task = 0.25\nbonus = "0.1 * tasks"\nfee = 0.2\ncurrency = "EUR"\n'
+    )
+    run("exclude", ".", "bob", "--reason", "guessing", cwd=judged)
+    # Each answered three: 0.75, and ann 0.30 more.
+    said = run("pay", ".", cwd=judged).stdout
+    assert "1.80 EUR for 2 annotators, 2.16 with the fee of 20 %" in said
+    run("pay", ".", "-o", "pay.csv", cwd=judged)
+    rows = (judged / "pay.csv").read_text().splitlines()
+    assert rows[0].startswith("annotator,tasks,hours")
+    assert rows[1].startswith("ann,3,")
+    assert rows[1].endswith("0.3,1.05")
+
+
+def test_a_wrong_bonus_is_named_with_its_line(judged):
+    text = (judged / "study.toml").read_text()
+    (judged / "study.toml").write_text(text + '[pay]\nbonus = "0.1 * taks"\n')
+    refused = run("check", ".", cwd=judged, code=1)
+    assert "Did you mean 'tasks'?" in refused.stderr
+    assert f"line {len(text.splitlines()) + 2}" in refused.stderr
 
 
 def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):

@@ -33,6 +33,7 @@ from steelyard.report.tables import (
     item_judgments,
     label_counts,
     least_certain,
+    paid_people,
     progress_over_time,
     ranked_items,
     rate,
@@ -40,6 +41,7 @@ from steelyard.report.tables import (
 )
 from steelyard.study import Status, Study
 from steelyard.study.ledger import item_to_data
+from steelyard.study.results import on_rating_scale
 
 SPLIT_HALF = "split-half (Spearman)"
 _CURVE_TRIALS = 20
@@ -157,7 +159,7 @@ def _board(desk: _Desk) -> Board:
     tables = {
         "progress": progress_over_time(history),
         "speed": progress_over_time(history, points=30),
-        "costs": costs(history, study.config, left.tasks),
+        "costs": costs(history, study.config, left.tasks, paid_people(history, study)),
         "annotators": _with_pseudonyms(annotator_table(history, study), study),
         "checks": pl.DataFrame([asdict(check) for check in study.checks()]),
         "queue": history.open_tasks().head(_LATEST),
@@ -203,7 +205,7 @@ def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[
     tables = {"scores": ranked, "least_certain": least_certain(ranked)}
     if "score" not in ranked.columns:
         return {**tables, "labels": label_counts(ranked)}
-    rated = "ratings" in study.config.model.eats
+    rated = on_rating_scale(study.config.model, study.config.stages)
     first = _first_criterion(ranked)
     name = first["criterion"][0] if "criterion" in first.columns and first.height else ""
     tables["histogram"] = score_histogram(first, scale=scales.get(name) if rated else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 EMPTY_DIGEST = "0" * 32
@@ -25,7 +25,9 @@ class Event:
 
     def as_json(self) -> str:
         """One line of an exported log."""
-        return to_json(asdict(self))
+        return event_line(
+            self.seq, self.at, self.kind, self.annotator, self.judgment_id, to_json(self.data), self.digest
+        )
 
 
 def event_of(row: Sequence[Any]) -> Event:
@@ -38,6 +40,17 @@ def event_of(row: Sequence[Any]) -> Event:
 def to_json(value: object) -> str:
     """Write JSON in the one form the log uses, so that equal data is equal bytes."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def event_line(
+    seq: int, at: int, kind: str, annotator: str | None, judgment_id: str | None, data: str, digest: str
+) -> str:
+    """Return an event as a line of an exported log; `data` is as the database keeps it."""
+    who, which, what = to_json(annotator), to_json(judgment_id), to_json(kind)
+    return (
+        f'{{"annotator":{who},"at":{at},"data":{data},"digest":"{digest}",'
+        f'"judgment_id":{which},"kind":{what},"seq":{seq}}}'
+    )
 
 
 def chained_digest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,14 +12,16 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import StoreError
 from steelyard.store.access import Access
 from steelyard.store.engine import open_engine
 from steelyard.store.erasing import erase_events, erase_person, wipe
 from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, event_of, to_json
-from steelyard.store.tables import events, studies, tasks
+from steelyard.store.failures import READ, WRITTEN, said_plainly
+from steelyard.store.frozen import Frozen
+from steelyard.store.tables import access, events, studies, tasks
 
 UNNAMED = ""
 """What a study is called that has a database to itself and was given no name."""
@@ -48,7 +50,7 @@ _ANY_TASK = select(tasks.c.judgment_id).where(tasks.c.study == _STUDY).limit(1)
 _ONE_TASK = select(tasks).where(_THIS_TASK)
 _OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
 _OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
-_OVERDUE = _OPEN.where(tasks.c.lease_end <= bindparam("now"))
+_UNTIMELY = _OPEN.where((tasks.c.lease_end <= bindparam("now")) | (tasks.c.lease_end > bindparam("latest")))
 _ANSWERED_BY = (
     select(tasks)
     .where(tasks.c.study == _STUDY, tasks.c.annotator == bindparam("holder"), tasks.c.state == "answered")
@@ -59,7 +61,8 @@ _LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
 _RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
-_ADD_EVENTS, _ADD_TASKS = insert(events), insert(tasks)
+_KEEP_SECRET = update(studies).where(studies.c.id == _STUDY).values(secret=bindparam("new_secret"))
+_ADD_EVENTS, _ADD_TASKS, _ADD_TOKENS = insert(events), insert(tasks), insert(access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +92,20 @@ class Store:
         self.secret = secret
 
     @classmethod
-    def open(cls, url: str | URL, name: str | None) -> Store:
-        """Open or create the study called `name`.
+    def open(cls, url: str | URL, name: str | None, *, create: bool = True) -> Store:
+        """Open the study called `name`; one that is not there is created, or refused if `create` is False.
 
         An SQLite file belongs to one study, which needs no name; if one is given, it must be the same each time.
         """
-        engine = open_engine(url)
+        engine = open_engine(url, create=create)
         try:
-            study, kept, secret = _find_study(engine, name)
+            with said_plainly("the database cannot be used", "Check that it may be written to."):
+                study, kept, secret = _find_study(engine, name, create)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
                     f"the database holds another study, '{kept}', not '{name}'.",
                     "Choose another file, or the right name.",
                 )
-        except DBAPIError as error:
-            engine.dispose()
-            raise StoreError(
-                f"the database cannot be used: {str(error.orig).strip()}.", "Check that it may be written to."
-            ) from error
         except StoreError:
             engine.dispose()
             raise
@@ -127,16 +126,10 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Open a transaction that has the study to itself; it is on disk when the block ends."""
-        try:
-            with self._engine.begin() as connection:
-                writer = Writer(connection, self._study)
-                yield writer
-                writer.finish()
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be written: {str(error.orig).strip()}.",
-                "Send it again when that is mended: what was saved is never counted twice.",
-            ) from error
+        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+            writer = Writer(connection, self._study)
+            yield writer
+            writer.finish()
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -159,6 +152,16 @@ class Store:
             if len(rows) < _CHUNK:
                 return
             after = rows[-1].seq
+
+    @contextmanager
+    def frozen(self) -> Iterator[Frozen]:
+        """Look at the study as it is at this moment, while others go on writing to it."""
+        # SQLite's readers see one moment by themselves.
+        options: dict[str, Any] = {"writes": False}
+        if self._engine.dialect.name == "postgresql":
+            options["isolation_level"] = "REPEATABLE READ"
+        with said_plainly(*READ), self._engine.connect().execution_options(**options) as connection:
+            yield Frozen(connection, self._study)
 
     def config_event(self) -> Event | None:
         """Return the last event of the configuration, if there is one."""
@@ -192,17 +195,12 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect().execution_options(writes=False) as connection:
-                yield connection
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
-            ) from error
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            yield connection
 
 
-def _find_study(engine: Engine, name: str | None) -> tuple[int, str, str]:
-    """Return the number, name and secret of the study, made if it is not there."""
+def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, str, str]:
+    """Return the number, name and secret of the study, made if it is not there and may be."""
     query = select(studies.c.id, studies.c.name, studies.c.secret)
     if engine.dialect.name != "sqlite":
         if name is None:
@@ -222,6 +220,8 @@ def _find_study(engine: Engine, name: str | None) -> tuple[int, str, str]:
         found = connection.execute(query).first()
     if found is not None:
         return found.id, found.name, found.secret
+    if not create:
+        raise StoreError("the database holds no such study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
             found = connection.execute(query).first()
@@ -300,9 +300,9 @@ class Writer:
         """List the tasks an annotator holds, the oldest first."""
         return self._tasks(_OPEN_OF, holder=annotator)
 
-    def overdue_tasks(self, now: int) -> list[StoredTask]:
-        """List the open tasks whose lease has ended."""
-        return self._tasks(_OVERDUE, now=now)
+    def untimely_tasks(self, now: int, latest: int) -> list[StoredTask]:
+        """List the open tasks whose lease has ended, or ends after the latest time that can be right."""
+        return self._tasks(_UNTIMELY, now=now, latest=latest)
 
     def _tasks(self, query: Select[Any], **values: object) -> list[StoredTask]:
         return [_stored_task(row) for row in self._connection.execute(query, {"in_study": self._study, **values})]
@@ -329,6 +329,16 @@ class Writer:
         ]
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(_ADD_TASKS, rows[start : start + _CHUNK])
+
+    def keep_secret(self, secret: str) -> None:
+        """Make the study's pseudonyms with this from now on; who has the study open goes on with the old one."""
+        self._connection.execute(_KEEP_SECRET, {"in_study": self._study, "new_secret": secret})
+
+    def add_tokens(self, tokens: Iterable[Mapping[str, Any]]) -> None:
+        """Let in who was let in before, by the digests of their tokens."""
+        rows = [{**token, "study": self._study} for token in tokens]
+        if rows:
+            self._connection.execute(_ADD_TOKENS, rows)
 
     def set_state(self, judgment_id: str, state: str, answer_seq: int | None = None) -> None:
         """Note what became of a task."""

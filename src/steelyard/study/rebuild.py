@@ -36,7 +36,12 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
         return name if name is None or name.startswith(" ") else study.pseudonym(name)
 
     def renamed(event: Event, previous: str) -> Event:
+        if event.kind == "crowd":
+            # Dealings with a platform name people, also some who never came here; no score rests on them.
+            return replace(event, kind="blank", data={})
         data = dict(event.data)
+        if event.kind == "arrived":
+            data |= {"study": "", "session": ""}
         if event.kind == "picked":
             data["state"] = previous
         if event.kind == "forgotten":
@@ -78,13 +83,18 @@ def read_log(path: str | Path) -> Iterator[Event]:
     """Read a log that `write_log` wrote."""
     path = Path(path)
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield _event_in(line.decode())
-            except (ValueError, TypeError, RecursionError) as error:
-                raise DataError(
-                    f"this is not an event of a log: {error}.", "Export the log again.", file=path.name, line=number
-                ) from None
+        yield from parse_log(file, path.name)
+
+
+def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
+    """Read the lines of a log; `name` is the file's, for errors."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield _event_in(line.decode())
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DataError(
+                f"this is not an event of a log: {error}.", "Export the log again.", file=name, line=number
+            ) from None
 
 
 _FIELDS: dict[str, tuple[type, ...]] = {
@@ -113,8 +123,7 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
 
     A log that was altered is refused: each event's digest covers all before it.
     """
-    kept = list(events)
-    check_chain(kept)
+    kept = list(unaltered(events))
     configs = [event.data["config"] for event in kept if event.kind == "config"]
     if not configs:
         raise DataError("the log has no configuration.", "Export the whole log of a study.")
@@ -123,17 +132,15 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
     store = Store.open(database, config.name)
     try:
         with store.write() as writer:
-            if writer.last_seq:
-                raise StoreError("the database already holds a study.", "Choose an empty one.")
-            _replay(kept, writer)
+            replay(kept, writer)
     except BaseException:
         store.close()
         raise
     return Study(folder, config, store)
 
 
-def check_chain(events: Iterable[Event]) -> None:
-    """Refuse a log that was altered, or of which events are missing."""
+def unaltered(events: Iterable[Event]) -> Iterator[Event]:
+    """Pass a log on; refuse one that was altered, or of which events are missing."""
     previous = EMPTY_DIGEST
     for seq, event in enumerate(events, start=1):
         if event.kind == "forgotten" and event.data.get("after") != previous:
@@ -142,10 +149,20 @@ def check_chain(events: Iterable[Event]) -> None:
             previous, seq, event.at, event.kind, event.annotator, event.judgment_id, to_json(event.data)
         )
         if (seq, previous) != (event.seq, event.digest):
-            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered export.")
+            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered copy.")
+        yield event
 
 
-def _replay(events: list[Event], writer: Writer) -> None:
+def check_chain(events: Iterable[Event]) -> None:
+    """Refuse a log that was altered, or of which events are missing."""
+    for _ in unaltered(events):
+        pass
+
+
+def replay(events: Iterable[Event], writer: Writer) -> None:
+    """Write a log into an empty study, and the tasks that follow from it."""
+    if writer.last_seq:
+        raise StoreError("the database already holds a study.", "Choose an empty one.")
     tasks: dict[str, StoredTask] = {}
     for event in events:
         writer.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from numbers import Real
 
 from steelyard.errors import StoreError, TaskError
@@ -10,11 +11,35 @@ from steelyard.records import Task
 from steelyard.store import Event, StoredTask
 from steelyard.study.journal import Entry
 
+_CLOCKS_APART = 60_000_000
+"""So far (a minute) may the clocks of several machines that serve one study be apart."""
 
-def expire(entry: Entry, now: int) -> None:
-    """Put the tasks whose lease has ended back into the pool."""
-    for overdue in entry.store.overdue_tasks(now):
-        give_back(entry, overdue, now)
+
+def expire(entry: Entry, now: int, lease_end: int) -> None:
+    """Put the tasks whose lease has ended back into the pool; `lease_end` is when one given out now ends.
+
+    A lease that ends much later was given out by a clock that has been set back since: it is cut to the usual
+    length, or its task would be kept for nobody until that clock is caught up with.
+    """
+    for task in entry.store.untimely_tasks(now, lease_end + _CLOCKS_APART):
+        if task.lease_end <= now:
+            give_back(entry, task, now)
+        else:
+            set_lease(entry, task, lease_end, now)
+
+
+def set_lease(entry: Entry, task: StoredTask, lease_end: int, now: int) -> StoredTask:
+    """Let a task's lease end at another time."""
+    changed = replace(task, lease_end=lease_end)
+    entry.append(
+        "renewed",
+        at=now,
+        annotator=task.annotator,
+        judgment_id=task.judgment_id,
+        data={"lease_end": lease_end},
+    )
+    entry.store.renew(task.judgment_id, lease_end)
+    return changed
 
 
 def give_back(entry: Entry, task: StoredTask, now: int) -> None:

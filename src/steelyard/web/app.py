@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from steelyard.version import __version__
-from steelyard.web import api, live, manage, manage_api, pages
+from steelyard.web import api, hooks, live, manage, manage_api, pages
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
 from steelyard.web.identity import Gate, ManageKey
@@ -57,6 +57,7 @@ def create_app(studies: Studies, *, token: str, limits: Limits | None = None) ->
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
+    app.include_router(hooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
     app.include_router(live.router)
