@@ -349,7 +349,7 @@ class Chain:
             self.shift_variance = self._variance(float((self.shift**2).sum()), n, 0.03**2)
         usual_noise = np.where(self.random, RANDOM_NOISE, self.usual_noise[g])
         freedom = np.where(self.random, RANDOM_FREEDOM, self.freedom[g])
-        pinned = self.evidence.gold & ~self.own
+        pinned = self.evidence.gold
         usual_slope, slope_variance = self._slope_prior()
         draw_raters(
             self.rng,
