@@ -55,9 +55,9 @@ def fit(
 ) -> None:
     """Score the items of one or more files of judgments.
 
-    Examples: steelyard fit ratings.csv --model easl --scale 0 100
+    Example: steelyard fit ratings.csv --model easl --scale 0 100
 
-    steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
+    Several files on one scale: steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
