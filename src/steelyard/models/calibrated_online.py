@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from steelyard.models.calibrated_kernels import LAPSE, sweep
+from steelyard.models.calibrated_ratings import RatingSites
 from steelyard.observations import UNKNOWN, FloatArray, IntArray
 
 LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf])
@@ -58,6 +59,7 @@ class CalibratedState:
         self._weight: FloatArray = np.zeros(0)
         self._site: FloatArray = np.zeros((0, 4))
         self._told: FloatArray = np.zeros((0, len(LEVELS)))
+        self._ratings = RatingSites()
         self.grow(n_items, n_annotators)
 
     @property
@@ -74,6 +76,11 @@ class CalibratedState:
     def n_comparisons(self) -> int:
         """How many comparisons were learnt, also those forgotten since."""
         return self._count
+
+    @property
+    def n_ratings(self) -> int:
+        """How many ratings were learnt, also those forgotten since."""
+        return self._ratings.count
 
     @property
     def mean(self) -> FloatArray:
@@ -140,15 +147,33 @@ class CalibratedState:
                 self._belief[self._annotator[m]] -= self._told[m]
             self._site[m], self._told[m], self._weight[m] = 0.0, 0.0, 0.0
 
+    def learn_ratings(
+        self, annotator: int, items: Sequence[int] | IntArray, values: Sequence[float] | FloatArray
+    ) -> range:
+        """Take in the ratings of one answer, on [0, 1]; return their handles, which are not those of comparisons."""
+        return self._ratings.learn(annotator, items, values, self._precision, self._shift)
+
+    def forget_ratings(self, handles: Sequence[int]) -> None:
+        """Take ratings back."""
+        self._ratings.forget(handles, self._precision, self._shift)
+
+    def rating_precision(self, annotator: int = UNKNOWN) -> float:
+        """Return the precision that one more rating of an annotator is expected to add to an item."""
+        return self._ratings.precision_of(annotator)
+
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
         """Go over all comparisons until nothing moves by more than `tolerance`, or so many times; return how many."""
         rows = np.flatnonzero(self._weight[: self._count] > 0)
         done = 0
         while done < sweeps:
+            before = self.mean
             moved = self._sweep(rows)
+            self._ratings.sweep(self._precision, self._shift)
             done += 1
+            if self.n_ratings:
+                moved = float(np.abs(self.mean - before).max(initial=0.0))
             self._learn_levels()
-            if self.margin > 0:
+            if self.margin > 0 and len(rows):
                 self._learn_margin(rows)
             if moved < tolerance:
                 break
