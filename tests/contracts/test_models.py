@@ -140,9 +140,7 @@ def point_columns(frame: pl.DataFrame) -> tuple[str, ...]:
 def permuted(observations: Any, order: np.ndarray) -> Any:
     """The same observations in another order; of mixed ones, each part in an order of its own."""
     if isinstance(observations, Mixed):
-        parts = []
-        for part in observations.parts:
-            parts.append(permuted(part, order[order < len(part)]))
+        parts = [permuted(part, order[order < len(part)]) for part in observations.parts]
         nobody = np.zeros(0, np.int32)
         return replace(observations, parts=tuple(parts), annotator=nobody, task=nobody)
     changed: dict[str, Any] = {"annotator": observations.annotator[order], "task": observations.task[order]}

@@ -85,12 +85,12 @@ def check(study: Study, told: Iterable[str]) -> None:
     assert len(acknowledged) == len(set(acknowledged))
     assert set(counted) == set(acknowledged), "an answer was lost, or one that nobody gave is there"
     assert set(counted.values()) <= {1}, "an answer is there twice"
-    _check_shown_once(events)
-    _check_places(study, events)
+    check_shown_once(events)
+    check_places(study, events)
     assert differing_picks(events) == []
 
 
-def _check_shown_once(events: list[Event]) -> None:
+def check_shown_once(events: list[Event]) -> None:
     """Nobody holds or answers one set of items twice; after giving it back they may get it again."""
     held: Counter[tuple[object, ...]] = Counter()
     key_of = {}
@@ -104,7 +104,7 @@ def _check_shown_once(events: list[Event]) -> None:
             held[key_of[event.judgment_id]] -= 1
 
 
-def _check_places(study: Study, events: list[Event]) -> None:
+def check_places(study: Study, events: list[Event]) -> None:
     """No planned task is out with, or answered by, more people than it is for."""
     taken: Counter[tuple[object, ...]] = Counter()
     slot_of = {}

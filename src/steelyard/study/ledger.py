@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+from steelyard.study.recruits import Recruits
 from steelyard.study.vetting import Shared, Vetting
 
 State: TypeAlias = Literal["open", "paused", "closed"]
@@ -71,6 +72,7 @@ class Ledger:
         self.looks = 0
         """How many looks were taken at whether the study may stop."""
         self.vetting = Vetting()
+        self.recruits = Recruits()
         self.check_items: dict[str, Item] = {}
         """Items that are shown in checks only."""
         self.answers_of: Counter[str] = Counter()
@@ -103,7 +105,7 @@ class Ledger:
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
-            raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
+            raise StudyChangedError("the study's configuration was changed by someone else.", "Open the study anew.")
         if self.config:
             for progress in self.progress:
                 progress.restart()
@@ -233,6 +235,19 @@ class Ledger:
         else:
             self._people_task(out, taken_back=True)
 
+    def _withdrawn(self, event: Event) -> None:
+        """Take back a task of a person who was forgotten; what they answered is gone, and nothing more will come."""
+        out = self._release(str(event.judgment_id))
+        if not out.in_design:
+            self._people_task(out, taken_back=True)
+        del self._out[str(event.judgment_id)]
+
+    def _blank(self, event: Event) -> None:
+        """Pass over the place of an event that was forgotten with its person."""
+
+    def _forgotten(self, event: Event) -> None:
+        self.counts["forgotten"] += 1
+
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
@@ -279,6 +294,11 @@ class Ledger:
     def _qualified(self, event: Event) -> None:
         self.qualified[str(event.annotator)] = event.data["passed"]
 
+    def _arrived(self, event: Event) -> None:
+        self.recruits.apply(event)
+
+    _left = _back = _quota = _crowd = _arrived
+
     def out_task(self, judgment_id: str) -> OutTask | None:
         """The task that is out, came back, or was answered about a person under this id."""
         return self._out.get(judgment_id) or self._closed.get(judgment_id)
@@ -302,6 +322,8 @@ class Ledger:
             return Nothing("Your part in this study has ended.", because="excluded")
         if self.qualified.get(annotator) is False:
             return Nothing("The test before the first task was not passed.", because="excluded")
+        if annotator in self.recruits.gone:
+            return Nothing("Your place in this study was given back.", because="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
@@ -310,6 +332,10 @@ class Ledger:
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

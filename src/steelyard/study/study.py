@@ -18,20 +18,23 @@ from steelyard.grouping import by_group
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
+from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question, read_questions
 from steelyard.quality.signals import broken_rules, signals
 from steelyard.quality.stopping import Look, StopRule, take_look
 from steelyard.records import ABOUT_PEOPLE, Item, Judgment, Task
 from steelyard.reliability.annotators import with_others
 from steelyard.store import Access, Store
-from steelyard.store.engine import database_url, sqlite_url
+from steelyard.store.engine import study_url
 from steelyard.store.events import to_json
-from steelyard.study.asking import Asking, now_in_microseconds
+from steelyard.study.asking import now_in_microseconds
 from steelyard.study.collect import collect
 from steelyard.study.config_tables import Stop
 from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
 from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
+from steelyard.study.private import Private
+from steelyard.study.recruiting import Recruiting
 from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
 from steelyard.study.status import status_of
 from steelyard.study.tasks import (
@@ -42,11 +45,10 @@ from steelyard.study.twins import comparisons_of_twins, with_twins
 from steelyard.study.vetting import CheckStatus, question_data
 from steelyard.version import __version__
 
-DATABASE_FILE = "study.db"
 _ITEMS_PER_EVENT = 1000
 
 
-class Study(Asking):
+class Study(Private, Recruiting):
     """Ask people and tell what they answered.
 
     Open one with `Study.open(folder)`. Several threads and processes may use the same study at once.
@@ -64,12 +66,7 @@ class Study(Asking):
         """
         folder = Path(folder)
         config, items = check_study(folder)
-        if database is not None:
-            url = database_url(database, Path.cwd())
-        elif config.database is not None:
-            url = database_url(config.database, folder)
-        else:
-            url = sqlite_url(folder / DATABASE_FILE)
+        url = study_url(folder, config.database, database)
         study = cls(folder, config, Store.open(url, config.name), clock)
         try:
             study._take_in(items, items_digest(folder, config.items))
@@ -239,6 +236,15 @@ class Study(Asking):
                     excluded[annotator] = reason
         return excluded
 
+    def pay(self) -> pl.DataFrame:
+        """What every annotator has earned by [pay], a row each: annotator, tasks, hours, pay, bonus, total and more.
+
+        The platform's fee is not in it: people do not get it.
+        """
+        checks, pay = self.config.quality.checks, self.config.pay
+        threshold = 0.0 if checks is None else checks.pass_
+        return pay_table(self.judgments(), self.check_results(), self.excluded, pay.rates, pay.formula, threshold)
+
     def feedback(self, judgment: Judgment) -> Feedback | None:
         """What to tell an annotator after a loud check; None where nothing is to be told."""
         rule = self.config.quality.checks
@@ -256,7 +262,7 @@ class Study(Asking):
         with self._journal.reading() as ledger:
             return Standing(
                 answered=ledger.answered_by(annotator),
-                limit=self.config.people.tasks,
+                limit=ledger.recruits.quotas.get(annotator, self.config.people.tasks),
                 consented=consent is None or ledger.consented.get(annotator) == text_digest(consent),
                 trained=self.config.people.training is None or annotator in ledger.trained,
                 qualified=self.config.quality.qualification is None or ledger.qualified.get(annotator),
@@ -359,14 +365,21 @@ class Study(Asking):
         """Every judgment with its latest answer (as JSON), one a row; those `set_aside` do not count."""
         return judgment_frame(self._effective())
 
-    def observations(self, kind: str, *, stage: str | None = None) -> dict[str, Observations]:
+    def observations(
+        self, kind: str, *, stage: str | None = None, without: str | None = None
+    ) -> dict[str, Observations]:
         """What the judgments (of one stage, or all) say, as one kind of observations, by criterion.
 
-        The criterion is '' when there is just one.
+        The criterion is '' when there is just one. `without` leaves an annotator out.
         """
         index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
-        judgments = (j for j in self._effective() if j.counts and (stage is None or j.stage == stage))
+        judgments = (
+            judgment
+            for judgment in self._effective()
+            if judgment.counts and (stage is None or judgment.stage == stage)
+            if without is None or judgment.annotator != without
+        )
         return collect(kind, judgments, protocols, index)
 
     def fit(
@@ -375,14 +388,16 @@ class Study(Asking):
         *,
         by: Literal["item", "group"] = "item",
         observations: Mapping[str, Observations] | None = None,
+        without: str | None = None,
     ) -> Fit:
         """Score the items, or the groups they belong to, with the study's model or another.
 
-        The items' gold goes to models that take it. `observations` are those of the study unless given.
+        The items' gold goes to models that take it. `observations` are those of the study unless given, `without`
+        an annotator if one is named.
         """
         model = model or self.config.model
         if observations is None:
-            observations = self.observations(kind_for(model, self.config.stages))
+            observations = self.observations(kind_for(model, self.config.stages), without=without)
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}
@@ -456,7 +471,7 @@ class Study(Asking):
             return
         if last is not None and self._journal.has_tasks():
             check_same_questions(last.data["config"], self.config)
-        with self._journal.writing() as entry:
+        with self._journal.writing(alone=True) as entry:
             now = self._clock()
             if entry.ledger.config.get("items_digest") != source_digest:
                 new = changed_items(entry.ledger, items, self.config.items.file)
