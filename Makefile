@@ -1,7 +1,7 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make crowds, make stopping, make pictures: slow checks and the pictures of the docs
-.PHONY: demo test lint types tests tools bench crowds stopping pictures clean
+.PHONY: demo test lint types tests tools bench bench-load crash workers crowds stopping pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -29,6 +29,18 @@ tools:
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+# How many answers a second, how long each waits, and how both grow from a thousand to a million judgments.
+bench-load: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.load
+
+# A server under fifty annotators, killed a hundred times, on both databases: nothing acknowledged is lost.
+crash: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.crash
+
+# Two hundred annotators on four processes that share one PostgreSQL: the same promises.
+workers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.crash --workers 4
 
 # Two hundred annotators at once on every design, in threads and in processes, on both databases.
 crowds: $(VENV)/.dev

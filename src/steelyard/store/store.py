@@ -25,6 +25,7 @@ UNNAMED = ""
 """What a study is called that has a database to itself and was given no name."""
 
 _CHUNK = 10_000
+_decode = json.JSONDecoder().raw_decode
 
 # Statements are built once: building them anew would cost more than running them.
 _STUDY: BindParameter[int] = bindparam("in_study")
@@ -38,6 +39,7 @@ _FINISH = (
     .values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"), config_seq=bindparam("new_config"))
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
+_CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _CONFIG = (
     select(events)
@@ -138,7 +140,7 @@ class Store:
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
-        query = _EVENTS_AFTER.limit(_CHUNK)
+        query = _CHUNK_AFTER
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         while True:
@@ -351,9 +353,10 @@ class Writer:
 
 
 def _event(row: Row[Any]) -> Event:
-    # By place rather than by name: a long log is read row by row.
-    _, seq, at, kind, annotator, judgment_id, data, digest = tuple[Any, ...](row)
-    return Event(seq, at, kind, annotator, judgment_id, json.loads(data), digest)
+    # By place rather than by name, and without looking for blanks around the JSON: a long log is read row by row.
+    values: tuple[Any, ...] = tuple(row)
+    _, seq, at, kind, annotator, judgment_id, data, digest = values
+    return Event(seq, at, kind, annotator, judgment_id, _decode(data)[0], digest)
 
 
 def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:

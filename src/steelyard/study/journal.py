@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -108,8 +109,19 @@ class Journal:
         self._ledger.settled_at = seq
 
     def _catch_up(self) -> None:
-        for event in self._store.events(self._ledger.seq):
-            self._ledger.apply(event)
+        if self._ledger.seq:
+            for event in self._store.events(self._ledger.seq):
+                self._ledger.apply(event)
+            return
+        # Of what a long log adds up to nothing is garbage; looking for some would take a third of the time.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for event in self._store.events():
+                self._ledger.apply(event)
+        finally:
+            if collecting:
+                gc.enable()
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
