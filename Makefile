@@ -1,7 +1,8 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
-# make crowds, make stopping, make pictures: slow checks and the pictures of the docs
-.PHONY: demo test lint types tests tools bench bench-load crash workers crowds stopping pictures clean
+# make check  security: bandit on our code, pip-audit on what we depend on
+# make crash, make workers, make bench-load, make crowds, make stopping, make kills, make fuzz, make pictures: slow checks and the pictures of the docs
+.PHONY: demo test lint types tests tools bench bench-load crash workers crowds stopping kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -49,6 +50,18 @@ crowds: $(VENV)/.dev
 # How often a study stops too soon, over simulated studies.
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
+
+# Commands to Prolific killed at every request, before and after it is carried out, and run again.
+kills: $(VENV)/.dev
+	STEELYARD_KILLS=all $(BIN)/pytest -q tests/crowd/test_killed.py
+
+# Hostile input in earnest: the whole API, every reader, ten thousand hostile contents in a browser. Some half an hour.
+fuzz: $(VENV)/.dev
+	STEELYARD_FUZZ=full $(BIN)/pytest tests/fuzz --timeout 7200
+
+# What a look at our own code, and at what we depend on, finds. Says loudly what could not be looked at.
+check: $(VENV)/.dev
+	$(BIN)/python -m scripts.check
 
 pictures: $(VENV)/.dev
 	$(BIN)/python -m scripts.picture

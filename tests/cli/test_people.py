@@ -1,4 +1,4 @@
-"""steelyard exclude, readmit, state, pay."""
+"""steelyard exclude, readmit, forget, state, pay; and what people are called in exports."""
 
 from __future__ import annotations
 
@@ -62,3 +62,30 @@ def test_a_wrong_bonus_is_named_with_its_line(judged):
     refused = run("check", ".", cwd=judged, code=1)
     assert "Did you mean 'tasks'?" in refused.stderr
     assert f"line {len(text.splitlines()) + 2}" in refused.stderr
+
+
+def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
+    asked = run("forget", ".", "bob", cwd=judged, text="n\n", code=1)
+    assert "There are 3 judgments, 6 events in the log and 0 tokens and sessions." in asked.stderr
+    assert "none of 3 scores is another" in asked.stderr
+    assert "6 judgments" in run("status", ".", cwd=judged).stdout
+    done = run("forget", ".", "bob", cwd=judged, text="y\n")
+    assert "Forgotten: 3 judgments" in done.stdout
+    assert "3 judgments will be asked of others again" in done.stdout
+    assert "backups" in done.stderr
+    assert "3 judgments" in run("status", ".", cwd=judged).stdout
+    assert "nobody called 'bob'" in run("forget", ".", "bob", "--yes", cwd=judged, code=1).stderr
+
+
+@pytest.mark.parametrize("what", ["judgments", "answers", "log"])
+def test_exports_name_nobody_unless_asked(judged, what):
+    with Study.open(judged) as study:
+        called = {study.pseudonym(name) for name in ("ann", "bob")}
+    shown = run("export", ".", "--what", what, cwd=judged).stdout
+    assert all(name in shown for name in called)
+    assert "bob" not in shown
+    named = run("export", ".", "--what", what, "--real-ids", cwd=judged).stdout
+    assert "bob" in named
+    assert not any(name in named for name in called)
+    people = run("export", ".", "--what", "people", cwd=judged).stdout
+    assert all(name in people for name in (*called, "ann", "bob"))

@@ -160,7 +160,7 @@ def test_gold_shows_who_is_right_and_which_gold_most_contradict(make_study):
                 item = task.item_ids[0]
                 says = "yes" if int(item[1:]) > 2 or (name == "e" and item != "w0") else "no"
                 study.tell(task, {item: says})
-        document = build_report(study, names=True)
+        document = build_report(study, real_ids=True)
     assert document.table("disputed-gold").frame["item"].to_list() == ["w5"]
     accuracy = dict(document.table("gold-accuracy").frame.select("annotator", "accuracy").iter_rows())
     assert accuracy == pytest.approx({**dict.fromkeys("abcd", 5 / 6), "e": 3 / 6})

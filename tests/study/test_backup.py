@@ -39,7 +39,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
     with Study.open(judged) as study:
         token = study.access.grant("invite", annotator="ann")
         held = study.ask("cleo")
-        before, scores = study.status(), study.scores().write_csv()
+        before, scores, called = study.status(), study.scores().write_csv(), study.pseudonym("ann")
         write_log(study, tmp_path / "log.jsonl")
     made = backup(judged, tmp_path / "words.steelyard")
     assert names(tmp_path / "words.steelyard") == [
@@ -48,6 +48,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
         "folder/media/a.png",
         "folder/study.toml",
         "access.jsonl",
+        "secret.txt",
         "log.jsonl",
     ]
     assert (tmp_path / "words.steelyard").stat().st_mode & 0o077 == 0
@@ -58,6 +59,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
     with Study.open(again) as study:
         assert study.status() == before
         assert study.scores().write_csv() == scores
+        assert study.pseudonym("ann") == called
         assert study.ask("cleo") == held
         assert study.access.find("invite", token).annotator == "ann"
         write_log(study, tmp_path / "again.jsonl")

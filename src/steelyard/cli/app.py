@@ -15,13 +15,16 @@ from steelyard.cli import (
     demo,
     export,
     fit,
+    forget,
     import_,
     invite,
     judge,
     new,
     pay,
     people,
+    pilot,
     plan,
+    prolific,
     quality,
     report,
     reproduce,
@@ -69,6 +72,10 @@ app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
 app.command("judge", rich_help_panel=STUDY)(judge.judge)
 app.command("serve", rich_help_panel=STUDY)(serve.serve)
 app.command("invite", rich_help_panel=STUDY)(invite.invite)
+app.command("remind", rich_help_panel=STUDY)(invite.remind)
+app.command("link", rich_help_panel=STUDY)(invite.link)
+app.add_typer(prolific.app, name="prolific", rich_help_panel=STUDY)
+app.command("pilot", rich_help_panel=STUDY)(pilot.pilot)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
 app.command("pay", rich_help_panel=STUDY)(pay.pay)
@@ -78,6 +85,7 @@ app.command("settle", rich_help_panel=STUDY)(quality.settle)
 app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)
 app.command("readmit", rich_help_panel=STUDY)(people.readmit)
+app.command("forget", rich_help_panel=STUDY)(forget.forget)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)

@@ -9,11 +9,14 @@ import typer
 
 from steelyard.cli.options import (
     ColumnsOption,
+    EngineOption,
     Format,
     FormatOption,
-    JudgmentsFile,
+    JudgmentsFiles,
     KindOption,
+    MemoryOption,
     ScaleOption,
+    SparkMasterOption,
     StrictOption,
     pairs,
     settings,
@@ -21,7 +24,7 @@ from steelyard.cli.options import (
 
 
 def fit(
-    file: JudgmentsFile,
+    files: JudgmentsFiles,
     model: Annotated[
         str | None,
         typer.Option(
@@ -46,27 +49,36 @@ def fit(
         bool, typer.Option("--annotators", help="Print what the model found about the annotators instead.")
     ] = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
+    engine: EngineOption = None,
+    spark_master: SparkMasterOption = None,
+    memory: MemoryOption = None,
 ) -> None:
-    """Score the items of a file of judgments.
+    """Score the items of one or more files of judgments.
 
-    Example: steelyard fit ratings.csv --model easl --scale 0 100
+    Examples: steelyard fit ratings.csv --model easl --scale 0 100
+
+    steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
     from steelyard import registry
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
+    from steelyard.cli.reading import reading
     from steelyard.errors import DataError
-    from steelyard.formats import read_gold, read_judgments
+    from steelyard.formats import read_gold
     from steelyard.study.results import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    read = read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
-    if chosen is None:
-        chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
-    fitted = fit_by_criterion(chosen, read.by_criterion, read_gold(gold) if gold else None)
+    known = read_gold(gold) if gold else None
+    options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
+    with reading(files, engine, spark_master, memory, **options) as read:
+        if chosen is None:
+            chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
+        fitted = fit_by_criterion(chosen, read.by_criterion, known)
+        total = sum(map(len, read.by_criterion.values()))
     print_notes(read.notes)
-    total = sum(map(len, read.by_criterion.values()))
-    title = f"{file.name}: {chosen.name} of {total:,} {read.kind}"
+    names = ", ".join(Path(file).name for file in files[:3]) + (", …" if len(files) > 3 else "")
+    title = f"{names}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:
@@ -81,6 +93,9 @@ def fit(
 def usual_model(kind: str) -> str:
     """Return the default model of the first protocol that gives this kind of observations above all."""
     from steelyard import registry
+
+    if kind == "mixed":
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
 
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)

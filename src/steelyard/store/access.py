@@ -82,6 +82,12 @@ class Access:
         with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
             return [_grant(row) for row in connection.execute(query)]
 
+    def of(self, annotator: str) -> list[Grant]:
+        """List an annotator's tokens, good or not."""
+        query = select(access).where(self._mine(), access.c.annotator == annotator).order_by(access.c.created)
+        with self._engine.connect().execution_options(writes=False) as connection:
+            return [_grant(row) for row in connection.execute(query)]
+
     def revoke(self, kind: str, *, annotator: str | None = None, token: str | None = None) -> int:
         """Make tokens of a kind good for nothing: one, an annotator's, or all of them; return how many."""
         condition = self._mine() & (access.c.kind == kind)

@@ -13,7 +13,7 @@ from steelyard.store.tables import access, events, studies
 
 _CHUNK = 10_000
 _STUDY: BindParameter[int] = bindparam("in_study")
-_HEADING = select(studies.c.last_seq, studies.c.digest).where(studies.c.id == _STUDY)
+_HEADING = select(studies.c.last_seq, studies.c.digest, studies.c.secret).where(studies.c.id == _STUDY)
 _LOG = select(*(column for column in events.c if column.name != "study")).where(events.c.study == _STUDY)
 _TOKENS = (
     select(*(column for column in access.c if column.name != "study"))
@@ -23,7 +23,7 @@ _TOKENS = (
 
 
 class Frozen:
-    """A study at one moment: `last_seq` and `digest` are those of its last event."""
+    """A study at one moment: `last_seq` and `digest` are those of its last event, `secret` is of its pseudonyms."""
 
     def __init__(self, connection: Connection, study: int) -> None:
         self._connection = connection
@@ -31,6 +31,7 @@ class Frozen:
         row = connection.execute(_HEADING, {"in_study": study}).one()
         self.last_seq: int = row.last_seq
         self.digest: str = row.digest
+        self.secret: str = row.secret
 
     def log_lines(self) -> Iterator[str]:
         """Yield every event as a line of JSON; refuse a log whose digests do not fit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from steelyard.errors import StoreError
 from steelyard.store.access import Access
 from steelyard.store.engine import open_engine
-from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
+from steelyard.store.erasing import erase_events, erase_person, wipe
+from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, event_of, to_json
 from steelyard.store.failures import READ, WRITTEN, said_plainly
 from steelyard.store.frozen import Frozen
 from steelyard.store.tables import access, events, studies, tasks
@@ -25,7 +27,6 @@ UNNAMED = ""
 """What a study is called that has a database to itself and was given no name."""
 
 _CHUNK = 10_000
-_decode = json.JSONDecoder().raw_decode
 
 # Statements are built once: building them anew would cost more than running them.
 _STUDY: BindParameter[int] = bindparam("in_study")
@@ -61,6 +62,7 @@ _LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
 _RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
+_KEEP_SECRET = update(studies).where(studies.c.id == _STUDY).values(secret=bindparam("new_secret"))
 _ADD_EVENTS, _ADD_TASKS, _ADD_TOKENS = insert(events), insert(tasks), insert(access)
 
 
@@ -84,10 +86,11 @@ class Store:
     Use `write()` for anything that changes it: one transaction at a time a study, all of it or nothing.
     """
 
-    def __init__(self, engine: Engine, study: int, name: str) -> None:
+    def __init__(self, engine: Engine, study: int, name: str, secret: str) -> None:
         self._engine = engine
         self._study = study
         self.name = name
+        self.secret = secret
 
     @classmethod
     def open(cls, url: str | URL, name: str | None, *, create: bool = True) -> Store:
@@ -98,7 +101,7 @@ class Store:
         engine = open_engine(url, create=create)
         try:
             with said_plainly("the database cannot be used", "Check that it may be written to."):
-                study, kept = _find_study(engine, name, create)
+                study, kept, secret = _find_study(engine, name, create)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
                     f"the database holds another study, '{kept}', not '{name}'.",
@@ -107,7 +110,7 @@ class Store:
         except StoreError:
             engine.dispose()
             raise
-        return cls(engine, study, kept)
+        return cls(engine, study, kept, secret)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -146,7 +149,7 @@ class Store:
         while True:
             with self._reading() as connection:
                 rows = connection.execute(query, {"in_study": self._study, "after": after}).all()
-            yield from map(_event, rows)
+            yield from map(event_of, rows)
             if len(rows) < _CHUNK:
                 return
             after = rows[-1].seq
@@ -165,7 +168,7 @@ class Store:
         """Return the last event of the configuration, if there is one."""
         with self._reading() as connection:
             row = connection.execute(_CONFIG, {"in_study": self._study}).one_or_none()
-        return None if row is None else _event(row)
+        return None if row is None else event_of(row)
 
     def has_tasks(self) -> bool:
         """Say whether any task ever went out, or any judgment came in."""
@@ -184,8 +187,12 @@ class Store:
             found = [_stored_task(row) for row in rows]
             numbers = [task.answer_seq for task in found]
             query = select(events).where(events.c.study == self._study, events.c.seq.in_(numbers))
-            answers = {event.seq: event for event in map(_event, connection.execute(query))}
+            answers = {event.seq: event for event in map(event_of, connection.execute(query))}
         return [(task, answers[task.answer_seq]) for task in found if task.answer_seq is not None]
+
+    def wipe(self) -> str:
+        """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
+        return wipe(self._engine)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -193,34 +200,40 @@ class Store:
             yield connection
 
 
-def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, str]:
-    """Return the number and name of the study, made if it is not there and may be."""
-    query = select(studies.c.id, studies.c.name)
+def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, str, str]:
+    """Return the number, name and secret of the study, made if it is not there and may be."""
+    query = select(studies.c.id, studies.c.name, studies.c.secret)
     if engine.dialect.name != "sqlite":
         if name is None:
             raise StoreError(
                 "a study in a shared database needs a name.", 'Add  name = "my-study"  to study.toml.', field="name"
             )
         query = query.where(studies.c.name == name)
-    new = {"name": name or UNNAMED, "last_seq": 0, "digest": EMPTY_DIGEST, "config_seq": 0}
+    new = {
+        "name": name or UNNAMED,
+        "last_seq": 0,
+        "digest": EMPTY_DIGEST,
+        "config_seq": 0,
+        "secret": secrets.token_hex(32),
+    }
     # Looking takes no lock: a study can be opened while others write to it.
     with engine.connect().execution_options(writes=False) as connection:
         found = connection.execute(query).first()
     if found is not None:
-        return found.id, found.name
+        return found.id, found.name, found.secret
     if not create:
         raise StoreError("the database holds no such study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
             found = connection.execute(query).first()
             if found is None:
-                made = insert(studies).values(new).returning(studies.c.id, studies.c.name)
+                made = insert(studies).values(new).returning(*query.selected_columns)
                 found = connection.execute(made).one()
     except IntegrityError:
         # Another process created it between our look and our insert.
         with engine.begin() as connection:
             found = connection.execute(query).one()
-    return found.id, found.name
+    return found.id, found.name, found.secret
 
 
 class Writer:
@@ -271,13 +284,14 @@ class Writer:
         """Yield the events after a number, in order, this transaction's own included."""
         self._flush()
         values = {"in_study": self._study, "after": after}
-        for row in self._connection.execute(_EVENTS_AFTER, values, execution_options={"yield_per": _CHUNK}):
-            yield _event(row)
+        with self._connection.execute(_EVENTS_AFTER, values, execution_options={"yield_per": _CHUNK}) as rows:
+            for row in rows:
+                yield event_of(row)
 
     def event(self, seq: int) -> Event:
         """Return one event by its number."""
         self._flush()
-        return _event(self._connection.execute(_ONE_EVENT, {"in_study": self._study, "this_seq": seq}).one())
+        return event_of(self._connection.execute(_ONE_EVENT, {"in_study": self._study, "this_seq": seq}).one())
 
     def task(self, judgment_id: str) -> StoredTask | None:
         """Find a task that went out."""
@@ -317,6 +331,10 @@ class Writer:
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(_ADD_TASKS, rows[start : start + _CHUNK])
 
+    def keep_secret(self, secret: str) -> None:
+        """Make the study's pseudonyms with this from now on; who has the study open goes on with the old one."""
+        self._connection.execute(_KEEP_SECRET, {"in_study": self._study, "new_secret": secret})
+
     def add_tokens(self, tokens: Iterable[Mapping[str, Any]]) -> None:
         """Let in who was let in before, by the digests of their tokens."""
         rows = [{**token, "study": self._study} for token in tokens]
@@ -335,6 +353,15 @@ class Writer:
         """Keep a task for its annotator a while longer."""
         self._connection.execute(_RENEW, {"in_study": self._study, "this_id": judgment_id, "new_end": lease_end})
 
+    def rewrite(self, first: int, change: Callable[[Event, str], Event]) -> None:
+        """Change the log from event `first` on; the digests of all that follow are worked out anew."""
+        self._flush()
+        self.digest = erase_events(self._connection, self._study, first, change)
+
+    def erase_person(self, annotator: str) -> int:
+        """Delete an annotator's tasks and tokens; return how many tokens there were."""
+        return erase_person(self._connection, self._study, annotator)
+
     def finish(self) -> None:
         """Write what is pending."""
         self._flush()
@@ -350,13 +377,6 @@ class Writer:
         if self._pending:
             self._connection.execute(_ADD_EVENTS, self._pending)
             self._pending = []
-
-
-def _event(row: Row[Any]) -> Event:
-    # By place rather than by name, and without looking for blanks around the JSON: a long log is read row by row.
-    values: tuple[Any, ...] = tuple(row)
-    _, seq, at, kind, annotator, judgment_id, data, digest = values
-    return Event(seq, at, kind, annotator, judgment_id, _decode(data)[0], digest)
 
 
 def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:

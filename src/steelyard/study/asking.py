@@ -120,6 +120,8 @@ class Asking:
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             if stored.state == "answered":
                 return self._told_again(entry, stored, plain)
+            if stored.state == "withdrawn":
+                raise TaskError(f"task {stored.judgment_id} was withdrawn.", "Ask for a task of your own.")
             took = checked_seconds(seconds)
             now = self._clock()
             if stored.state == "expired":
@@ -316,7 +318,7 @@ class Asking:
         refused = entry.ledger.refusal(annotator)
         if refused is not None:
             return refused
-        limit = self.config.people.tasks
+        limit = entry.ledger.recruits.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
         chosen = pick_next(self.config, entry.ledger, annotator, now)

@@ -1,7 +1,8 @@
 """A whole study in one file: made while people judge, restored anywhere, and checked on both ways.
 
-The file is a ZIP archive: `manifest.json`, `log.jsonl` (the log as `steelyard export --what log` writes it),
-`access.jsonl` (digests of the tokens that let people in), and `folder/` (study.toml, items, media and the rest).
+The file is a ZIP archive: `manifest.json`, `log.jsonl` (as `steelyard export --what log --real-ids` writes it),
+`access.jsonl` (digests of the tokens that let people in), `secret.txt` (what pseudonyms are made with), and `folder/`
+(study.toml, items, media and the rest).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from steelyard.version import __version__
 
 FORMAT = 1
 SUFFIX = ".steelyard"
-_MANIFEST, _LOG, _ACCESS, _FOLDER = "manifest.json", "log.jsonl", "access.jsonl", "folder/"
+_MANIFEST, _LOG, _ACCESS, _SECRET, _FOLDER = "manifest.json", "log.jsonl", "access.jsonl", "secret.txt", "folder/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def backup(folder: str | Path, path: str | Path, *, database: str | None = None)
             for found in files:
                 archive.write(found, f"{_FOLDER}{found.relative_to(folder).as_posix()}")
             archive.writestr(_ACCESS, "".join(f"{to_json(token)}\n" for token in tokens))
+            archive.writestr(_SECRET, moment.secret)
             with archive.open(_LOG, "w", force_zip64=True) as log:
                 for line in moment.log_lines():
                     log.write(f"{line}\n".encode())
@@ -112,13 +114,15 @@ def restore(path: str | Path, folder: str | Path, *, database: str | None = None
 
 def _write_database(archive: zipfile.ZipFile, path: Path, manifest: Manifest, store: Store) -> None:
     with store.write() as writer:
-        with archive.open(_LOG) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as lines:
+        with archive.open(_LOG) as lines:
             replay(unaltered(parse_log(lines, f"{path.name}: {_LOG}")), writer)
         if (writer.last_seq, writer.digest) != (manifest.events, manifest.digest):
             raise StoreError(
                 f"{path} holds {writer.last_seq:,} events and not the {manifest.events:,} that it should.",
                 "Use another backup.",
             )
+        # The same people go by the same pseudonyms.
+        writer.keep_secret(archive.read(_SECRET).decode())
         writer.add_tokens(json.loads(line) for line in archive.read(_ACCESS).decode().splitlines())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,18 @@ _PATIENCE_SECONDS = 0.05
 def as_datetime(at: int) -> datetime:
     """Turn the log's time, in microseconds, into a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=at)
+
+
+@contextmanager
+def _nothing_thrown_away() -> Iterator[None]:
+    """Look for no garbage in the block: what a long log adds up to is none, and looking takes a third of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Shared:
@@ -71,6 +83,8 @@ class Journal:
         self._shared: _Shared | None = None
         self._waiting = 0
         self._counting = threading.Lock()
+        self.generation = 0
+        """How often the log was found rewritten: what was kept of people before may be of somebody who is gone."""
 
     def close(self) -> None:
         """Give the database back."""
@@ -108,20 +122,37 @@ class Journal:
         """Hold on to the configuration: from its event on, one changed by another process is an error."""
         self._ledger.settled_at = seq
 
+    @property
+    def secret(self) -> str:
+        """What the annotators' pseudonyms are made with."""
+        return self._store.secret
+
+    def wipe(self) -> str:
+        """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
+        return self._store.wipe()
+
     def _catch_up(self) -> None:
-        if self._ledger.seq:
-            for event in self._store.events(self._ledger.seq):
-                self._ledger.apply(event)
-            return
-        # Of what a long log adds up to nothing is garbage; looking for some would take a third of the time.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for event in self._store.events():
-                self._ledger.apply(event)
-        finally:
-            if collecting:
-                gc.enable()
+        # A log is read a chunk at a time: whoever is forgotten after this may be in some chunks still.
+        known = self._ledger.seq or self._store.last_seq()
+        with _nothing_thrown_away() if not self._ledger.seq else nullcontext():
+            whole = self._read(self._store.events(self._ledger.seq), known)
+        if not whole:
+            self._catch_up()
+
+    def _read(self, events: Iterable[Event], known: int) -> bool:
+        """Take events in; say no, and begin anew, when the log before them was rewritten: somebody was forgotten."""
+        for event in events:
+            if event.kind == "forgotten" and event.seq > known:
+                self._begin_anew()
+                return False
+            self._ledger.apply(event)
+        return True
+
+    def _begin_anew(self) -> None:
+        settled_at = self._ledger.settled_at
+        self._ledger = Ledger(self._stages)
+        self._ledger.settled_at = settled_at
+        self.generation += 1
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
@@ -178,10 +209,10 @@ class Journal:
         if self._ledger.seq == 0:
             self._catch_up()
         self._shared = shared = _Shared(self._store)
+        known = self._ledger.seq
         try:
-            if self._ledger.seq != shared.writer.last_seq:
-                for event in shared.writer.events(self._ledger.seq):
-                    self._ledger.apply(event)
+            if known != shared.writer.last_seq and not self._read(shared.writer.events(known), known):
+                self._read(shared.writer.events(0), shared.writer.last_seq)
         except BaseException as error:
             shared.committed = self._ledger.seq
             self._abandon(shared, error)
@@ -211,9 +242,7 @@ class Journal:
     def _drop_uncommitted(self, shared: _Shared) -> None:
         # What was rolled back must not stay in the ledger; a mere refusal has not touched it.
         if self._ledger.seq != shared.committed:
-            settled_at = self._ledger.settled_at
-            self._ledger = Ledger(self._stages)
-            self._ledger.settled_at = settled_at
+            self._begin_anew()
 
     def _await(self, shared: _Shared) -> None:
         """Wait until what was written is on disk; raise if it could not be."""
@@ -229,6 +258,18 @@ class Journal:
                 "the database could not be written: it failed while several answers were being saved.",
                 "Send it again: what was saved is never counted twice.",
             )
+
+    @contextmanager
+    def rewriting(self) -> Iterator[Writer]:
+        """Hold the study to change what its log says of the past; the ledger is read anew afterwards."""
+        with self._lock:
+            if self._shared is not None:
+                self._commit(self._shared)
+            try:
+                with self._store.write() as writer:
+                    yield writer
+            finally:
+                self._begin_anew()
 
 
 class Entry:

@@ -15,6 +15,7 @@ from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+from steelyard.study.recruits import Recruits
 from steelyard.study.vetting import Shared, Vetting
 
 State: TypeAlias = Literal["open", "paused", "closed"]
@@ -72,6 +73,7 @@ class Ledger:
         self.looks = 0
         """How many looks were taken at whether the study may stop."""
         self.vetting = Vetting()
+        self.recruits = Recruits()
         self.check_items: dict[str, Item] = {}
         """Items that are shown in checks only."""
         self.answers_of: Counter[str] = Counter()
@@ -241,6 +243,19 @@ class Ledger:
         else:
             self._people_task(out, taken_back=True)
 
+    def _withdrawn(self, event: Event) -> None:
+        """Take back a task of a person who was forgotten; what they answered is gone, and nothing more will come."""
+        out = self._release(str(event.judgment_id))
+        if not out.in_design:
+            self._people_task(out, taken_back=True)
+        del self._out[str(event.judgment_id)]
+
+    def _blank(self, event: Event) -> None:
+        """Pass over the place of an event that was forgotten with its person."""
+
+    def _forgotten(self, event: Event) -> None:
+        self.counts["forgotten"] += 1
+
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
@@ -287,6 +302,11 @@ class Ledger:
     def _qualified(self, event: Event) -> None:
         self.qualified[str(event.annotator)] = event.data["passed"]
 
+    def _arrived(self, event: Event) -> None:
+        self.recruits.apply(event)
+
+    _left = _back = _quota = _crowd = _arrived
+
     def out_task(self, judgment_id: str) -> OutTask | None:
         """The task that is out, came back, or was answered about a person under this id."""
         return self._out.get(judgment_id) or self._closed.get(judgment_id)
@@ -310,6 +330,8 @@ class Ledger:
             return Nothing("Your part in this study has ended.", because="excluded")
         if self.qualified.get(annotator) is False:
             return Nothing("The test before the first task was not passed.", because="excluded")
+        if annotator in self.recruits.gone:
+            return Nothing("Your place in this study was given back.", because="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
@@ -318,6 +340,10 @@ class Ledger:
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

@@ -27,12 +27,14 @@ from steelyard.reliability.annotators import with_others
 from steelyard.store import Access, Store
 from steelyard.store.engine import study_url
 from steelyard.store.events import to_json
-from steelyard.study.asking import Asking, now_in_microseconds
+from steelyard.study.asking import now_in_microseconds
 from steelyard.study.collect import collect
 from steelyard.study.config_tables import Stop
 from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
 from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
+from steelyard.study.private import Private
+from steelyard.study.recruiting import Recruiting
 from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
 from steelyard.study.status import status_of
 from steelyard.study.tasks import (
@@ -46,7 +48,7 @@ from steelyard.version import __version__
 _ITEMS_PER_EVENT = 1000
 
 
-class Study(Asking):
+class Study(Private, Recruiting):
     """Ask people and tell what they answered.
 
     Open one with `Study.open(folder)`. Several threads and processes may use the same study at once.
@@ -260,7 +262,7 @@ class Study(Asking):
         with self._journal.reading() as ledger:
             return Standing(
                 answered=ledger.answered_by(annotator),
-                limit=self.config.people.tasks,
+                limit=ledger.recruits.quotas.get(annotator, self.config.people.tasks),
                 consented=consent is None or ledger.consented.get(annotator) == text_digest(consent),
                 trained=self.config.people.training is None or annotator in ledger.trained,
                 qualified=self.config.quality.qualification is None or ledger.qualified.get(annotator),
@@ -363,14 +365,21 @@ class Study(Asking):
         """Every judgment with its latest answer (as JSON), one a row; those `set_aside` do not count."""
         return judgment_frame(self._effective())
 
-    def observations(self, kind: str, *, stage: str | None = None) -> dict[str, Observations]:
+    def observations(
+        self, kind: str, *, stage: str | None = None, without: str | None = None
+    ) -> dict[str, Observations]:
         """What the judgments (of one stage, or all) say, as one kind of observations, by criterion.
 
-        The criterion is '' when there is just one.
+        The criterion is '' when there is just one. `without` leaves an annotator out.
         """
         index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
-        judgments = (j for j in self._effective() if j.counts and (stage is None or j.stage == stage))
+        judgments = (
+            judgment
+            for judgment in self._effective()
+            if judgment.counts and (stage is None or judgment.stage == stage)
+            if without is None or judgment.annotator != without
+        )
         return collect(kind, judgments, protocols, index)
 
     def fit(
@@ -379,14 +388,16 @@ class Study(Asking):
         *,
         by: Literal["item", "group"] = "item",
         observations: Mapping[str, Observations] | None = None,
+        without: str | None = None,
     ) -> Fit:
         """Score the items, or the groups they belong to, with the study's model or another.
 
-        The items' gold goes to models that take it. `observations` are those of the study unless given.
+        The items' gold goes to models that take it. `observations` are those of the study unless given, `without`
+        an annotator if one is named.
         """
         model = model or self.config.model
         if observations is None:
-            observations = self.observations(kind_for(model, self.config.stages))
+            observations = self.observations(kind_for(model, self.config.stages), without=without)
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}

@@ -76,6 +76,38 @@ def answer_event(entry: Entry, stored: StoredTask) -> Event:
     return entry.store.event(stored.answer_seq)
 
 
+def task_after(event: Event, known: StoredTask | None) -> StoredTask:
+    """Return what the table of tasks says after an event about one."""
+    after = {
+        "skip": "skipped",
+        "expired": "expired",
+        "judgment": "answered",
+        "revision": "answered",
+        "withdrawn": "withdrawn",
+    }
+    task = known or StoredTask(
+        str(event.judgment_id),
+        event.annotator or "",
+        event.data["stage"],
+        tuple(event.data["items"]),
+        "open",
+        event.data.get("lease_end", event.at),
+        event.seq,
+    )
+    answered = event.kind in {"judgment", "revision"}
+    lease_end = event.data["lease_end"] if event.kind == "renewed" else task.lease_end
+    return StoredTask(
+        task.judgment_id,
+        task.annotator,
+        task.stage,
+        task.items,
+        after.get(event.kind, task.state),
+        lease_end,
+        task.picked_seq,
+        event.seq if answered else task.answer_seq,
+    )
+
+
 def annotator_name(given: str) -> str:
     """Return an annotator's name in the one form it is kept in: é is é, however it was typed."""
     name = unicodedata.normalize("NFC", given).strip() if isinstance(given, str) else ""

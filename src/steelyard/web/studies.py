@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from steelyard.crowd.books import Books
+from steelyard.crowd.links import Ending, ending_for, link_secret
 from steelyard.errors import SteelyardError
 from steelyard.quality import Question
 from steelyard.study import Study
@@ -76,12 +78,17 @@ class Served:
         self._lock = threading.Lock()
         self._tried = 0.0
         self._ready: set[str] = set()
+        self._ready_since = 0
+        self._books: tuple[int, Books] | None = None
         self._open()
 
     def _open(self) -> None:
         self.study = Study.open(self.folder, database=self._database)
         self._tried = time.monotonic()
-        page = self.study.config.page
+        page, link = self.study.config.page, self.study.config.link
+        if link is not None and link.signed:
+            # Said before anybody comes, rather than to the first who does.
+            link_secret()
         self.media = MediaFolder(self.folder / page.media, f"{self.url}media/")
         texts = self.study.texts()
         self.consent_html = None if texts.consent is None else render_page_text(texts.consent, self.media.url)
@@ -104,6 +111,17 @@ class Served:
     def url(self) -> str:
         """Where annotators find it."""
         return f"/s/{self.slug}/"
+
+    def books(self) -> Books:
+        """What was agreed with Prolific; read anew only when there is something new in the log."""
+        notes = self.study.dealings()
+        if self._books is None or self._books[0] != len(notes):
+            self._books = (len(notes), Books.of(notes))
+        return self._books[1]
+
+    def ending(self, annotator: str, because: str) -> Ending | None:
+        """How somebody who is asked nothing more goes back to where they came from."""
+        return ending_for(self.study, annotator, because, self.books().codes)
 
     def reopen(self) -> None:
         """Read the study's folder again; requests under way keep what they have."""
@@ -128,6 +146,9 @@ class Served:
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """What an annotator must do before the first task. Who has done it all is not looked up again."""
+        if self._ready_since != self.study.generation:
+            # Somebody was forgotten: who comes under that name now is new here.
+            self._ready, self._ready_since = set(), self.study.generation
         if annotator in self._ready:
             return None
         standing = self.study.standing(annotator)

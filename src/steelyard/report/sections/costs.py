@@ -9,7 +9,16 @@ from typing import Any
 import polars as pl
 
 from steelyard.quality.pay import with_times
-from steelyard.report.document import Block, Prose, Section, Table, count_column, number_column, text_column
+from steelyard.report.document import (
+    Block,
+    Prose,
+    Section,
+    Table,
+    count_column,
+    money_column,
+    number_column,
+    text_column,
+)
 from steelyard.report.history import observations_of
 from steelyard.report.material import Material
 from steelyard.report.sections.stopping import look_table
@@ -50,11 +59,11 @@ def section(material: Material) -> Section:
         absent = ("Cost: the study does not say what is paid ([pay]).",)
         said = "Labels are the single values, labels, comparisons or choices that count."
     else:
-        columns.insert(3, number_column("cost", f"cost ({pay.currency})", 4))
+        columns.insert(3, money_column("cost", f"cost ({pay.currency})"))
         if pay.bonus is not None:
-            columns.insert(3, number_column("bonus", f"of it bonuses ({pay.currency})", 4))
+            columns.insert(4, money_column("bonus", f"of it bonuses ({pay.currency})"))
         columns.append(number_column("labels_per_unit", f"labels per {pay.currency}"))
-        said = pay_in_words(pay)
+        said = pay_in_words(pay, several_stages=table.height > 1)
     blocks: tuple[Block, ...] = (
         Prose(said),
         Table("costs", "Labels, costs and times (after Table 3 of Snow et al., 2008).", table, tuple(columns)),
@@ -63,7 +72,7 @@ def section(material: Material) -> Section:
     return Section("costs", TITLE, blocks, absent)
 
 
-def pay_in_words(pay: Pay) -> str:
+def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
     """Say what was paid for."""
     paid = [
         f"{amount:g} {pay.currency} {per}"
@@ -74,11 +83,11 @@ def pay_in_words(pay: Pay) -> str:
         )
         if amount
     ]
+    said = f"Paid: {', '.join(paid) or 'a bonus only'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
     if pay.bonus is not None:
-        paid.append(f"a bonus of {pay.bonus} {pay.currency} to each annotator who is not excluded")
-    said = f"Paid: {' and '.join(paid)}" + (f", with a fee of {100 * pay.fee:g} % on top. " if pay.fee else ". ")
-    if pay.per_visit or pay.bonus is not None:
-        said += "What is paid to a person belongs to no stage: where there are several, it is only in the sum of all. "
+        said += f"The bonus, to each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
+    if several_stages and (pay.per_visit or pay.bonus is not None):
+        said += "What is paid to a person belongs to no stage: it is in the last row only. "
     said += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
     return said + "judgments set aside were paid for, too."
 
@@ -138,9 +147,9 @@ def _forecast(material: Material) -> tuple[Block, ...]:
         text_column("part", ""),
         number_column("judgments", "answers", 4),
         number_column("hours", "hours of work"),
-        number_column("cost", f"cost ({pay.currency})", 4),
-        number_column("lower", "at least", 4),
-        number_column("upper", "at most", 4),
+        money_column("cost", f"cost ({pay.currency})"),
+        money_column("lower", "at least"),
+        money_column("upper", "at most"),
     )
     return (Table("forecast", said, table, columns),)
 

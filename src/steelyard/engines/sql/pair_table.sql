@@ -1,0 +1,5 @@
+-- How often each pair of items was compared, and how it went.
+SELECT first_item, second_item, CAST(SUM(CASE WHEN outcome > 0 THEN n ELSE 0 END) AS BIGINT) AS wins,
+  CAST(SUM(CASE WHEN outcome < 0 THEN n ELSE 0 END) AS BIGINT) AS losses,
+  CAST(SUM(CASE WHEN outcome = 0 THEN n ELSE 0 END) AS BIGINT) AS ties
+FROM {ordered} GROUP BY first_item, second_item
