@@ -40,6 +40,7 @@ _FINISH = (
     .values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"), config_seq=bindparam("new_config"))
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
+_CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _FIRST, _LATEST = events.alias("first"), events.alias("latest")
 _ANSWERS_AFTER = (
@@ -151,7 +152,7 @@ class Store:
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
-        query = _EVENTS_AFTER.limit(_CHUNK)
+        query = _CHUNK_AFTER
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         while True:
