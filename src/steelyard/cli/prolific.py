@@ -155,16 +155,14 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     Example: steelyard prolific sync words
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.crowd.prolific import books_of
     from steelyard.crowd.prolific import sync as look
 
     with _study(folder) as study, _client(api, dry_run) as client:
         found = look(client, study)
-        counted = books_of(study).counted()
         left = [name for name in study.gone if study.standing(name).answered]
     if dry_run:
         return
-    states = ", ".join(f"{count} {status.lower()}" for status, count in counted.items()) or "none yet"
+    states = ", ".join(f"{count} {status.lower()}" for status, count in found.counted().items()) or "none yet"
     print_done(f"Submissions: {states}. {found.news} changed; {found.freed} tasks are free for others.")
     if left:
         print_notes(
@@ -424,15 +422,14 @@ def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> 
     from rich.console import Console
 
     from steelyard.cli.pilot import print_pilot
-    from steelyard.crowd.prolific import books_of
     from steelyard.crowd.prolific import sync as look
 
     console = Console(highlight=False, stderr=True)
     console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
     through = -1
     while True:
-        look(client, study)
-        done = sum(seen.status in {"AWAITING REVIEW", "APPROVED"} for seen in books_of(study).submissions.values())
+        counted = look(client, study).counted()
+        done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
         if done != through:
             console.print(f"{done} of {places} have finished")
             through = done
