@@ -30,6 +30,7 @@ DESIGNS = {
     "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators = 2\nfollow_up = true', 6),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = 6', 7),
     "continuous": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nmode = "continuous"\nrounds = 6', 7),
+    "information_gain": ('name = "pairwise"', 'name = "information_gain"\njudgments = 5', 7),
     "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = 2', 6),
 }
 
@@ -47,7 +48,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.name.startswith("study.db"))
 
 
-def worked(folder: Path, *, database: str | None = None) -> Study:
+def worked(folder, *, database=None):
     """A study in which the person did everything a person can."""
     study = Study.open(folder, database=database)
     rng = np.random.default_rng(3)

@@ -63,7 +63,7 @@ def told(study: Study, task, value: float = 50):
 
 def check_log(study: Study, tmp_path, acknowledged: list[str]) -> None:
     events = list(study.events())
-    assert sorted(e.judgment_id for e in events if e.kind == "judgment") == sorted(acknowledged)
+    assert sorted(str(e.judgment_id) for e in events if e.kind == "judgment") == sorted(acknowledged)
     assert differing_picks(events) == []
     with rebuild(events, tmp_path, f"sqlite:///{tmp_path / 'rebuilt.db'}") as again:
         assert again.status() == study.status()
@@ -134,7 +134,7 @@ def test_what_takes_long_is_written_alone(study, tmp_path):
     task = study.ask("ann")
     commits = Commits(study)
 
-    def imported() -> int:
+    def imported():
         return study.take_in_answers(
             0, [ImportedAnswer(f"old-{n}", "bob", (f"w{n}",), {f"w{n}": 50}) for n in range(5)]
         )

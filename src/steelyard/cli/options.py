@@ -29,11 +29,12 @@ JudgmentsFile: TypeAlias = Annotated[
     ),
 ]
 JudgmentsFiles: TypeAlias = Annotated[
-    str,
+    list[str],
     typer.Argument(
         help="Judgments as CSV, TSV, JSONL or Parquet (.gz too), columns as in docs/reference/files.md; a folder of "
-        "Parquet files, or a pattern in quotes: 'folder/*.parquet'.",
-        metavar="FILES",
+        "Parquet files, or a pattern in quotes: 'folder/*.parquet'. Files of other columns are put on one scale, by a "
+        "model that takes several kinds.",
+        metavar="FILE…",
         show_default=False,
     ),
 ]

@@ -41,6 +41,7 @@ from steelyard.report.tables import (
 )
 from steelyard.study import Status, Study
 from steelyard.study.ledger import item_to_data
+from steelyard.study.results import on_rating_scale
 
 SPLIT_HALF = "split-half (Spearman)"
 _CURVE_TRIALS = 20
@@ -204,7 +205,7 @@ def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[
     tables = {"scores": ranked, "least_certain": least_certain(ranked)}
     if "score" not in ranked.columns:
         return {**tables, "labels": label_counts(ranked)}
-    rated = "ratings" in study.config.model.eats
+    rated = on_rating_scale(study.config.model, study.config.stages)
     first = _first_criterion(ranked)
     name = first["criterion"][0] if "criterion" in first.columns and first.height else ""
     tables["histogram"] = score_histogram(first, scale=scales.get(name) if rated else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ DATABASE_FILE = "study.db"
 
 _TIMEOUT_SECONDS = 30
 _SILENT_SECONDS = 300
+_PASSWORD = re.compile(r"(//[^/@:]*:)[^/?#\s]*@")
 
 
 def database_url(given: str, folder: Path) -> URL:
@@ -88,13 +90,19 @@ def _parsed(url: str | URL) -> URL:
         backend = parsed.get_backend_name()
     except (ArgumentError, NoSuchModuleError) as error:
         raise StoreError(
-            f"'{url}' is not a database URL.", "Use sqlite:///file.db or postgresql://user@host/name."
+            f"'{without_password(str(url))}' is not a database URL.",
+            "Use sqlite:///file.db or postgresql://user@host/name.",
         ) from error
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise StoreError(f"{backend} is not supported.", "Use SQLite or PostgreSQL.")
     return parsed
+
+
+def without_password(url: str) -> str:
+    """Return a database's URL as it may be shown: anybody may read a message."""
+    return _PASSWORD.sub(r"\g<1>***@", url)
 
 
 def _shown(url: URL) -> str:

@@ -114,7 +114,7 @@ def restore(path: str | Path, folder: str | Path, *, database: str | None = None
 
 def _write_database(archive: zipfile.ZipFile, path: Path, manifest: Manifest, store: Store) -> None:
     with store.write() as writer:
-        with archive.open(_LOG) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as lines:
+        with archive.open(_LOG) as lines:
             replay(unaltered(parse_log(lines, f"{path.name}: {_LOG}")), writer)
         if (writer.last_seq, writer.digest) != (manifest.events, manifest.digest):
             raise StoreError(

@@ -78,19 +78,40 @@ def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
 def read_log(path: str | Path) -> Iterator[Event]:
     """Read a log that `write_log` wrote."""
     path = Path(path)
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         yield from parse_log(file, path.name)
 
 
-def parse_log(lines: Iterable[str], name: str) -> Iterator[Event]:
+def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
     """Read the lines of a log; `name` is the file's, for errors."""
     for number, line in enumerate(lines, start=1):
         try:
-            yield Event(**json.loads(line))
-        except (ValueError, TypeError) as error:
+            yield _event_in(line.decode())
+        except (ValueError, TypeError, RecursionError) as error:
             raise DataError(
                 f"this is not an event of a log: {error}.", "Export the log again.", file=name, line=number
             ) from None
+
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "seq": (int,),
+    "at": (int,),
+    "kind": (str,),
+    "annotator": (str, type(None)),
+    "judgment_id": (str, type(None)),
+    "data": (dict,),
+    "digest": (str,),
+}
+
+
+def _event_in(line: str) -> Event:
+    event = Event(**json.loads(line))
+    for name, kinds in _FIELDS.items():
+        if not isinstance(getattr(event, name), kinds):
+            raise TypeError(f"its {name} is {getattr(event, name)!r}")
+    # What JSON can write and UTF-8 cannot, no log ever held; nor numbers that are none.
+    event.as_json().encode()
+    return event
 
 
 def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study:

@@ -30,6 +30,7 @@ from steelyard.store.events import to_json
 from steelyard.study.asking import now_in_microseconds
 from steelyard.study.collect import collect
 from steelyard.study.config_tables import Stop
+from steelyard.study.journal import as_datetime
 from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
 from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
@@ -364,6 +365,22 @@ class Study(Private, Recruiting):
     def judgments(self) -> pl.DataFrame:
         """Every judgment with its latest answer (as JSON), one a row; those `set_aside` do not count."""
         return judgment_frame(self._effective())
+
+    def stream_judgments(self) -> Iterator[Judgment]:
+        """Yield every judgment as `judgments` lists them, in little memory however many there are.
+
+        Nothing of the log is kept but who was excluded.
+        """
+        excluded: set[str] = set()
+        for event in self._journal.events(("exclusion", "readmission")):
+            (excluded.add if event.kind == "exclusion" else excluded.discard)(str(event.annotator))
+        for at, event in self._journal.answers():
+            judgment = replace(judgment_of(event, self.config.stages), at=as_datetime(at))
+            yield replace(judgment, set_aside=True) if judgment.annotator in excluded else judgment
+
+    def count_judgments(self) -> int:
+        """How many judgments `stream_judgments` yields."""
+        return self._journal.answered()
 
     def observations(
         self, kind: str, *, stage: str | None = None, without: str | None = None

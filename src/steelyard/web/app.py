@@ -23,6 +23,7 @@ from steelyard.web.tending import Tender
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
+WORKERS = "STEELYARD_WORKERS"
 _DESCRIPTION = "What the pages do, for scripts too. Annotators have a session cookie; the manager a bearer token."
 
 
@@ -72,7 +73,8 @@ def app_from_environment() -> FastAPI:
     configure_logging()
     listing = Path(os.environ[LISTING])
     studies = Studies(database=os.environ.get(DATABASE), listing=listing)
-    return create_app(studies, token=os.environ[TOKEN])
+    limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
+    return create_app(studies, token=os.environ[TOKEN], limits=limits)
 
 
 def configure_logging() -> None:

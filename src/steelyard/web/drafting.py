@@ -20,6 +20,7 @@ from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
+from steelyard.store.engine import without_password
 from steelyard.study import StudyConfig
 from steelyard.study.config import CONFIG_FILE
 from steelyard.study.opening import check_study
@@ -122,6 +123,7 @@ class DraftOut(BaseModel):
 def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
     """Check a draft without keeping anything; `changed` is the study that it would change."""
     try:
+        draft = draft if changed is None else _with_password(draft, changed)
         values = _values(draft, changed)
     except ConfigError as error:
         return CheckedOut(problems=_out(error.problems), text=draft.text or "")
@@ -141,7 +143,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
         judgments=judgments,
         preview=preview,
         page=page,
-        text=text,
+        text=without_password(text),
     )
 
 
@@ -183,13 +185,28 @@ def draft_of(served: Served) -> DraftOut:
     """Return a study's configuration for its form."""
     config = served.study.config
     source = dict(config.source or {})
+    text = (served.folder / CONFIG_FILE).read_text(encoding="utf-8")
+    if isinstance(own := source.get("database"), str):
+        # A password is nobody's business who may look at a study.
+        source["database"] = without_password(own)
+        text = text.replace(own, without_password(own))
     return DraftOut(
         values=source,
-        text=(served.folder / CONFIG_FILE).read_text(encoding="utf-8"),
+        text=text,
         begun=_begun(served),
         by_form="stage" not in source,
         items=config.items.file,
     )
+
+
+def _with_password(draft: Draft, served: Served) -> Draft:
+    """Put the database's password back where it was hidden."""
+    own = (served.study.config.source or {}).get("database")
+    if not isinstance(own, str) or (shown := without_password(own)) == own:
+        return draft
+    values = {**draft.values, "database": own} if draft.values.get("database") == shown else draft.values
+    text = None if draft.text is None else draft.text.replace(shown, own)
+    return draft.model_copy(update={"values": values, "text": text})
 
 
 def _begun(served: Served) -> bool:
@@ -201,6 +218,7 @@ def _begun(served: Served) -> bool:
 def save_draft(served: Served, draft: Draft) -> MadeOut:
     """Change a study; if the new configuration cannot be opened, everything stays as it was."""
     try:
+        draft = _with_password(draft, served)
         values = _values(draft, served)
     except ConfigError as error:
         return MadeOut(problems=_out(error.problems))
