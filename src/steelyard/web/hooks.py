@@ -38,7 +38,7 @@ async def prolific(served: ServedStudy, request: Request) -> HeardOut:
         raise too_many(wait)
     secret = os.environ.get(HOOK_SECRET)
     if not secret:
-        raise Refusal(503, "hook_unset", "This server does not take webhooks.", f"Set {HOOK_SECRET} and restart it.")
+        raise Refusal(404, "hook_unset", "This server does not take webhooks.", f"Set {HOOK_SECRET} and restart it.")
     body, headers, now = await request.body(), request.headers, time.time()
     try:
         sent = headers.get("x-prolific-request-timestamp", "")
