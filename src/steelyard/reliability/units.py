@@ -110,7 +110,7 @@ class Units:
 
     @classmethod
     def counted(cls, unit: ArrayLike, value: ArrayLike, times: ArrayLike, annotator: ArrayLike) -> Units:
-        """Group values that were given so many `times`; `annotator` is UNKNOWN but for those who answered a unit again."""
+        """Group values given so many `times`; `annotator` is UNKNOWN but for those who answered a unit again."""
         units, values, counts = np.asarray(unit), np.asarray(value, np.float64), np.asarray(times, np.float64)
         codes, place = distinct(units)
         people = np.asarray(annotator)
