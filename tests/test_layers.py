@@ -12,7 +12,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "steelyard"
 
 LAYERS = [
     {"cli"},
-    {"web", "crowd"},
+    {"web"},
+    {"crowd"},
     {"experiments"},
     {"report", "simulate", "client"},
     {"study"},

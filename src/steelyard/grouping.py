@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import DataError
-from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, IntArray, Observations, Rankings
+from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, IntArray, Mixed, Observations, Rankings
 
 Some = TypeVar("Some", bound=Observations)
 
@@ -28,6 +28,11 @@ def by_group(observations: Some, group_of: Mapping[str, str]) -> tuple[Some, int
         [*(groups.code(group_of[item]) if item in group_of else UNKNOWN for item in observations.items.ids), UNKNOWN],
         np.int32,
     )
+    if isinstance(observations, Mixed):
+        parts, left_out = zip(*(by_group(part, group_of) for part in observations.parts), strict=True)
+        # Without codes of its own it takes those of its parts.
+        nobody = np.zeros(0, np.int32)
+        return replace(observations, items=groups, parts=parts, annotator=nobody, task=nobody), sum(left_out)
     if isinstance(observations, Rankings):
         return _rankings(observations, groups, place)
     changed: dict[str, Any] = {"items": groups}

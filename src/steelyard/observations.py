@@ -1,4 +1,4 @@
-"""What models eat: Ratings, Comparisons, Choices, Rankings and Labels, as integer-coded numpy arrays.
+"""What models eat: Ratings, Comparisons, Choices, Rankings, Labels, or several at once (Mixed), as coded arrays.
 
 A protocol turns one answer into single observations (`Rating`, `Comparison`, `Choice`, `RankedItems`,
 `Label`); the columnar classes hold many of them, with an `Index` between ids and codes.
@@ -7,10 +7,10 @@ A protocol turns one answer into single observations (`Rating`, `Comparison`, `C
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -329,6 +329,80 @@ class Labels(Observations):
 
     def __len__(self) -> int:
         return len(self.item)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixed(Observations):
+    """Observations of several kinds, or from several ways of asking, of the same items by the same people.
+
+    All `parts` code the same items, annotators and tasks; `Mixed.of` brings others to that.
+    """
+
+    kind: ClassVar[str] = "mixed"
+
+    parts: tuple[Observations, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.annotator) == 0:
+            for name in ("annotator", "task"):
+                codes = [_unknown(0), *(getattr(part, name) for part in self.parts)]
+                object.__setattr__(self, name, np.concatenate(codes))
+        super().__post_init__()
+        for part in self.parts:
+            for name in ("items", "annotators", "tasks"):
+                if getattr(part, name) != getattr(self, name):
+                    raise DataError(f"the parts of mixed observations do not share their {name}.", "Use Mixed.of.")
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @classmethod
+    def of(cls, parts: Iterable[Observations]) -> Mixed:
+        """Bring observations to common items, annotators and tasks; items of one id are one item."""
+        parts = tuple(parts)
+        if any(isinstance(part, Mixed | Labels) for part in parts):
+            raise DataError(
+                "labels have no place on a scale beside other kinds.", "Leave them out, or fit them by themselves."
+            )
+        items, annotators, tasks = (
+            Index(dict.fromkeys(key for part in parts for key in getattr(part, name).ids))
+            for name in ("items", "annotators", "tasks")
+        )
+        recoded = tuple(_recoded(part, {"items": items, "annotators": annotators, "tasks": tasks}) for part in parts)
+        return cls(parts=recoded, items=items, annotators=annotators, tasks=tasks)
+
+    @classmethod
+    def by_criterion(cls, sources: Iterable[Mapping[str, Observations]]) -> dict[str, Observations]:
+        """Mix the observations of several sources, each by criterion.
+
+        Comparisons, choices and rankings, which know no criteria, join the ratings where those have just one.
+        """
+        parts: dict[str, list[Observations]] = {}
+        for source in sources:
+            for criterion, part in source.items():
+                parts.setdefault(criterion, []).append(part)
+        if len(parts) == 2 and "" in parts:
+            only = next(criterion for criterion in parts if criterion)
+            parts = {only: [*parts[only], *parts[""]]}
+        return {criterion: cls.of(found) for criterion, found in parts.items()}
+
+
+_CODED = {
+    "annotators": ("annotator",),
+    "tasks": ("task",),
+    "items": ("item", "left", "right", "shown", "best", "worst"),
+}
+"""Which fields hold codes of which index."""
+
+
+def _recoded(part: Observations, shared: Mapping[str, Index]) -> Observations:
+    """Return observations under other indexes that hold all their ids."""
+    changed: dict[str, Any] = dict(shared)
+    for name, fields in _CODED.items():
+        # The code -1 (UNKNOWN) picks the last entry, which is UNKNOWN itself.
+        code = np.append(shared[name].codes(getattr(part, name).ids), np.int32(UNKNOWN))
+        changed |= {field: code[getattr(part, field)] for field in fields if hasattr(part, field)}
+    return replace(part, **changed)
 
 
 KINDS: dict[str, type[Observations]] = {cls.kind: cls for cls in (Ratings, Comparisons, Choices, Rankings, Labels)}

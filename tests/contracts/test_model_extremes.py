@@ -11,6 +11,7 @@ import pytest
 
 from steelyard import read_judgments, registry
 from steelyard.errors import DataError, SteelyardWarning
+from steelyard.observations import Mixed, Observations
 
 DATA: dict[str, dict[str, list[dict[str, Any]]]] = {
     "ratings": {
@@ -61,6 +62,11 @@ DATA: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
     },
 }
+DATA["mixed"] = {
+    f"{ratings} and {other}": DATA["ratings"][ratings] + DATA[kind][other]
+    for ratings in ("one judgment", "all alike", "nobody known")
+    for kind, other in (("comparisons", "all ties"), ("comparisons", "two islands"), ("rankings", "all tied"))
+}
 CASES = [
     (name, kind, extreme)
     for name in registry.names("models")
@@ -69,9 +75,17 @@ CASES = [
 ]
 
 
+def read(kind: str, rows: list[dict[str, Any]]) -> Observations:
+    if kind != "mixed":
+        return read_judgments(rows, kind=kind, scale=(0, 100) if kind == "ratings" else None).observations
+    ways = {tuple(row): None for row in rows}
+    parts = ([row for row in rows if tuple(row) == way] for way in ways)
+    return Mixed.of(read("ratings" if "value" in part[0] else read_judgments(part).kind, part) for part in parts)
+
+
 def fit(name: str, kind: str, rows: list[dict[str, Any]]) -> Any:
     model = registry.create("models", name)
-    observations = read_judgments(rows, kind=kind, scale=(0, 100) if kind == "ratings" else None).observations
+    observations = read(kind, rows)
     extra = {}
     if "gold" in inspect.signature(model.fit).parameters:
         extra["gold"] = {"a": "yes", "b": "no"} if kind == "labels" else {"a": 20.0}

@@ -20,6 +20,7 @@ from steelyard.observations import (
     Comparisons,
     Index,
     Labels,
+    Mixed,
     Observations,
     Rankings,
     Ratings,
@@ -85,7 +86,11 @@ def labels(rng: np.random.Generator) -> Labels:
     )
 
 
-MAKERS = {f.__name__: f for f in (ratings, comparisons, choices, rankings, labels)}
+def mixed(rng: np.random.Generator) -> Mixed:
+    return Mixed.of((ratings(rng), comparisons(rng), choices(rng), rankings(rng)))
+
+
+MAKERS = {f.__name__: f for f in (ratings, comparisons, choices, rankings, labels, mixed)}
 CASES = [(name, kind) for name in registry.names("models") for kind in registry.find("models", name).eats]
 
 
@@ -133,7 +138,11 @@ def point_columns(frame: pl.DataFrame) -> tuple[str, ...]:
 
 
 def permuted(observations: Any, order: np.ndarray) -> Any:
-    """The same observations in another order."""
+    """The same observations in another order; of mixed ones, each part in an order of its own."""
+    if isinstance(observations, Mixed):
+        parts = [permuted(part, order[order < len(part)]) for part in observations.parts]
+        nobody = np.zeros(0, np.int32)
+        return replace(observations, parts=tuple(parts), annotator=nobody, task=nobody)
     changed: dict[str, Any] = {"annotator": observations.annotator[order], "task": observations.task[order]}
     if isinstance(observations, Rankings):
         sizes = np.diff(observations.start)
@@ -208,18 +217,29 @@ ORDERED = {"elo", "trueskill", "bounded_ranking"}
 def test_relabelling_items_permutes_the_scores_and_nothing_else(case):
     model, observations = case
     order = np.random.default_rng(1).permutation(len(NAMES))
+    frame = fit(model, observations)
+    assert close(frame, fit(model, relabelled(observations, order)), point_columns(frame))
+
+
+def relabelled(observations: Any, order: np.ndarray) -> Any:
+    """The same observations with other codes for the items."""
     place = np.argsort(order).astype(np.int32)
     changed: dict[str, Any] = {"items": Index([NAMES[int(n)] for n in order])}
+    if isinstance(observations, Mixed):
+        return replace(observations, parts=tuple(relabelled(part, order) for part in observations.parts), **changed)
     for field in ("item", "left", "right", "shown", "best", "worst"):
         if hasattr(observations, field):
             changed[field] = place[getattr(observations, field)]
-    frame = fit(model, observations)
-    assert close(frame, fit(model, replace(observations, **changed)), point_columns(frame))
+    return replace(observations, **changed)
 
 
 def test_renaming_annotators_changes_no_score(case):
     model, observations = case
-    renamed = replace(observations, annotators=Index([f"somebody {n}" for n in range(N_ANNOTATORS)]))
+    # Another order of the alphabet, too.
+    names: dict[str, Any] = {"annotators": Index([f"somebody {9 - n}" for n in range(N_ANNOTATORS)])}
+    if isinstance(observations, Mixed):
+        names["parts"] = tuple(replace(part, **names) for part in observations.parts)
+    renamed = replace(observations, **names)
     frame = fit(model, observations)
     assert close(frame, fit(model, renamed), point_columns(frame))
 

@@ -51,12 +51,22 @@ def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, databa
         study.exclude("eve", "no work")
         study.exclude("bob", "by mistake")
         study.readmit("bob")
-        assert write_judgments(study, tmp_path / "out.parquet", told=told.append) == 2
-        assert write_answers(study, tmp_path / "answers.parquet") == study.count_judgments() == 3
+        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, told=told.append) == 2
+        assert write_answers(study, tmp_path / "answers.parquet", real_ids=True) == study.count_judgments() == 3
         assert_frame_equal(pl.read_parquet(tmp_path / "answers.parquet"), study.judgments())
     found = pl.read_parquet(tmp_path / "out.parquet")
     assert dict(found.select("annotator", "value").rows()) == {"ann": 90.0, "bob": 20.0}
     assert sum(told) == 3
+
+
+def test_nobody_is_named_unless_asked_for(make_study, tmp_path):
+    with Study.open(make_study()) as study:
+        answered(study, "ann", 10)
+        write_judgments(study, tmp_path / "out.parquet")
+        write_answers(study, tmp_path / "answers.parquet")
+        called = study.pseudonym("ann")
+    for name in ("out", "answers"):
+        assert pl.read_parquet(tmp_path / f"{name}.parquet")["annotator"].to_list() == [called]
 
 
 def test_a_column_that_comes_up_late_is_there_from_the_start(make_study, tmp_path, monkeypatch):

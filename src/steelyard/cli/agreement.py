@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from steelyard.cli.options import (
     ColumnsOption,
     EngineOption,
@@ -38,13 +36,16 @@ def agreement(
     from rich.console import Console
 
     from steelyard.cli.output import figures_table, print_frame, print_notes
-    from steelyard.cli.reading import reading
+    from steelyard.cli.reading import SeveralFiles, called, reading
+    from steelyard.errors import DataError
     from steelyard.observations import Observations
     from steelyard.reliability import agreement as measure
 
     options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
     measured = {}
     with reading(files, engine, spark_master, memory, **options) as read:
+        if isinstance(read, SeveralFiles):
+            raise DataError("these files hold judgments of several kinds.", "Measure the agreement of each by itself.")
         for criterion, judgments in read.by_criterion.items():
             if isinstance(judgments, Observations):
                 measured[criterion] = measure(judgments)
@@ -60,7 +61,7 @@ def agreement(
     frame = pl.concat(tables, how="diagonal")
     print_notes(read.notes)
     if form is Format.table:
-        Console().print(figures_table(frame, f"{Path(files).name}: agreement over {total:,} {read.kind}"))
+        Console().print(figures_table(frame, f"{called(files)}: agreement over {total:,} {read.kind}"))
         about = frame.filter(pl.col("note") != "").unique("figure", keep="first", maintain_order=True)
         print_notes(f"{row['figure']}: {row['note']}" for row in about.iter_rows(named=True))
     else:

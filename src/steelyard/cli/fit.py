@@ -56,12 +56,14 @@ def fit(
     """Score the items of one or more files of judgments.
 
     Example: steelyard fit ratings.csv --model easl --scale 0 100
+
+    Several files on one scale: steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
     from steelyard import registry
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
-    from steelyard.cli.reading import reading
+    from steelyard.cli.reading import called, reading
     from steelyard.errors import DataError
     from steelyard.formats import read_gold
     from steelyard.study.results import fit_by_criterion
@@ -75,7 +77,7 @@ def fit(
         fitted = fit_by_criterion(chosen, read.by_criterion, known)
         total = sum(map(len, read.by_criterion.values()))
     print_notes(read.notes)
-    title = f"{Path(files).name}: {chosen.name} of {total:,} {read.kind}"
+    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:
@@ -90,6 +92,9 @@ def fit(
 def usual_model(kind: str) -> str:
     """Return the default model of the first protocol that gives this kind of observations above all."""
     from steelyard import registry
+
+    if kind == "mixed":
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
 
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)

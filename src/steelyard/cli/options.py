@@ -29,11 +29,12 @@ JudgmentsFile: TypeAlias = Annotated[
     ),
 ]
 JudgmentsFiles: TypeAlias = Annotated[
-    str,
+    list[str],
     typer.Argument(
         help="Judgments as CSV, TSV, JSONL or Parquet (.gz too), columns as in docs/reference/files.md; a folder of "
-        "Parquet files, or a pattern in quotes: 'folder/*.parquet'.",
-        metavar="FILES",
+        "Parquet files, or a pattern in quotes: 'folder/*.parquet'. Files of other columns are put on one scale, by a "
+        "model that takes several kinds.",
+        metavar="FILE…",
         show_default=False,
     ),
 ]
@@ -84,6 +85,12 @@ ScaleOption: TypeAlias = Annotated[
 ]
 StrictOption: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns instead of counting them.")
+]
+RealIdsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--real-ids", help="Call annotators by their own names; otherwise by pseudonyms, the same in every export."
+    ),
 ]
 
 

@@ -44,10 +44,17 @@ def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold) -> IntArray
 
 def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
     """Return the known score of every item, in the ratings' scale; NaN where there is none."""
+    scores = gold_values(model, ratings.items, gold, ratings.scale)
+    _must_overlap(~np.isnan(scores), ratings.item)
+    return scores
+
+
+def gold_values(model: str, items: Index, gold: Gold, scale: tuple[float, float] | None) -> FloatArray:
+    """Return the known score of every item, NaN where there is none; `scale` is the one they must lie on, if any."""
     problems: list[Problem] = []
-    low, high = ratings.scale
-    scores = np.full(len(ratings.items), np.nan)
-    for item, value in _within(model, ratings.items, gold, problems).items():
+    low, high = scale or (-math.inf, math.inf)
+    scores = np.full(len(items), np.nan)
+    for item, value in _within(model, items, gold, problems).items():
         try:
             score = float(value)
         except (TypeError, ValueError):
@@ -58,9 +65,8 @@ def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
             what = f"the gold score of item '{item}', {score:g}, is outside the ratings' scale {low:g} to {high:g}."
             problems.append(Problem(what, "Give gold on the scale of the ratings."))
         else:
-            scores[ratings.items.code(item)] = score
+            scores[items.code(item)] = score
     _refuse(problems)
-    _must_overlap(~np.isnan(scores), ratings.item)
     return scores
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from steelyard.observations import Labels, Observations
+from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
 from steelyard.simulate.annotators import SimulatedAnnotators
@@ -109,7 +110,7 @@ def dry_run(
         tasks=len(first),
         tasks_each=each,
         hours=hours,
-        cost=_cost(config, len(first), hours, price),
+        cost=_cost(config, each, hours, price),
         complete=first.complete,
         ended=first.ended,
         stages=stages,
@@ -194,12 +195,24 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
     return split_half(observations, trials=10)["Spearman"].value
 
 
-def _cost(config: StudyConfig, tasks: int, hours: float, price: float | None) -> float | None:
+def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:
+    """Return what a study costs in which people answer `each` so many tasks; bonuses as if every check was passed."""
+    tasks = sum(each)
     if price is not None:
         return tasks * price
-    pay = config.pay
-    paid = tasks * pay.per_task + hours * pay.per_hour
-    return paid * (1 + pay.fee) if paid else None
+    pay, checks = config.pay, config.quality.checks
+    if pay.nothing:
+        return None
+    bonuses = 0.0
+    if pay.formula is not None and tasks:
+        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
+        working = [count for count in each if count]
+        numbers = [
+            standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
+            for count in working
+        ]
+        bonuses = sum(pay.formula.amount(one) for one in numbers)
+    return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
 
 
 def _examples(config: StudyConfig, study: Rehearsal, items: Sequence[Item], count: int) -> tuple[Example, ...]:
@@ -242,4 +255,6 @@ def _warnings(
             found.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
     if config.quality.checks is not None or config.quality.repeats:
         found.append("checks and repeats come on top of these tasks; they are not simulated.")
+    if config.pay.bonus is not None:
+        found.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
     return found

@@ -17,6 +17,7 @@ from steelyard.observations import (
     Index,
     Label,
     Labels,
+    Mixed,
     Observation,
     Observations,
     RankedItems,
@@ -52,8 +53,10 @@ def collect(
     """Gather all observations of a kind, by criterion.
 
     `protocols` are those of the stages, by name. Ratings that stages took on different scales are carried over
-    to the first stage's.
+    to the first stage's. The kind "mixed" is all of them, for a model that takes several at once.
     """
+    if kind == Mixed.kind:
+        return _mixed(judgments, protocols, items)
     wanted = _RECORDS[kind]
     rows: dict[str, _Rows] = defaultdict(_Rows)
     for judgment in judgments:
@@ -65,6 +68,25 @@ def collect(
                 into.tasks.append(judgment.judgment_id)
                 into.stages.append(judgment.stage)
     return {criterion: _columns(kind, criterion, found, protocols, items) for criterion, found in rows.items()}
+
+
+def way_of(protocol: Protocol) -> tuple[object, ...] | None:
+    """Return what makes one way of asking like another: people answer alike there. None for labels."""
+    kind = protocol.kinds[0]
+    return None if kind == Labels.kind else (kind, protocol.name, *protocol.scales().values())
+
+
+def _mixed(judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], items: Index) -> dict[str, Observations]:
+    """Gather what all stages say, each way of asking as a part of its own."""
+    ways: dict[tuple[object, ...], dict[str, Protocol]] = defaultdict(dict)
+    for name, protocol in protocols.items():
+        if (way := way_of(protocol)) is not None:
+            ways[way][name] = protocol
+    told = list(judgments)
+    return Mixed.by_criterion(
+        collect(str(way[0]), (judgment for judgment in told if judgment.stage in stages), stages, items)
+        for way, stages in ways.items()
+    )
 
 
 def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Protocol], items: Index) -> Observations:

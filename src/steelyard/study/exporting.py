@@ -16,6 +16,7 @@ from steelyard.observations import Index
 from steelyard.records import Judgment
 from steelyard.study.collect import collect
 from steelyard.study.config import Stage
+from steelyard.study.pseudonyms import Names
 from steelyard.study.results import judgment_frame
 from steelyard.study.study import Study
 
@@ -26,16 +27,17 @@ Told = Callable[[int], None]
 """Called with how many judgments more are done."""
 
 
-def conventional_judgments(study: Study, stage: str | None = None) -> pl.DataFrame:
+def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: bool = False) -> pl.DataFrame:
     """Return the judgments of a stage in the columns of docs/reference/files.md.
 
-    A study of one stage needs no name; of several, one file cannot hold all.
+    A study of one stage needs no name; of several, one file cannot hold all. Annotators go by pseudonyms unless
+    `real_ids`.
     """
     chosen = chosen_stage(study, stage)
     found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
     if not found:
         return pl.DataFrame()
-    return judgment_table(found[""] if list(found) == [""] else found)
+    return study.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
 
 
 def chosen_stage(study: Study, stage: str | None) -> Stage:
@@ -51,7 +53,27 @@ def chosen_stage(study: Study, stage: str | None) -> Stage:
     return stages[stage] if stage else study.config.stages[0]
 
 
-def write_judgments(study: Study, path: Path, stage: str | None = None, told: Told = lambda count: None) -> int:
+def people_table(study: Study) -> pl.DataFrame:
+    """Return which pseudonym is whom, and how many of each person's judgments count."""
+    names = study.annotators()
+    return pl.DataFrame(
+        {
+            "annotator": names,
+            "pseudonym": [study.pseudonym(name) for name in names],
+            "judgments": [study.counted_of(name) for name in names],
+        },
+        schema={"annotator": pl.String, "pseudonym": pl.String, "judgments": pl.Int64},
+    )
+
+
+def write_judgments(
+    study: Study,
+    path: Path,
+    stage: str | None = None,
+    *,
+    real_ids: bool = False,
+    told: Told = lambda count: None,
+) -> int:
     """Write the judgments of a stage to a Parquet file, some at a time, so that memory does not grow with them.
 
     The rows are those of `conventional_judgments`, in the order of the judgments. Return how many rows there are.
@@ -64,21 +86,29 @@ def write_judgments(study: Study, path: Path, stage: str | None = None, told: To
             counted = [j for j in chunk if j.counts and j.stage == chosen.name]
             items = Index(sorted({item for judgment in counted for item in judgment.items}))
             found = collect(chosen.protocol.kinds[0], counted, protocols, items)
-            yield judgment_table(found[""] if list(found) == [""] else found) if found else pl.DataFrame()
+            table = judgment_table(found[""] if list(found) == [""] else found) if found else pl.DataFrame()
+            yield _called(study, table, real_ids)
             told(len(chunk))
 
     return _write_parquet(frames, path)
 
 
-def write_answers(study: Study, path: Path, told: Told = lambda count: None) -> int:
+def write_answers(study: Study, path: Path, *, real_ids: bool = False, told: Told = lambda count: None) -> int:
     """Write every answer with its times to a Parquet file, some at a time; return how many there are."""
 
     def frames() -> Iterator[pl.DataFrame]:
         for chunk in _chunks(study.stream_judgments()):
-            yield judgment_frame(chunk)
+            yield _called(study, judgment_frame(chunk), real_ids)
             told(len(chunk))
 
     return _write_parquet(frames, path)
+
+
+def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
+    """Put pseudonyms for those who are in a table, unless `real_ids`; the rest of the log need not be read for it."""
+    if real_ids or "annotator" not in table.columns:
+        return table
+    return Names.of(table["annotator"].drop_nulls().unique(), study.secret).frame(table)
 
 
 def _chunks(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:

@@ -10,10 +10,11 @@ import polars as pl
 
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit, Model
-from steelyard.observations import Observations
+from steelyard.observations import Mixed, Observations, Ratings
 from steelyard.records import Judgment
 from steelyard.store import Event
 from steelyard.store.events import to_json
+from steelyard.study.collect import way_of
 from steelyard.study.config import Stage
 from steelyard.study.journal import as_datetime
 
@@ -96,7 +97,13 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
 
 
 def kind_for(model: Model, stages: Sequence[Stage]) -> str:
-    """Return the kind of observations to fit a model to: its preferred one among those the stages give."""
+    """Return the kind of observations to fit a model to: its preferred one among those the stages give.
+
+    Where a model can take several ways of asking at once, and there are several, it is "mixed".
+    """
+    ways = {way for stage in stages if (way := way_of(stage.protocol)) is not None}
+    if Mixed.kind in model.eats and len(ways) > 1:
+        return Mixed.kind
     yielded = {kind for stage in stages for kind in stage.protocol.kinds}
     kind = next((kind for kind in model.eats if kind in yielded), None)
     if kind is None:
@@ -105,6 +112,11 @@ def kind_for(model: Model, stages: Sequence[Stage]) -> str:
             "Choose another model.",
         )
     return kind
+
+
+def on_rating_scale(model: Model, stages: Sequence[Stage]) -> bool:
+    """Whether the scores are on the scale of the ratings asked for."""
+    return Ratings.kind in model.eats and any(Ratings.kind in stage.protocol.kinds for stage in stages)
 
 
 def fit_by_criterion(

@@ -22,6 +22,7 @@ from steelyard.report.document import (
 from steelyard.report.material import Material
 from steelyard.report.methods_text import interval_in_words
 from steelyard.report.tables import label_counts, ranked_items, score_histogram
+from steelyard.study.results import on_rating_scale
 
 TITLE = "Scores"
 
@@ -75,7 +76,7 @@ def _first_columns(part: pl.DataFrame) -> list[Column]:
 
 def _scores(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) -> list[Block]:
     of, end = _of(criterion), _suffix(criterion)
-    rated = "ratings" in material.study.config.model.eats
+    rated = on_rating_scale(material.study.config.model, material.study.config.stages)
     scale = material.study.config.stages[0].protocol.scales().get(criterion) if rated else None
     level = f"{100 * fit.level:g} %"
     columns = [

@@ -1,0 +1,526 @@
+"""The calibrated scale's Gibbs sampler: a chain of joint draws of items, annotators and what they have in common.
+
+The priors of annotators are learnt with them (partial pooling): where answers show no differences, their spread
+goes to nothing and the model comes down to the mean; where a few differ much from the others (answering at random,
+or against the scale), heavy tails let those few go their own way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from steelyard.models.calibrated_data import GOLD_NOISE, Evidence, Group
+from steelyard.models.calibrated_draws import (
+    draw_items,
+    draw_pairs,
+    draw_raters,
+    draw_ratings,
+    draw_shifts,
+    draw_tuples,
+    margin_likelihood,
+    typical_response,
+)
+from steelyard.models.calibrated_online import CalibratedState
+from steelyard.observations import UNKNOWN, FloatArray
+
+TAIL = 4.0
+"""Degrees of freedom of the annotators' lines around the usual one."""
+
+PRIOR_WEIGHT = 8.0
+"""How many annotators the prior guess of their spread counts for."""
+
+POINT_SPREAD, SLOPE_SPREAD = 0.05, 0.2
+"""That guess: standard deviations of bias (as a share of the items' usual spread of 0.25: a fifth), and of slope."""
+
+FREEDOM = np.array([12.0, 20.0, 40.0, 100.0])
+"""How alike the noise of annotators may be, as degrees of freedom: fewer let one annotator's noise near 0 pass for
+knowledge, which it is not where he answers 0 to everything."""
+
+RANDOM_SLOPE, RANDOM_POINT, RANDOM_NOISE, RANDOM_FREEDOM = 0.1, 0.2, 0.1, 8.0
+"""One who answers at random: sd of his slope around 0 and of his point, usual variance of his answers, and how alike
+that is among his kind."""
+
+RANDOM_SHARE = (1.0, 19.0)
+"""Prior of the share of annotators who answer at random: 5 %, worth 20 annotators."""
+
+SLIPS = (0.5, 24.5)
+"""Prior of the share of comparisons answered by a slip: 2 % of them, worth 25 comparisons."""
+
+
+@dataclass(slots=True, eq=False)
+class Sums:
+    """Totals over the draws of a chain.
+
+    By item: of the score, the place x and its square, its variance. By responder: of point, slope, noise, slips and
+    answering at random, and of their squares. `usual` has by group the usual point, slope, noise variance and
+    variance of points.
+    """
+
+    count: int
+    score: FloatArray
+    middle: FloatArray
+    middle_square: FloatArray
+    spread: FloatArray
+    line: FloatArray
+    line_square: FloatArray
+    usual: FloatArray
+    draws: FloatArray
+    checks: tuple[str, ...] = ()
+    """How well the model foretells the answers."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of every item's place."""
+        return self.middle / self.count
+
+
+class Chain:
+    """One chain; `rng` is its only source of chance."""
+
+    def __init__(self, evidence: Evidence, rng: np.random.Generator) -> None:
+        self.evidence = evidence
+        self.rng = rng
+        n_items, n_responders, n_groups = len(evidence.item), len(evidence.annotator), len(evidence.groups)
+        self.group = np.repeat(np.arange(n_groups), [g.last - g.first for g in evidence.groups])
+        self.rates = np.array([g.rates for g in evidence.groups])
+        self.own = ~evidence.fixed & ~evidence.gold
+        # Gold that no ratings go with has a scale of its own, so that its line must be found.
+        self.own |= evidence.gold & (self.group > 0)
+        self.sums_by_item = np.zeros((2, n_items))
+        ratings = evidence.ratings
+        self.response = ratings.value.copy()
+        in_first = self._in_first()
+        self.origin = float(ratings.value[in_first].mean()) if self.rates[0] else 0.0
+        self.x = self._start(n_items)
+        self.mean, self.variance = float(self.x.mean()), float(max(self.x.var(), 0.01))
+        self.point = np.zeros(n_responders)
+        self.slope = np.ones(n_responders)
+        self.noise = np.full(n_responders, 0.06)
+        self.slips = np.full(n_responders, 0.02)
+        self.tail = np.ones(n_responders)
+        self.random = np.zeros(n_responders, np.bool_)
+        self.random_share = np.full(n_groups, RANDOM_SHARE[0] / sum(RANDOM_SHARE))
+        self.usual_point = np.full(n_groups, self.origin)
+        self.usual_slope = np.ones(n_groups)
+        self.usual_noise = np.full(n_groups, 0.06)
+        self.point_variance = np.full(n_groups, POINT_SPREAD**2)
+        self.slope_variance = np.full(n_groups, SLOPE_SPREAD**2)
+        self.freedom = np.full(n_groups, 20.0)
+        self._start_other_groups()
+        self.point[:] = self.usual_point[self.group]
+        self.slope[:] = self.usual_slope[self.group]
+        self.shift = np.zeros(int(ratings.shift.max(initial=0)) + 1)
+        self.shift_variance = 0.03**2
+        self._shift_sums = np.zeros((2, len(self.shift)))
+        self.pair_response = np.zeros(len(evidence.pairs.left))
+        self.slip = np.zeros(len(evidence.pairs.left), np.bool_)
+        self.margin = 0.3 if (evidence.pairs.outcome == 0).any() else 0.0
+        self._margin_step = 0.1
+        self.tuple_response = -evidence.tuples.tier.astype(np.float64)
+        self.middle, self.spread, self._score = np.zeros(n_items), np.ones(n_items), np.zeros(n_items)
+
+    def _in_first(self) -> slice:
+        """Return the rows of the first group's ratings."""
+        first = self.evidence.groups[0]
+        if not first.rates:
+            return slice(0, 0)
+        return slice(int(self.evidence.ratings.first[first.first]), int(self.evidence.ratings.first[first.last]))
+
+    def _start(self, n_items: int) -> FloatArray:
+        """Start from the mean rating of each item, or from where comparisons or tiers put it."""
+        evidence = self.evidence
+        x = np.full(n_items, self.origin)
+        known = np.zeros(n_items, np.bool_)
+        if self.rates[0]:
+            rows = self._in_first()
+            item = evidence.ratings.item[rows]
+            count = np.bincount(item, minlength=n_items)
+            known = count > 0
+            x[known] = np.bincount(item, evidence.ratings.value[rows], minlength=n_items)[known] / count[known]
+            return x
+        if len(evidence.pairs.left):
+            state = CalibratedState(n_items, len(evidence.annotator), ties=bool((evidence.pairs.outcome == 0).any()))
+            state.learn(evidence.pairs.responder, evidence.pairs.left, evidence.pairs.right, evidence.pairs.outcome)
+            state.refit(5)
+            x = state.mean / (np.sqrt(2) * min(state.noise(UNKNOWN), 2.0))
+        if len(evidence.tuples.item):
+            tuples = evidence.tuples
+            size = np.repeat(np.diff(tuples.first), np.diff(tuples.first))
+            number = np.repeat(np.arange(len(tuples.responder)), np.diff(tuples.first))
+            middle = np.bincount(number, tuples.tier) / np.maximum(np.bincount(number), 1)
+            place = (middle[number] - tuples.tier) / np.maximum(size, 1)
+            count = np.bincount(tuples.item, minlength=n_items)
+            x += 2 * np.bincount(tuples.item, place, minlength=n_items) / np.maximum(count, 1)
+        return np.asarray(x - x.mean())
+
+    def _start_other_groups(self) -> None:
+        """Start the other ways of asking from how their answers spread."""
+        for number, group in enumerate(self.evidence.groups):
+            if number == 0:
+                continue
+            if group.rates:
+                rows = slice(*(int(self.evidence.ratings.first[at]) for at in (group.first, group.last)))
+                value = self.evidence.ratings.value[rows]
+                self.usual_point[number] = value.mean() if len(value) else 0.5
+                self.usual_slope[number] = max(value.std(), 0.05) / np.sqrt(self.variance) if len(value) else 1.0
+            elif self.rates[0]:
+                self.usual_slope[number] = 1.0 / np.sqrt(self.variance)
+
+    def run(self, settling: int, draws: int) -> Sums:
+        """Settle, then draw; return the totals of the draws."""
+        n_items, n_responders = len(self.x), len(self.point)
+        sums = Sums(
+            count=draws,
+            score=np.zeros(n_items),
+            middle=np.zeros(n_items),
+            middle_square=np.zeros(n_items),
+            spread=np.zeros(n_items),
+            line=np.zeros((5, n_responders)),
+            line_square=np.zeros((5, n_responders)),
+            usual=np.zeros(4 * len(self.evidence.groups)),
+            draws=np.empty((draws, n_items)),
+        )
+        for sweep in range(settling + draws):
+            self.sweep(sweep)
+            if sweep >= settling:
+                self._add(sums, sweep - settling)
+        sums.checks = self.checks()
+        return sums
+
+    def checks(self) -> tuple[str, ...]:
+        """Say how well the last draw foretells the answers it was drawn from: a posterior predictive check."""
+        ratings, pairs = self.evidence.ratings, self.evidence.pairs
+        found: tuple[str, ...] = ()
+        if len(ratings.item):
+            who = np.repeat(np.arange(len(self.point)), np.diff(ratings.first))
+            middle = self.point[who] + self.slope[who] * (self.x[ratings.item] - self.origin)
+            middle += self.shift[ratings.shift]
+            half = 1.96 * np.sqrt(self.noise[who])
+            inside = (ratings.upper >= middle - half) & (ratings.lower <= middle + half)
+            found += (f"check: {100 * inside.mean():.1f} % of the ratings lie where the model expects 95 % of them",)
+        decided = pairs.outcome != 0
+        if decided.any():
+            left, right, who = pairs.left[decided], pairs.right[decided], pairs.responder[decided]
+            chance = special.ndtr(np.abs(self.slope[who] * (self.x[left] - self.x[right])))
+            chance = self.slips[who] / 2 + (1 - self.slips[who]) * chance
+            came = np.sign(self.slope[who] * (self.x[left] - self.x[right])) == pairs.outcome[decided]
+            expected = f"the likelier item is expected to win {100 * chance.mean():.1f} % of the decided comparisons"
+            found += (f"check: {expected}, and won {100 * came.mean():.1f} %",)
+        return found
+
+    def _add(self, sums: Sums, draw: int) -> None:
+        sums.score += self.score(self.middle, self.spread)
+        sums.middle += self.middle
+        sums.middle_square += self.middle**2
+        sums.spread += self.spread
+        sums.draws[draw] = self.score(self.x, np.zeros(len(self.x)))
+        line = np.array(
+            [self.point - self.usual_point[self.group], self.slope, np.sqrt(self.noise), self.slips, self.random]
+        )
+        sums.line += line
+        sums.line_square += line**2
+        usual = (self.usual_point, self.usual_slope, self.usual_noise, self.point_variance)
+        sums.usual += np.concatenate(usual)
+
+    def score(self, middle: FloatArray, spread: FloatArray) -> FloatArray:
+        """Return what annotators usually answer to items at `middle` ± √`spread`, on [0, 1]; or, for comparisons, x."""
+        group = self.evidence.groups[0]
+        if not group.rates or not group.bounded:
+            return middle.copy()
+        out = np.empty(len(middle))
+        typical_response(middle, spread, self.usual_noise[0] + self.point_variance[0], group.edge, out)
+        return out
+
+    def sweep(self, sweep: int) -> None:
+        """Draw everything once, given the rest; `sweep` counts the draws so far."""
+        weight, pull = self.sums_by_item
+        ratings, pairs, tuples = self.evidence.ratings, self.evidence.pairs, self.evidence.tuples
+        rng = self.rng
+        square, cross, slipped = np.zeros((3, len(self.point)))
+        if len(ratings.item):
+            draw_ratings(
+                rng,
+                ratings.first,
+                ratings.item,
+                ratings.shift,
+                ratings.lower,
+                ratings.upper,
+                self.response,
+                self.x,
+                self.origin,
+                self.point,
+                self.slope,
+                self.noise,
+                self.shift,
+                weight,
+                pull,
+            )
+        if len(pairs.left):
+            if self.margin > 0:
+                self._draw_margin(sweep)
+            draw_pairs(
+                rng,
+                pairs.left,
+                pairs.right,
+                pairs.responder,
+                pairs.outcome,
+                self.pair_response,
+                self.slip,
+                self.x,
+                self.slope,
+                self.slips,
+                self.margin,
+                square,
+                cross,
+                slipped,
+            )
+        if len(tuples.item):
+            draw_tuples(
+                rng,
+                tuples.first,
+                tuples.item,
+                tuples.tier,
+                tuples.responder,
+                self.tuple_response,
+                self.x,
+                self.origin,
+                self.slope,
+                weight,
+                pull,
+                square,
+                cross,
+            )
+        self._draw_judges(square, cross, slipped)
+        draw_items(
+            rng,
+            self.x,
+            self.mean,
+            self.variance,
+            weight,
+            pull,
+            pairs.start,
+            pairs.row,
+            pairs.left,
+            pairs.right,
+            pairs.responder,
+            self.pair_response,
+            self.slip,
+            self.slope,
+            self.middle,
+            self.spread,
+        )
+        if len(ratings.item):
+            self._draw_raters()
+        self._draw_population()
+        self._move_together()
+
+    def _slope_prior(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and variance of every responder's slope, given whether he answers at random."""
+        usual = self.usual_slope[self.group]
+        spread = np.where(self.random, RANDOM_SLOPE**2, self.slope_variance[self.group] / self.tail)
+        return np.where(self.random, 0.0, usual), spread * usual**2
+
+    def _point_variance(self) -> FloatArray:
+        return np.where(self.random, RANDOM_POINT**2, self.point_variance[self.group] / self.tail)
+
+    def _draw_raters(self) -> None:
+        ratings, g = self.evidence.ratings, self.group
+        if len(self.shift) > 1:
+            draw_shifts(
+                self.rng,
+                ratings.first,
+                ratings.item,
+                ratings.shift,
+                self.response,
+                self.x,
+                self.origin,
+                self.point,
+                self.slope,
+                self.noise,
+                self.shift,
+                self.shift_variance,
+                *self._shift_sums,
+            )
+            n = len(self.shift) - 1
+            self.shift_variance = self._variance(float((self.shift**2).sum()), n, 0.03**2)
+        usual_noise = np.where(self.random, RANDOM_NOISE, self.usual_noise[g])
+        freedom = np.where(self.random, RANDOM_FREEDOM, self.freedom[g])
+        pinned = self.evidence.gold
+        usual_slope, slope_variance = self._slope_prior()
+        draw_raters(
+            self.rng,
+            ratings.first,
+            ratings.item,
+            ratings.shift,
+            self.response,
+            self.x,
+            self.origin,
+            self.shift,
+            ~self.own,
+            self.usual_point[g],
+            usual_slope,
+            self._point_variance(),
+            slope_variance,
+            np.where(pinned, GOLD_NOISE**2, usual_noise),
+            np.where(pinned, 1e6, freedom),
+            self.point,
+            self.slope,
+            self.noise,
+        )
+
+    def _draw_judges(self, square: FloatArray, cross: FloatArray, slipped: FloatArray) -> None:
+        """Draw the slopes and slips of those who compare."""
+        judges = ~self.rates[self.group]
+        if not judges.any():
+            return
+        usual, variance = self._slope_prior()
+        precision = square[judges] + 1 / variance[judges]
+        middle = (cross[judges] + usual[judges] / variance[judges]) / precision
+        drawn = middle + self.rng.standard_normal(len(middle)) / np.sqrt(precision)
+        self.slope[judges] = np.where(self.own[judges], drawn, usual[judges])
+        compared = np.bincount(self.evidence.pairs.responder, minlength=len(self.slope))
+        self.slips = self.rng.beta(SLIPS[0] + slipped, SLIPS[1] + compared - slipped)
+
+    def _draw_margin(self, sweep: int) -> None:
+        """Move the tie margin by a random step, taken as often as the answers allow."""
+        pairs = self.evidence.pairs
+        rows = (pairs.left, pairs.right, pairs.responder, pairs.outcome, self.x, self.slope, self.slips)
+        other = self.margin * float(np.exp(self._margin_step * self.rng.standard_normal()))
+        gain = margin_likelihood(*rows, other) - margin_likelihood(*rows, self.margin)
+        # A log-normal prior around 0.4 keeps it in place where there are few ties.
+        gain += (np.log(self.margin / 0.4) ** 2 - np.log(other / 0.4) ** 2) / 2
+        taken = bool(np.log(self.rng.random()) < gain)
+        self.margin = other if taken else self.margin
+        self._margin_step *= float(np.exp((taken - 0.4) / (1 + sweep) ** 0.6))
+
+    def _variance(self, squares: float, count: float, guess: float, weight: float = PRIOR_WEIGHT) -> float:
+        """Draw a variance, given a sum of squares and a prior guess worth `weight` more."""
+        return float((squares + weight * guess) / 2 / self.rng.standard_gamma((count + weight) / 2))
+
+    def _draw_population(self) -> None:
+        """Draw what items, and what responders of each group, have in common."""
+        n = len(self.x)
+        if self.rates[0]:
+            self.mean = float(self.x.mean() + self.rng.standard_normal() * np.sqrt(self.variance / n))
+        else:
+            # Comparisons say nothing of a common level.
+            level = float(self.x.mean())
+            self.x -= level
+            self.middle -= level
+            self.mean = 0.0
+        squares = float(((self.x - self.mean) ** 2).sum())
+        self.variance = self._variance(squares, n, 0.0625 if self.rates[0] else 1.0, 2.0)
+        for number, group in enumerate(self.evidence.groups):
+            self._draw_group(number, group)
+
+    def _draw_group(self, number: int, group: Group) -> None:
+        rng = self.rng
+        who = np.flatnonzero(self.own[group.responders]) + group.first
+        if len(who):
+            self._draw_random(number, group, who)
+            who = who[~self.random[who]]
+        if len(who):
+            tail, slope = self.tail[who], self.slope[who]
+            if number > 0:
+                sd = np.sqrt(self.slope_variance[number] / tail.sum()) * self.usual_slope[number]
+                usual = float((tail * slope).sum() / tail.sum() + sd * rng.standard_normal())
+                self.usual_slope[number] = usual if usual > 1e-3 else self.usual_slope[number]
+            if number > 0 and group.rates:
+                sd = np.sqrt(self.point_variance[number] / tail.sum())
+                self.usual_point[number] = (tail * self.point[who]).sum() / tail.sum() + sd * rng.standard_normal()
+            far, relative, off = self._off(number, group, who)
+            unknowns = 2 if group.rates else 1
+            tail = rng.standard_gamma((TAIL + unknowns) / 2, len(who)) / ((TAIL + far) / 2)
+            self.tail[who] = tail
+            self.slope_variance[number] = self._variance(float(tail @ relative**2), len(who), SLOPE_SPREAD**2)
+            if group.rates:
+                self.point_variance[number] = self._variance(float(tail @ off**2), len(who), POINT_SPREAD**2)
+        self._draw_noise(number, group)
+
+    def _off(self, number: int, group: Group, who: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return how far responders are from the usual line, in all, in slope and in point."""
+        relative = self.slope[who] / self.usual_slope[number] - 1
+        off = self.point[who] - self.usual_point[number] if group.rates else np.zeros(len(who))
+        far = relative**2 / self.slope_variance[number]
+        return far + (off**2 / self.point_variance[number] if group.rates else 0.0), relative, off
+
+    def _draw_random(self, number: int, group: Group, who: NDArray[np.int64]) -> None:
+        """Draw who answers at random: whose line and noise are like such people's rather than like the others'."""
+        far, relative, off = self._off(number, group, who)
+        unknowns = 2 if group.rates else 1
+        share = self.random_share[number]
+        spread = self.slope_variance[number] * (self.point_variance[number] if group.rates else 1.0)
+        # Student's t for the others; Gaussian for these.
+        usual = np.log1p(-share) - (TAIL + unknowns) / 2 * np.log1p(far / TAIL) - np.log(spread) / 2
+        usual += special.gammaln((TAIL + unknowns) / 2) - special.gammaln(TAIL / 2)
+        usual -= unknowns / 2 * np.log(TAIL / 2)
+        random = np.log(share) - (1 + relative) ** 2 / (2 * RANDOM_SLOPE**2) - np.log(RANDOM_SLOPE)
+        if group.rates:
+            random += -(off**2) / (2 * RANDOM_POINT**2) - np.log(RANDOM_POINT)
+            noise = self.noise[who]
+            usual += _noise_density(noise, self.usual_noise[number], self.freedom[number])
+            random += _noise_density(noise, RANDOM_NOISE, RANDOM_FREEDOM)
+        self.random[who] = self.rng.random(len(who)) < special.expit(random - usual)
+        self.tail[who[self.random[who]]] = 1.0
+        count = int(self.random[who].sum())
+        self.random_share[number] = self.rng.beta(RANDOM_SHARE[0] + count, RANDOM_SHARE[1] + len(who) - count)
+
+    def _draw_noise(self, number: int, group: Group) -> None:
+        """Draw a group's usual noise, and how alike its responders' is."""
+        if not group.rates:
+            return
+        span = np.arange(group.first, group.last)
+        variance = self.noise[span[(~self.evidence.gold[span] | (number > 0)) & ~self.random[span]]]
+        count = len(variance)
+        if count == 0:
+            return
+        inverse, logs = float((1 / variance).sum()), float(np.log(variance).sum())
+        nu = self.freedom[number]
+        # One pseudo-annotator with a noise sd of a fifth of the scale.
+        self.usual_noise[number] = self.rng.standard_gamma((count * nu + nu) / 2) / (nu / 2 * (inverse + 1 / 0.04))
+        s = self.usual_noise[number]
+        half = FREEDOM / 2
+        fits = count * (half * np.log(half * s) - special.gammaln(half)) - (half + 1) * logs - half * s * inverse
+        chances = np.exp(fits - fits.max())
+        self.freedom[number] = self.rng.choice(FREEDOM, p=chances / chances.sum())
+
+    def _move_together(self) -> None:
+        """Shift all items against all biases, and stretch them against all slopes: single draws do so slowly."""
+        first = self.evidence.groups[0]
+        who = np.arange(first.first, first.last)
+        if not self.own[who].all():
+            return
+        rng, slope = self.rng, self.slope[who]
+        rated = self.rates[self.group]
+        if first.rates:
+            precision = slope / self._point_variance()[who]
+            weight = float(precision @ slope)
+            by = float(precision @ (self.point[who] - self.origin)) / weight + rng.standard_normal() / np.sqrt(weight)
+            self.x += by
+            self.mean += by
+            self.point[rated] -= self.slope[rated] * by
+            self.usual_point[1:] -= self.usual_slope[1:] * by
+        step = 0.3 / np.sqrt(len(who)) * rng.standard_normal()
+        times = np.exp(step)
+        usual, spread = (prior[who] for prior in self._slope_prior())
+        gain = float((((slope - usual) ** 2 - (slope / times - usual) ** 2) / (2 * spread)).sum()) - len(who) * step
+        # The prior of the items' variance, worth two items, and the free mean.
+        guess = 0.0625 if first.rates else 1.0
+        gain += step * (1 if first.rates else 0) - 2 * step - guess / self.variance * (times**-2 - 1)
+        if np.log(rng.random()) < gain:
+            self.x = self.origin + (self.x - self.origin) * times
+            self.mean = self.origin + (self.mean - self.origin) * times
+            self.variance *= times**2
+            self.slope /= times
+            self.usual_slope[1:] /= times
+
+
+def _noise_density(variance: FloatArray, usual: float, freedom: float) -> FloatArray:
+    """Return the log density of noise variances around a usual one (scaled inverse χ²), up to what all share."""
+    half = freedom / 2
+    density = half * np.log(half * usual) - special.gammaln(half) - half * np.log(variance) - half * usual / variance
+    return np.asarray(density)
