@@ -11,10 +11,12 @@ import polars as pl
 KINDS = ("ratings", "comparisons", "choices", "labels")
 
 
-def made_up(kind: str, *, rows: int = 600, who: str = "annotators", seed: int = 0, people: int = 23) -> pl.DataFrame:
+def made_up(
+    kind: str, *, rows: int = 600, who: str = "annotators", seed: int = 0, people: int = 23, items: int = 14
+) -> pl.DataFrame:
     """Draw judgments with ties, repeats, empty answers, spaces around ids and ids beyond ASCII."""
     rng = np.random.default_rng(seed)
-    names = np.array([f"item {n}" if n % 5 else f"Übung {n}" for n in range(14)])
+    names = np.array([f"item {n}" if n % 5 else f"Übung {n}" for n in range(items)])
     truth = np.linspace(-1.5, 1.5, len(names))
     columns: dict[str, object] = {}
     if who in ("annotators", "both"):

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from steelyard.engines import Engine, fit_log, open_log
+from steelyard.engines.agreement import log_agreement
 from steelyard.errors import SteelyardWarning
 from steelyard.formats import read_judgments
 from steelyard.models.fit import Fit, Model
+from steelyard.reliability import Figure, agreement
 
 CLOSE = 1e-9
 
@@ -30,6 +33,19 @@ def by_engine(engine: Engine, model: Model, files: list[Path], gold: Mapping[str
         warnings.simplefilter("ignore", SteelyardWarning)
         logs = open_log(engine, files, scale=_scale(pl.read_parquet(files[0])))
         return fit_log(model, logs.by_criterion[""], gold)
+
+
+def assert_same_agreement(engine: Engine, frame: pl.DataFrame, files: list[Path]) -> list[Figure]:
+    """Hold every figure of an engine against the one in memory; return those of split-half reliability."""
+    expected = agreement(read_judgments(frame, scale=_scale(frame)).observations)
+    found = log_agreement(open_log(engine, files, scale=_scale(frame)).by_criterion[""])
+    for figure in found.figures:
+        same = expected[figure.name]
+        assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)
+        for end in ("value", "lower", "upper"):
+            one, other = getattr(figure, end), getattr(same, end)
+            assert one is other if other is None else one == pytest.approx(other, rel=0, abs=CLOSE)
+    return [figure for figure in found.figures if figure.name.startswith("split-half")]
 
 
 def _scale(frame: pl.DataFrame) -> tuple[float, float] | None:

@@ -23,7 +23,7 @@ from steelyard.models.win_rate import WinRate
 from tests.conftest import missing_tool
 from tests.engines.data import gold, made_up, written
 from tests.engines.models import called
-from tests.engines.same import assert_same, by_engine, in_memory
+from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
 
 pytest.importorskip("pyspark")
 
@@ -88,6 +88,14 @@ def test_weights_in_sql_are_those_of_the_models(count: int, engine):
     frame = found.pivot("replicate", index="unit", values="weight").sort("unit")
     expected = pl.DataFrame({"unit": names, **{str(r): w for r, w in enumerate(poisson_weights(names, 2, 7))}})
     assert frame.select("0", "1").rows() == expected.sort("unit").select("0", "1").rows()
+
+
+@pytest.mark.parametrize("kind", ["ratings", "comparisons", "choices"])
+def test_agreement_is_the_one_in_memory(kind: str, engine, tmp_path):
+    frame = made_up(kind, rows=120, people=5, items=6)
+    figures = assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
+    assert len(figures) == 4
+    assert all(figure.value is not None for figure in figures)
 
 
 def test_an_existing_session_is_left_as_it_was(session, tmp_path):

@@ -55,6 +55,7 @@ class Log:
     rows: int = 0
     unit: str = "judgments"
     knows_annotators: bool = False
+    knows_tasks: bool = False
     scale: tuple[float, float] = (0.0, 1.0)
     scale_known: bool = True
     label: str = "the log"
@@ -232,6 +233,7 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
         rows=checked.rows,
         unit=unit,
         knows_annotators=knows_annotators,
+        knows_tasks=knows_tasks,
         scale=checked.scale,
         scale_known=scale is not None,
     )

@@ -27,7 +27,7 @@ def weigh(log: Log, cells: str, replicates: range, seed: int) -> None:
     if count <= HASHED_UNITS:
         engine.view(f"{p}weights", log.sql("weights_of_few", units=units, seed=seed, cases=_digest_cases()))
         return
-    engine.view(f"{units}_keys", log.sql("keys", units=units, seed=seed, digits=_hexadecimal("digest")))
+    engine.view(f"{units}_keys", log.sql("keys", units=units, seed=seed, digits=hexadecimal("digest")))
     engine.view(f"{p}weights", log.sql("weights_of_many", keys=f"{units}_keys", cases=_number_cases()))
 
 
@@ -43,7 +43,7 @@ def _number_cases() -> str:
     return "\n  ".join([*cases, f"ELSE {len(limits)}"])
 
 
-def _hexadecimal(column: str) -> str:
+def hexadecimal(column: str) -> str:
     """Read the first eight digits of base 16 as a number: no function does that in all engines."""
     return " + ".join(
         f"CAST({16 ** (7 - place)} AS BIGINT) * (INSTR('{_DIGITS}', SUBSTR({column}, {place + 1}, 1)) - 1)"

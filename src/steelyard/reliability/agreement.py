@@ -36,11 +36,10 @@ from steelyard.reliability.kappa import (
 from steelyard.reliability.majority import majority, majority_histogram
 from steelyard.reliability.position_bias import position_bias
 from steelyard.reliability.self_consistency import self_consistency
-from steelyard.reliability.split_half import TRIALS, split_half_or_reason
+from steelyard.reliability.split_half import split_half_or_reason
 from steelyard.reliability.units import Codes, Units, group_codes
 
 _ANYONE = "the annotators are not known, so two answers of one person, if there are any, count as agreement"
-_SPLIT_ROWS, _LEAST_TRIALS = 10_000_000, 10
 _REPEATS = "some annotators answered a question more than once; pairs of answers by one annotator are left out"
 
 
@@ -112,7 +111,7 @@ def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
             ita(ratings, bootstrap),
             ita(ratings, bootstrap, ranks=True),
             distance,
-            *_split_half(ratings, bootstrap),
+            *split_half_or_reason(ratings, bootstrap),
             *_self_consistency(ratings, bootstrap),
         ),
         _notes(ratings, units),
@@ -144,7 +143,7 @@ def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
 def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement:
     figures, notes = _agreement_on_pairs(comparisons, bootstrap)
     figures += [
-        *_split_half(comparisons, bootstrap),
+        *split_half_or_reason(comparisons, bootstrap),
         *_graph_figures(comparisons, bootstrap),
         *_self_consistency(comparisons, bootstrap),
     ]
@@ -220,17 +219,11 @@ def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
     pairs = rankings.comparisons()
     figures, notes = _agreement_on_pairs(pairs, bootstrap)
     figures += [
-        *_split_half(rankings, bootstrap),
+        *split_half_or_reason(rankings, bootstrap),
         *_graph_figures(pairs, bootstrap),
         *_self_consistency(pairs, bootstrap),
     ]
     return Agreement(rankings.kind, tuple(figures), ("rankings are taken as their pairs", *notes))
-
-
-def _split_half(observations: Observations, bootstrap: Bootstrap) -> tuple[Figure, ...]:
-    """Compute split-half reliability, with fewer trials the more judgments there are."""
-    trials = int(np.clip(_SPLIT_ROWS // max(len(observations), 1), _LEAST_TRIALS, TRIALS))
-    return split_half_or_reason(observations, trials, bootstrap)
 
 
 def _graph_figures(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[Figure, ...]:
@@ -264,7 +257,7 @@ def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
         notes += [note for note in _notes(choices, units) if note not in notes]
         if (chosen == UNKNOWN).any():
             notes.append(f"{(chosen == UNKNOWN).sum():,} answers that name no {name} item are left out")
-    figures += [*_split_half(choices, bootstrap), *_self_consistency(choices, bootstrap)]
+    figures += [*split_half_or_reason(choices, bootstrap), *_self_consistency(choices, bootstrap)]
     return Agreement(choices.kind, tuple(figures), tuple(notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -16,12 +17,13 @@ from steelyard.observations import Observations
 from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.correlation import jackknife_variance
 from steelyard.reliability.figure import Figure, Significance, figures_table
-from steelyard.reliability.split_trials import CORRELATIONS, Halves, averages_over
+from steelyard.reliability.split_trials import CORRELATIONS, Halves, Scores, averages_over
 from steelyard.reliability.splitting import UNIT_NAMES
 
 TRIALS = 100
 BY_ANNOTATORS = "halves are of annotators: hardly any unit was judged twice"
 _LEAST_ANNOTATORS = 4
+_SPLIT_ROWS, _LEAST_TRIALS = 10_000_000, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +87,87 @@ def split_half(
     bootstrap = _checked(seed, trials, level, per_half)
     halves = Halves.of(observations, model, by, bootstrap.seed)
     chosen = _mask(observations, items)
-    average = averages_over(halves, [chosen], trials, per_half)[0]
+    average = averages_over(halves.scores(trials, per_half), [chosen], trials)[0]
     return SplitHalf(average.figures(bootstrap), trials, halves.notes(per_half))
 
 
-def split_half_or_reason(observations: Observations, trials: int, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+class Splittable(Protocol):
+    """Judgments that can be split and scored, wherever they are: in memory, or in files (engines/)."""
+
+    @property
+    def kind(self) -> type[Observations]:
+        """What they are."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items they are about."""
+
+    def __len__(self) -> int:
+        """How many they are."""
+
+    def in_company(self) -> int:
+        """Count those that have another of the same unit."""
+
+    def annotators(self) -> int:
+        """Count the annotators; 0 where some judgments do not say whose they are."""
+
+    def scores(self, by: str, trials: int) -> Scores:
+        """Yield the scores of all items by either half, trial by trial."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _InMemory:
+    by_unit: Halves
+
+    @property
+    def observations(self) -> Observations:
+        return self.by_unit.observations
+
+    @property
+    def kind(self) -> type[Observations]:
+        return type(self.observations)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.observations.items)
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def in_company(self) -> int:
+        sizes = self.by_unit.splitter.sizes
+        return int(sizes[sizes > 1].sum())
+
+    def annotators(self) -> int:
+        return len(np.unique(self.observations.annotator)) if self.observations.knows_annotators else 0
+
+    def scores(self, by: str, trials: int) -> Scores:
+        if by == self.by_unit.by:
+            return self.by_unit.scores(trials, None)
+        return Halves.of(self.observations, None, by, self.by_unit.splitter.seed).scores(trials, None)
+
+
+def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootstrap) -> tuple[Figure, ...]:
     """Compute split-half reliability where most judgments have another of the same unit.
 
     Where they do not, halves are of annotators, and the figures say so; with too few annotators they say why not.
+    The more judgments there are, the fewer are the trials.
     """
-    if not len(observations):
+    if not len(judgments):
         return _undefined("undefined: there are no judgments")
-    halves = Halves.of(observations, None, "unit", bootstrap.seed)
-    sizes, note = halves.splitter.sizes, ""
-    if 2 * int(sizes[sizes > 1].sum()) < len(observations):
-        if len(np.unique(observations.annotator)) < _LEAST_ANNOTATORS or not observations.knows_annotators:
-            unit = UNIT_NAMES[type(observations)]
+    if isinstance(judgments, Observations):
+        judgments = _InMemory(Halves.of(judgments, None, "unit", bootstrap.seed))
+    trials = int(np.clip(_SPLIT_ROWS // len(judgments), _LEAST_TRIALS, TRIALS))
+    by, note = "unit", ""
+    if 2 * judgments.in_company() < len(judgments):
+        if judgments.annotators() < _LEAST_ANNOTATORS:
+            unit = UNIT_NAMES[judgments.kind]
             return _undefined(
                 f"undefined: most judgments are the only one of their {unit}, so there is nothing to split"
             )
-        halves, note = Halves.of(observations, None, "annotator", bootstrap.seed), BY_ANNOTATORS
-    figures = averages_over(halves, [_mask(observations, None)], trials, None)[0].figures(bootstrap)
+        by, note = "annotator", BY_ANNOTATORS
+    every = np.ones(judgments.n_items, bool)
+    figures = averages_over(judgments.scores(by, trials), [every], trials)[0].figures(bootstrap)
     return tuple(replace(figure, note="; ".join(part for part in (figure.note, note) if part)) for figure in figures)
 
 
@@ -136,7 +198,7 @@ def split_half_by_budget(
     frames = []
     for budget in budgets:
         _checked(seed, trials, level, budget)
-        average = averages_over(halves, [_mask(observations, None)], trials, budget)[0]
+        average = averages_over(halves.scores(trials, budget), [_mask(observations, None)], trials)[0]
         judgments = float(np.minimum(halves.splitter.sizes / 2, budget).sum())
         frame = figures_table(average.figures(bootstrap))
         frames.append(frame.select(pl.lit(budget).alias("per_half"), pl.lit(judgments).alias("judgments"), pl.all()))
@@ -167,7 +229,8 @@ def split_half_by_subset(
     if not members:
         raise DataError("no item has a tag.", "Give a mapping from items to their tags.")
     names = sorted(members)
-    averages = averages_over(halves, [_mask(observations, members[name]) for name in names], trials, per_half)
+    subsets = [_mask(observations, members[name]) for name in names]
+    averages = averages_over(halves.scores(trials, per_half), subsets, trials)
     frames = [figures_table(average.figures(bootstrap)) for average in averages]
     return pl.concat(
         [frame.select(pl.lit(name).alias("subset"), pl.all()) for name, frame in zip(names, frames, strict=True)]
@@ -198,7 +261,7 @@ def split_half_difference(
     parts = []
     for observations, model in zip((first, second), models, strict=True):
         halves = Halves.of(observations, model, "unit", bootstrap.seed)
-        average = averages_over(halves, [_mask(observations, shared)], trials, None)[0]
+        average = averages_over(halves.scores(trials, None), [_mask(observations, shared)], trials)[0]
         parts.append((average.of[correlation], observations.items.codes(shared)))
     name = f"difference of split-half ({correlation})"
     (one, one_codes), (other, other_codes) = parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -31,7 +31,8 @@ from steelyard.reliability.units import group_codes
 
 CORRELATIONS: dict[str, Correlate] = {"Spearman": spearman, "Pearson": pearson}
 
-_Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
+Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
+"""The scores of all items by either half, trial by trial."""
 
 
 def spearman_brown(r: float) -> float:
@@ -57,7 +58,7 @@ class Halves:
         sums = Sums.of(observations) if model is None or _is_a_sum(model, observations) else None
         return cls(observations, model, by, splitter, sums)
 
-    def scores(self, trials: int, per_half: int | None) -> _Scores:
+    def scores(self, trials: int, per_half: int | None) -> Scores:
         """Yield the scores of all items by either half, trial by trial."""
         for trial in range(trials):
             halves = self.splitter.halves(trial, per_half)
@@ -176,14 +177,15 @@ def _stepped_up(name: str, plain: Figure) -> Figure:
 
 
 def averages_over(
-    halves: Halves, subsets: Sequence[NDArray[np.bool_]], trials: int, per_half: int | None
+    scores: Iterable[tuple[FloatArray, FloatArray]], subsets: Sequence[NDArray[np.bool_]], trials: int
 ) -> list[Averages]:
-    count = len(halves.observations.items)
+    """Correlate the halves of every trial over each subset of the items."""
+    count = len(subsets[0])
     averages = [
         Averages({name: Average(np.zeros(count), np.zeros(count, bool)) for name in CORRELATIONS}, trials)
         for _ in subsets
     ]
-    for a, b in halves.scores(trials, per_half):
+    for a, b in scores:
         for average, chosen in zip(averages, subsets, strict=True):
             average.add(a, b, chosen)
     return averages

@@ -7,7 +7,7 @@ order of the rows, nor on the other units. All arithmetic is on whole numbers be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -148,9 +148,14 @@ class Splitter:
         if not observations.knows_annotators:
             raise DataError("the annotators are not known, so they cannot be split.", "Split by 'unit'.")
         people, entry = np.unique(observations.annotator, return_inverse=True)
-        key = hashed((observations.annotators[int(code)] for code in people), seed)
-        bounds = np.array([0, len(people)])
-        return cls(np.arange(len(people)), bounds, key, key[:1], entry.astype(np.int64), seed)
+        of_people = cls.of_names([observations.annotators[int(code)] for code in people], seed)
+        return replace(of_people, entry=entry.astype(np.int64))
+
+    @classmethod
+    def of_names(cls, names: Sequence[str], seed: int) -> Splitter:
+        """Prepare to split so many annotators, whose judgments go with them."""
+        key, everyone = hashed(names, seed), np.arange(len(names))
+        return cls(everyone, np.array([0, len(names)]), key, key[:1], everyone, seed)
 
     @property
     def sizes(self) -> Codes:
@@ -265,11 +270,15 @@ class Sums(NamedTuple):
         """Score every item by either half; NaN for those it does not have."""
         total, shown = np.zeros((3, self.n_items)), np.zeros((3, self.n_items))
         add_by_half(self.item, self.row, self.value, halves, total, shown)
-        score = np.where(shown > 0, total / np.where(shown > 0, shown, 1.0), np.nan)
-        # Rounded, because equal means of unlike fractions may differ in the last digit, which ranks would see.
-        scale = float(np.abs(self.value).max(initial=0.0)) or 1.0
-        score = np.round(score / scale, 12)
-        return score[FIRST], score[SECOND]
+        return scores_of_halves(total, shown, float(np.abs(self.value).max(initial=0.0)))
+
+
+def scores_of_halves(total: FloatArray, shown: FloatArray, largest: float) -> tuple[FloatArray, FloatArray]:
+    """Score every item by either half, from sums by half and item and the largest value; NaN where it has none."""
+    score = np.where(shown > 0, total / np.where(shown > 0, shown, 1.0), np.nan)
+    # Rounded, because equal means of unlike fractions may differ in the last digit, which ranks would see.
+    score = np.round(score / (largest or 1.0), 12)
+    return score[FIRST], score[SECOND]
 
 
 @compiled
