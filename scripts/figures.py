@@ -361,6 +361,27 @@ def split_half() -> Any:
 
 
 @figure
+def information_gain() -> Any:
+    """What a comparison tells by how far apart the items are, for annotators of different noise."""
+    from steelyard.designs.gain_kernels import look_up
+    from steelyard.designs.gains import expected_answers
+    from steelyard.models.calibrated_online import LEVELS, START
+
+    variance = 0.15
+    people = {f"noise {level:g}": np.where(np.isclose(LEVELS, level), 1.0, 0.0) for level in (0.1, 0.4, 1.0)}
+    people["nothing known"] = START
+    x, y = "distance of the two means, in sds of the items", "fall of either variance, %"
+    rows = [
+        {x: distance, y: 100 * variance / 2 * look_up(answers, distance, variance), "annotator": who}
+        for who, chance in people.items()
+        for answers in [expected_answers(chance, 0.0)]
+        for distance in np.linspace(0, 2, 101).tolist()
+    ]
+    title = "A precise annotator tells most of close pairs; a noisy one little, but of any"
+    return lines(rows, title, x, y, "annotator").mark_line()
+
+
+@figure
 def choosing_a_design() -> Any:
     """What the planner says about 200 items and the usual people."""
     from steelyard.report.plan_chart import plan_chart
