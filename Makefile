@@ -1,7 +1,7 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
-# make crowds, make stopping, make pictures: slow checks and the pictures of the docs
-.PHONY: demo test lint types tests tools bench crowds stopping pictures clean
+# make crowds, make stopping, make calibrated, make pictures: slow checks and the pictures of the docs
+.PHONY: demo test lint types tests tools bench crowds stopping calibrated pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -37,6 +37,11 @@ crowds: $(VENV)/.dev
 # How often a study stops too soon, over simulated studies.
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
+
+# How often the calibrated scale's intervals hold the truth, and its experiments in full.
+calibrated: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.coverage_calibrated
+	$(BIN)/steelyard reproduce calibrated --data ../shared/data
 
 pictures: $(VENV)/.dev
 	$(BIN)/python -m scripts.picture
