@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import os
 import re
+import secrets
 import sqlite3
 import statistics
 import subprocess
@@ -78,12 +79,14 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 async def annotator(
-    url: str, number: int, everybody: asyncio.Barrier, seconds: float, look: float, times: Times
+    url: str, crowd: str, number: int, everybody: asyncio.Barrier, seconds: float, look: float, times: Times
 ) -> None:
     """Come in, wait for the others, and work until the time is over."""
     rng = np.random.default_rng(number)
-    async with httpx.AsyncClient(base_url=f"{url}/api/v1/studies/bench", timeout=60) as http:
-        welcome = await http.post("/session", json={"name": f"ann-{look:g}-{seconds:g}-{number}"})
+    # Each comes from an address of their own: the limits for one address are not what is measured.
+    place = httpx.AsyncHTTPTransport(local_address=f"127.0.1.{number + 1}")
+    async with httpx.AsyncClient(base_url=f"{url}/api/v1/studies/bench", timeout=60, transport=place) as http:
+        welcome = await http.post("/session", json={"name": f"{crowd}-{number}"})
         http.headers["X-CSRF-Token"] = welcome.json()["csrf"]
         await everybody.wait()
         until = time.perf_counter() + seconds
@@ -110,8 +113,8 @@ async def annotator(
 
 async def crowd(url: str, look: float, seconds: float) -> Times:
     """Let all annotators work at once."""
-    times, everybody = Times(), asyncio.Barrier(PEOPLE)
-    await asyncio.gather(*(annotator(url, number, everybody, seconds, look, times) for number in range(PEOPLE)))
+    times, everybody, name = Times(), asyncio.Barrier(PEOPLE), secrets.token_hex(4)
+    await asyncio.gather(*(annotator(url, name, number, everybody, seconds, look, times) for number in range(PEOPLE)))
     return times
 
 

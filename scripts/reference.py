@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from steelyard.cli.app import app
 from steelyard.study.config_tables import (
     Checks,
     ItemsSource,
+    Link,
     Page,
     Pay,
     People,
+    Prolific,
     Qualification,
     Quality,
     Rules,
@@ -59,6 +62,10 @@ def study_toml() -> str:
         *_model_table(Stop),
         "## `[pay]`",
         *_model_table(Pay),
+        "## `[link]`",
+        *_model_table(Link),
+        "## `[prolific]`",
+        *_model_table(Prolific),
         "## `[[stage]]`",
         "Stages run one after the other; when every stage has a `share`, they are mixed.",
         "",
@@ -118,16 +125,24 @@ def _first_paragraph(cls: type[Any]) -> str:
     return " ".join(paragraph.split())
 
 
+def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command with its name, those of a group one by one."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
+
+
 def commands() -> str:
     """Return the page about the command line."""
     group: Any = get_command(app)
     lines = ["# Commands", "", "<!-- Made by scripts/reference.py from the code. -->", ""]
     lines += ["Exit codes: 0 fine, 1 the data or the configuration is wrong, 2 wrong usage.", ""]
-    for registered in app.registered_commands:
-        command = group.commands[registered.name]
+    for name, command in _commands(group):
         description, _, example = str(command.help).partition("Example: ")
         lines += [
-            f"## steelyard {registered.name}",
+            f"## steelyard {name}",
             " ".join(description.split()),
             "",
             "```sh",

@@ -44,6 +44,9 @@ class Shot:
     items: list[dict[str, str]]
     answer: Callable[[Page], None]
     files: dict[str, str] = field(default_factory=dict)
+    tasks: int = TASKS_TO_GO
+    by_link: bool = False
+    """Whether people come from a panel rather than by a name."""
 
 
 def _words(*words: str) -> list[dict[str, str]]:
@@ -67,6 +70,14 @@ def _fail_the_check(page: Page) -> None:
     page.locator("#told section").wait_for()
     page.wait_for_function("before => document.querySelector('.task').innerText !== before", arg=before)
     page.keyboard.press("4")
+
+
+def _finish(page: Page) -> None:
+    """Answer the only task, and come to the end."""
+    page.keyboard.press("4")
+    page.wait_for_timeout(DOUBLE_CLICK_MS)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Go back").wait_for()
 
 
 VERBS = _words("ambulate", "bring", "cook", "dwell", "go", "mend", "ponder", "swim")
@@ -192,6 +203,17 @@ SHOTS = [
             '"The best week we ever had, thank you all!",4..5,"Thanks and praise, without a but."\n'
         },
     ),
+    Shot(
+        "finished",
+        "Hotel reviews",
+        "How satisfied is the writer?",
+        'name = "likert"\nlabels = ["very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"]\n'
+        '[link]\ncompleted = "https://panel.example/complete?rid={participant}"',
+        _reviews(),
+        _finish,
+        tasks=1,
+        by_link=True,
+    ),
 ]
 
 
@@ -206,7 +228,7 @@ def write_study(folder: Path, shot: Shot) -> Path:
         writer.writerows(shot.items)
     text = (
         f'name = "{shot.name}"\ntitle = "{shot.title}"\nquestion = "{shot.question}"\nitems = "items.csv"\n'
-        f"[people]\ntasks = {TASKS_TO_GO}\n[protocol]\n{shot.protocol}\n"
+        f"[people]\ntasks = {shot.tasks}\n[protocol]\n{shot.protocol}\n"
     )
     (folder / "study.toml").write_text(text, encoding="utf-8")
     for name, content in shot.files.items():
@@ -243,9 +265,12 @@ def take(browser: Browser, address: str, shot: Shot, size: dict[str, Any], schem
         device_scale_factor=2 if phone else 1,
     )
     page = context.new_page()
-    page.goto(f"{address}/s/{shot.name}/")
-    page.get_by_label("A name to answer under").fill(f"ann {size['width']} {scheme}")
-    page.keyboard.press("Enter")
+    if shot.by_link:
+        page.goto(f"{address}/s/{shot.name}/?PROLIFIC_PID=p{size['width']}-{scheme}")
+    else:
+        page.goto(f"{address}/s/{shot.name}/")
+        page.get_by_label("A name to answer under").fill(f"ann {size['width']} {scheme}")
+        page.keyboard.press("Enter")
     page.get_by_role("button", name="Begin").click()
     page.locator(".task").wait_for()
     shot.answer(page)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -26,66 +27,80 @@ def find_postgres() -> Path | None:
     return next((place for place in places if (place / "initdb").exists()), None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class PostgresServer:
-    """A running server that listens on the loopback address only."""
+    """A server that listens on the loopback address only."""
 
+    binaries: Path
+    folder: Path
     port: int
     user: str
+    _process: subprocess.Popen[bytes] | None = None
 
     def url(self, database: str) -> str:
         """The URL of one of its databases."""
         return f"postgresql://{self.user}@127.0.0.1:{self.port}/{database}"
 
-    def new_database(self, name: str) -> str:
+    def new_database(self, name: str, tablespace: str = "pg_default") -> str:
         """Create an empty database and return its URL."""
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
+        self.run(f'CREATE DATABASE "{name}" TABLESPACE {tablespace}')
         return self.url(name)
+
+    def run(self, command: str) -> list[tuple[object, ...]]:
+        """Run a command as the superuser; return the rows it gives, if any."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            done = connection.execute(command)
+            return done.fetchall() if done.description else []
 
     @classmethod
     @contextmanager
     def start(cls, binaries: Path) -> Iterator[PostgresServer]:
         """Run a server on a fresh data folder until the block ends."""
-        # The server refuses to run as root; Debian's package brings a user for it.
         owner = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-        as_owner = {"user": owner, "extra_groups": []} if os.geteuid() == 0 else {}
         folder = Path(tempfile.mkdtemp(prefix="steelyard-pg-"))
         if os.geteuid() == 0:
             shutil.chown(folder, owner)
-        data = folder / "data"
         try:
+            server = cls(binaries, folder, _free_port(), owner)
             subprocess.run(
-                [binaries / "initdb", "-D", data, "-U", owner, "-A", "trust", "-E", "UTF8", "--locale=C"],
+                [binaries / "initdb", "-D", folder / "data", "-U", owner, "-A", "trust", "-E", "UTF8", "--locale=C"],
                 check=True,
                 capture_output=True,
                 cwd=folder,
-                **as_owner,  # type: ignore[call-overload]
+                **server._as_owner(),
             )
-            port = _free_port()
-            with (folder / "log").open("wb") as log:
-                process = subprocess.Popen(
-                    [binaries / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", folder, "-N", "300"],
-                    stdout=log,
-                    stderr=log,
-                    cwd=folder,
-                    **as_owner,  # type: ignore[call-overload]
-                )
+            server.go_up()
             try:
-                server = cls(port, owner)
-                server.wait_until_up(process, folder / "log")
                 yield server
             finally:
-                process.send_signal(signal.SIGINT)
-                process.wait(timeout=30)
+                # At once, without a last checkpoint: the data folder is thrown away.
+                server.go_down(signal.SIGQUIT)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def wait_until_up(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        """Wait until the server takes connections."""
-        for _ in range(200):
+    def go_up(self) -> None:
+        """Start the server, and wait until it takes connections."""
+        where: list[str | Path] = [
+            "-D",
+            self.folder / "data",
+            "-p",
+            str(self.port),
+            "-h",
+            "127.0.0.1",
+            "-k",
+            self.folder,
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self._process = process = subprocess.Popen(
+                [self.binaries / "postgres", *where, "-N", "300"],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                **self._as_owner(),
+            )
+        for _ in range(600):
             if process.poll() is not None:
-                raise RuntimeError(f"PostgreSQL did not start: {log.read_text()}")
+                raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()}")
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=1).close()
             except psycopg.OperationalError:
@@ -93,6 +108,16 @@ class PostgresServer:
             else:
                 return
         raise RuntimeError("PostgreSQL did not come up")
+
+    def go_down(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop the server; sessions are cut off."""
+        assert self._process is not None
+        self._process.send_signal(how)
+        self._process.wait(timeout=120)
+
+    def _as_owner(self) -> dict[str, Any]:
+        # The server refuses to run as root; Debian's package brings a user for it.
+        return {"user": self.user, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def _free_port() -> int:

@@ -87,8 +87,12 @@ def test_every_setting_has_a_description():
 
 def test_every_command_is_documented():
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    for command in app.registered_commands:
-        assert f"## steelyard {command.name}" in page
+    names = [command.name for command in app.registered_commands]
+    for group in app.registered_groups:
+        names += [f"{group.name} {command.callback.__name__}" for command in group.typer_instance.registered_commands]
+    assert "prolific bonus" in names
+    for name in names:
+        assert f"## steelyard {name}" in page
 
 
 def test_every_dependency_has_a_reason():

@@ -12,14 +12,16 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "steelyard"
 
 LAYERS = [
     {"cli"},
-    {"web", "crowd"},
+    {"web"},
+    {"crowd"},
     {"experiments"},
     {"report", "simulate", "client"},
     {"study"},
     {"store", "quality"},
     {"designs"},
+    {"engines"},
     {"reliability"},
-    {"models", "engines"},
+    {"models"},
     {"formats"},
     {"protocols"},
     {"grouping"},

@@ -70,6 +70,10 @@ class StoreError(SteelyardError):
     """The database is not ours, newer than this software, or out of reach."""
 
 
+class StudyChangedError(StoreError):
+    """Another process changed the study's configuration; this one has to open it anew."""
+
+
 class SteelyardWarning(UserWarning):
     """Something is odd, but the work goes on."""
 

@@ -1,4 +1,4 @@
-"""steelyard exclude, readmit, state."""
+"""steelyard exclude, readmit, forget, state, pay; and what people are called in exports."""
 
 from __future__ import annotations
 
@@ -37,3 +37,55 @@ def test_a_paused_study_says_so(judged):
     assert "The study is paused." in run("status", ".", cwd=judged).stdout
     run("state", ".", "open", cwd=judged)
     assert "paused" not in run("status", ".", cwd=judged).stdout
+
+
+def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
+    text = (judged / "study.toml").read_text()
+    assert "does not say what is paid" in run("pay", ".", cwd=judged, code=1).stderr
+    (judged / "study.toml").write_text(
+        text + '[pay]\nper_task = 0.25\nbonus = "0.1 * tasks"\nfee = 0.2\ncurrency = "EUR"\n'
+    )
+    run("exclude", ".", "bob", "--reason", "guessing", cwd=judged)
+    # Each answered three: 0.75, and ann 0.30 more.
+    said = run("pay", ".", cwd=judged).stdout
+    assert "1.80 EUR for 2 annotators, 2.16 with the fee of 20 %" in said
+    run("pay", ".", "-o", "pay.csv", cwd=judged)
+    rows = (judged / "pay.csv").read_text().splitlines()
+    assert rows[0].startswith("annotator,tasks,hours")
+    assert rows[1].startswith("ann,3,")
+    assert rows[1].endswith("0.3,1.05")
+
+
+def test_a_wrong_bonus_is_named_with_its_line(judged):
+    text = (judged / "study.toml").read_text()
+    (judged / "study.toml").write_text(text + '[pay]\nbonus = "0.1 * taks"\n')
+    refused = run("check", ".", cwd=judged, code=1)
+    assert "Did you mean 'tasks'?" in refused.stderr
+    assert f"line {len(text.splitlines()) + 2}" in refused.stderr
+
+
+def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
+    asked = run("forget", ".", "bob", cwd=judged, text="n\n", code=1)
+    assert "There are 3 judgments, 6 events in the log and 0 tokens and sessions." in asked.stderr
+    assert "none of 3 scores is another" in asked.stderr
+    assert "6 judgments" in run("status", ".", cwd=judged).stdout
+    done = run("forget", ".", "bob", cwd=judged, text="y\n")
+    assert "Forgotten: 3 judgments" in done.stdout
+    assert "3 judgments will be asked of others again" in done.stdout
+    assert "backups" in done.stderr
+    assert "3 judgments" in run("status", ".", cwd=judged).stdout
+    assert "nobody called 'bob'" in run("forget", ".", "bob", "--yes", cwd=judged, code=1).stderr
+
+
+@pytest.mark.parametrize("what", ["judgments", "answers", "log"])
+def test_exports_name_nobody_unless_asked(judged, what):
+    with Study.open(judged) as study:
+        called = {study.pseudonym(name) for name in ("ann", "bob")}
+    shown = run("export", ".", "--what", what, cwd=judged).stdout
+    assert all(name in shown for name in called)
+    assert "bob" not in shown
+    named = run("export", ".", "--what", what, "--real-ids", cwd=judged).stdout
+    assert "bob" in named
+    assert not any(name in named for name in called)
+    people = run("export", ".", "--what", "people", cwd=judged).stdout
+    assert all(name in people for name in (*called, "ann", "bob"))

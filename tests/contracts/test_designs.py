@@ -29,6 +29,12 @@ SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators": 1}, 5)],
     "all_pairs": [({}, 2), ({"annotators": 2}, 2)],
     "tournament": [({}, 2), ({"annotators": 2, "follow_up": True}, 2)],
+    "information_gain": [
+        ({"judgments": 6}, 2),
+        ({"judgments": 6, "aim": "top", "top": 3, "annotators": 1}, 2),
+        ({"judgments": 8, "aim": "scores"}, 4),
+        ({"judgments": 4, "aim": "threshold", "threshold": 0.5}, 1),
+    ],
     "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
 }
 CASES = [(name, settings, size) for name in registry.names("designs") for settings, size in SETTINGS[name]]
@@ -60,6 +66,11 @@ def _so_many_tasks(design: Any, size: int) -> Promise:
     return Promise(1, tasks, tasks * size)
 
 
+def _on_average(design: Any, size: int) -> Promise:
+    tasks = ceil(design.judgments * N_ITEMS / size)
+    return Promise(design.first_looks, tasks, tasks * size)
+
+
 def _every_tuple(design: Any, size: int) -> Promise:
     tuples = ceil(design.factor * N_ITEMS) * design.annotators
     each = ceil(design.factor * N_ITEMS) * size / N_ITEMS
@@ -85,6 +96,7 @@ PROMISES: dict[str, Callable[[Any, int], Promise]] = {
     "redundant": _judgments_each,
     "random_tuples": _judgments_each,
     "match_quality": _so_many_tasks,
+    "information_gain": _on_average,
     "balanced_tuples": _every_tuple,
     "all_pairs": _every_pair,
     "tournament": _every_source,

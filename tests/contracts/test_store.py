@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 
 from steelyard.errors import StoreError
 from steelyard.store import Store, StoredTask
-from steelyard.store.engine import HEAD
+from steelyard.store.engine import HEAD, alembic_config
 
 
 def task(judgment_id: str, annotator: str = "ann", lease_end: int = 100, state: str = "open") -> StoredTask:
@@ -61,10 +61,11 @@ def test_open_and_overdue_tasks_are_found(store):
         writer.set_state("j3", "answered", answer_seq=7)
     with store.write() as writer:
         assert [t.judgment_id for t in writer.open_tasks("ann")] == ["j1", "j2"]
-        assert [t.judgment_id for t in writer.overdue_tasks(10)] == ["j1"]
-        assert writer.overdue_tasks(9) == []
+        assert [t.judgment_id for t in writer.untimely_tasks(10, 100)] == ["j1"]
+        assert writer.untimely_tasks(9, 100) == []
         writer.renew("j1", 30)
-        assert [t.judgment_id for t in writer.overdue_tasks(29)] == ["j2"]
+        assert [t.judgment_id for t in writer.untimely_tasks(29, 100)] == ["j2"]
+        assert [t.judgment_id for t in writer.untimely_tasks(9, 29)] == ["j1"]
     answered = store.task("j3")
     assert answered is not None
     assert (answered.state, answered.answer_seq, answered.items) == ("answered", 7, ("a", "b"))
@@ -90,7 +91,7 @@ def test_studies_of_one_database_do_not_see_each_other(postgres_url):
         assert list(two.events()) == []
         assert two.task("j1") is None
         with two.write() as writer:
-            assert writer.overdue_tasks(10**9) == []
+            assert writer.untimely_tasks(10**9, 0) == []
 
 
 def test_an_sqlite_file_needs_no_name_but_keeps_the_one_it_was_given(tmp_path):
@@ -194,18 +195,9 @@ def test_a_password_never_shows_in_an_error():
 
 
 def test_head_is_alembics_head():
-    from pathlib import Path
-
-    from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    import steelyard.store
-
-    config = Config()
-    folder = Path(steelyard.store.__file__).parent / "migrations"
-    config.set_main_option("script_location", str(folder))
-    config.set_main_option("path_separator", "os")
-    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == HEAD
 
 
 def test_the_migrations_make_the_tables_the_code_uses(database_url):

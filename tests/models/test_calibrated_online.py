@@ -154,3 +154,17 @@ def test_an_update_takes_under_a_millisecond_also_after_many():
 def test_the_pairs_of_a_tuple_count_for_one_less_than_its_items():
     assert tuple_weight(2, 1) == 1.0
     assert 5 * tuple_weight(4, 5) == pytest.approx(3)
+
+
+def test_one_more_rating_adds_the_precision_that_was_expected_of_it():
+    state = CalibratedState(3, 2)
+    expected = state.rating_precision(UNKNOWN)
+    state.learn_ratings(UNKNOWN, [1], [0.75])
+    assert 1 / state.variance == pytest.approx([1, 1 + expected, 1])
+    for value in (0.1, 0.9, 0.2, 0.8):
+        state.learn_ratings(0, [0], [value])
+        state.learn_ratings(1, [2], [0.5])
+    state.refit()
+    # Who contradicts himself teaches less than who does not, or than anybody.
+    assert state.rating_precision(0) < state.rating_precision(1)
+    assert state.n_ratings == 9

@@ -15,6 +15,7 @@ from steelyard.models.label_table import (
     winners,
 )
 from steelyard.models.majority import Majority
+from steelyard.models.observed_labels import ObservedLabels
 from steelyard.observations import Index, Labels
 from tests.models.label_data import labels_of, random_labels
 
@@ -46,7 +47,13 @@ def test_tied_classes_are_counted_and_the_first_stands_for_them():
 def test_intervals_hold_the_probability_and_stay_within_bounds():
     labels = labels_of([("a", "x", "p"), ("a", "y", "q"), ("b", "z", "q")])
     probabilities = np.array([[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]])
-    table = label_table(labels, probabilities, Interval(np.array([0.95, -1, np.nan]), np.array([0.97, 3, 1])), "model")
+    table = label_table(
+        labels,
+        probabilities,
+        Interval(np.array([0.95, -1, np.nan]), np.array([0.97, 3, 1])),
+        "model",
+        counts=ObservedLabels(labels).counts,
+    )
     assert table["lower"].to_list() == [0.9, 0.0, None]
     assert table["upper"].to_list() == [0.97, 1.0, None]
     assert table["interval"].to_list() == ["model", "model", None]
@@ -56,7 +63,14 @@ def test_intervals_hold_the_probability_and_stay_within_bounds():
 def test_known_items_are_certain_by_gold():
     labels = labels_of([("a", "x", "p"), ("a", "y", "q")])
     nothing = np.full(2, np.nan)
-    table = label_table(labels, np.eye(2), Interval(nothing, nothing), "model", np.array([True, False]))
+    table = label_table(
+        labels,
+        np.eye(2),
+        Interval(nothing, nothing),
+        "model",
+        np.array([True, False]),
+        counts=ObservedLabels(labels).counts,
+    )
     assert table.select("lower", "upper", "interval").rows() == [(1.0, 1.0, "gold"), (None, None, None)]
 
 

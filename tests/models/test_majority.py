@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from steelyard.formats import read_judgments, read_table
-from steelyard.models.majority import Majority, expected_accuracy, vote_counts, wilson
+from steelyard.models.majority import Majority, expected_accuracy, wilson
+from steelyard.models.observed_labels import vote_counts
 from steelyard.observations import Index, Labels
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -316,3 +317,23 @@ def test_the_same_seed_gives_the_same_agreement_and_the_table_has_no_nan() -> No
 def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match=r"Did you mean 'alpha \(interval\)'"):
         agreement(random_ratings())["alpha interval"]
+
+
+def test_where_no_pair_was_judged_twice_halves_are_of_annotators():
+    rng = np.random.default_rng(3)
+    left, right = np.triu_indices(40, 1)
+    asked = Comparisons(
+        items=Index([f"i{n}" for n in range(40)]),
+        annotators=Index([f"a{n}" for n in range(6)]),
+        annotator=rng.integers(6, size=len(left)).astype(np.int32),
+        left=left.astype(np.int32),
+        right=right.astype(np.int32),
+        outcome=np.where(rng.random(len(left)) < 0.9, 1, -1).astype(np.int8),
+    )
+    figures = {figure.name: figure for figure in agreement(asked).figures}
+    found = figures["split-half (Spearman)"]
+    # The earlier item wins nine times in ten, whoever is asked: two halves of the annotators give much the same order.
+    assert found.value > 0.7
+    assert "halves are of annotators" in found.note
+    alone = {f.name: f for f in agreement(replace(asked, annotator=asked.annotator % 3)).figures}
+    assert alone["split-half (Spearman)"].value is None

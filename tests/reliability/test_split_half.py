@@ -15,11 +15,12 @@ from scipy import stats
 from steelyard.errors import ConfigError, DataError
 from steelyard.formats import read_judgments
 from steelyard.models.counting import Counting
+from steelyard.models.hashing import PRIME, hashed
 from steelyard.models.mean import Mean
 from steelyard.models.win_rate import WinRate
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Observations, Rankings, Ratings
 from steelyard.reliability import split_half, split_half_by_budget, split_half_by_subset, split_half_difference
-from steelyard.reliability.splitting import FIRST, PRIME, SECOND, Splitter, Sums, hashed, take
+from steelyard.reliability.splitting import FIRST, SECOND, Splitter, Sums, take
 
 
 def index(count: int, letter: str) -> Index:

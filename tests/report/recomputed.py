@@ -427,14 +427,32 @@ def exclusions(log: Log) -> Rows:
     return [{"set_aside": aside[event["annotator"]]} for event in told]
 
 
+def _bonuses(log: Log) -> float:
+    """Three cents a check that is right and counts, and half a unit where nine in ten are."""
+    disputed = {row["check"] for row in checks(log) if row["state"] == "disputed"}
+    total = 0
+    for person in {a["annotator"] for a in log.all()} - set(log.excluded):
+        right = [a["right"] for a in log.of_purpose("check") if a["annotator"] == person and a["about"] not in disputed]
+        total += 3 * sum(right) + (50 if 10 * sum(right) >= 9 * len(right) else 0)
+    return total / 100
+
+
 def costs(log: Log) -> Rows:
     given = [a["seconds"] for a in log.all() if a["seconds"] is not None]
     hours = mean(given) * len(log.all()) / 3600
-    cost = (0.05 * len(log.all()) + 1.5 * hours) * 1.2
+    bonuses = _bonuses(log)
+    cost = (0.05 * len(log.all()) + 0.4 * len({a["annotator"] for a in log.all()}) + 1.5 * hours + bonuses) * 1.2
     labels = len(log.counted()) * (3 if log.scored else 1)
     at = [a["at"] for a in log.all()]
     elapsed = (max(at) - min(at)) / HOUR
-    row = {"answers": len(log.all()), "labels": labels, "cost": cost, "hours": hours, "elapsed": elapsed}
+    row = {
+        "answers": len(log.all()),
+        "labels": labels,
+        "bonus": bonuses * 1.2,
+        "cost": cost,
+        "hours": hours,
+        "elapsed": elapsed,
+    }
     return [row | {"labels_per_unit": labels / cost, "labels_per_hour": labels / elapsed}]
 
 

@@ -34,7 +34,9 @@ target = 0.999
 looks = 3
 [pay]
 per_task = 0.05
+per_visit = 0.4
 per_hour = 1.5
+bonus = "0.03 * checks_right + (0.5 if accuracy >= 0.9 else 0)"
 fee = 0.2
 """
 

@@ -47,3 +47,9 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
     assert "row 0 " in made
     assert f"row {MOST_ROWS + 6} " in made
     assert f"row {MOST_ROWS // 2} " not in made
+
+
+def test_long_texts_break_into_lines_and_a_wide_table_is_made_narrower():
+    made = latex_table(table(["short", "so long a remark that no column of a paper would hold it"]))
+    assert r"\begin{tabular}{p{20em}r}" in made
+    assert r"\resizebox" in made.split(r"\begin{tabular}")[0]

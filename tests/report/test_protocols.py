@@ -89,6 +89,30 @@ def test_criteria_have_scores_and_figures_of_their_own(make_study):
     assert html_page(document).count("fear &amp; awe") > 3
 
 
+def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_study):
+    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 3\n[pay]\nper_task = 0.5', items=4)
+    with Study.open(folder) as study:
+        judge(study, 2)
+        table = build_report(study).table("forecast").frame
+        assert table["cost"].to_list() == pytest.approx([4.0, 2.0, 6.0])
+        assert table["part"].to_list() == ["so far", "all that is planned", "in all"]
+        study.set_state("closed")
+        assert "forecast" not in names_of(build_report(study), Table)
+
+
+def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
+    rule = '[stop]\nmeasure = "interval_width"\ntarget = 20\nlooks = 10\n[pay]\nper_task = 0.5'
+    folder = make_study('name = "direct"', f'name = "redundant"\njudgments = 40\n{rule}', items=5)
+    with Study.open(folder) as study:
+        judge(study, 8)
+        seen = study.look()
+        table = build_report(study).table("forecast").frame
+    # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
+    expected = 0.5 * min(160, 40 * (seen.value / 20) ** 2 - 40)
+    assert table["part"][1] == "until the target, about"
+    assert table["cost"][1] == pytest.approx(expected)
+
+
 def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
     folder = make_study()
     text = (folder / "study.toml").read_text().split("[protocol]")[0]
@@ -136,7 +160,7 @@ def test_gold_shows_who_is_right_and_which_gold_most_contradict(make_study):
                 item = task.item_ids[0]
                 says = "yes" if int(item[1:]) > 2 or (name == "e" and item != "w0") else "no"
                 study.tell(task, {item: says})
-        document = build_report(study, names=True)
+        document = build_report(study, real_ids=True)
     assert document.table("disputed-gold").frame["item"].to_list() == ["w5"]
     accuracy = dict(document.table("gold-accuracy").frame.select("annotator", "accuracy").iter_rows())
     assert accuracy == pytest.approx({**dict.fromkeys("abcd", 5 / 6), "e": 3 / 6})

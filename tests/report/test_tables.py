@@ -11,17 +11,20 @@ from steelyard.observations import Choice, Comparison, Label, RankedItems, Ratin
 from steelyard.records import Item
 from steelyard.report.history import history_of
 from steelyard.report.tables import (
+    answers_to_target,
     costs,
     forecast,
     item_judgments,
     label_counts,
     least_certain,
+    paid_people,
     progress_over_time,
     ranked_items,
     rate,
     said_of,
     score_histogram,
 )
+from steelyard.study.config_tables import Stop
 from tests.report.conftest import MINUTE, START, answer_all
 
 BEGIN = datetime.fromtimestamp(START / 1e6, UTC)
@@ -102,6 +105,36 @@ def test_costs_are_pay_and_fee_of_all_paid_work(open_study):
     # Student's t with one degree of freedom is 12.706: 30 ± 12.706·10 seconds; no time is below zero.
     assert table["lower"][1] == pytest.approx(1.5)
     assert table["upper"][1] == pytest.approx(10 * (0.10 + 157.06 / 600) * 1.5, rel=1e-4)
+
+
+def test_visits_and_bonuses_go_on_as_they_came(open_study):
+    pay = "[pay]\nper_visit = 2.0\nbonus = '0.5 * tasks'\nfee = 0.1"
+    study = open_study('name = "direct"', 'name = "redundant"\njudgments = 3\n' + pay, items=4)
+    for name in ("ann", "bob"):
+        answer_all(study, name, rated(1), seconds=9, count=2)
+    study.exclude("bob", "bot")
+    history = history_of(study)
+    table = costs(history, study.config, 8, paid_people(history, study))
+    # Four answers: two visits at 2, a bonus of 1 for ann, none for bob, a tenth on top; eight more cost twice that.
+    assert table["cost"].to_list() == pytest.approx([5.5, 11.0, 16.5])
+    assert study.pay().equals(paid_people(history, study))
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "target", "wanted"),
+    [
+        # Spearman and Brown: a test of reliability .5, made three times as long, has 3·.5 / (1 + 2·.5) = .75.
+        ("split_half", 0.5, 0.75, 300),
+        ("split_half", 0.8, 0.8, 100),
+        ("interval_width", 0.4, 0.1, 1600),
+        ("top_k", 0.3, 5, None),
+        ("split_half", -0.1, 0.9, None),
+    ],
+)
+def test_answers_that_a_target_takes(measure, value, target, wanted):
+    assert answers_to_target(value, Stop(measure=measure, target=target), 100) == (
+        None if wanted is None else pytest.approx(wanted)
+    )
 
 
 def test_ranked_items_have_their_texts():

@@ -22,6 +22,7 @@ SETUPS = {
     "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 2\nannotators = {each}'),
     "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators = 1'),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = {each}'),
+    "information_gain": ('name = "pairwise"', 'name = "information_gain"\njudgments = {each}'),
     "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = {each}'),
     "tournament": ('name = "pairwise"\nties = true', 'name = "tournament"\nannotators = 1'),
 }
@@ -85,12 +86,12 @@ def check(study: Study, told: Iterable[str]) -> None:
     assert len(acknowledged) == len(set(acknowledged))
     assert set(counted) == set(acknowledged), "an answer was lost, or one that nobody gave is there"
     assert set(counted.values()) <= {1}, "an answer is there twice"
-    _check_shown_once(events)
-    _check_places(study, events)
+    check_shown_once(events)
+    check_places(study, events)
     assert differing_picks(events) == []
 
 
-def _check_shown_once(events: list[Event]) -> None:
+def check_shown_once(events: list[Event]) -> None:
     """Nobody holds or answers one set of items twice; after giving it back they may get it again."""
     held: Counter[tuple[object, ...]] = Counter()
     key_of = {}
@@ -104,7 +105,7 @@ def _check_shown_once(events: list[Event]) -> None:
             held[key_of[event.judgment_id]] -= 1
 
 
-def _check_places(study: Study, events: list[Event]) -> None:
+def check_places(study: Study, events: list[Event]) -> None:
     """No planned task is out with, or answered by, more people than it is for."""
     taken: Counter[tuple[object, ...]] = Counter()
     slot_of = {}

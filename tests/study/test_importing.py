@@ -31,7 +31,7 @@ def test_an_import_says_what_the_file_says(make_study, tmp_path, protocol):
     with Study.open(make_study(protocol)) as study:
         result = import_file(study, file)
         assert result.added == study.status().judgments == study.status().imported
-        exported = conventional_judgments(study)
+        exported = conventional_judgments(study, real_ids=True)
     write_table(exported, tmp_path / "out.csv")
     again = read_judgments(tmp_path / "out.csv", scale=(0, 100)).by_criterion
     before = read_judgments(file, scale=(0, 100)).by_criterion

@@ -44,14 +44,14 @@ def lively(folder, database=None):
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_log_alone_rebuilds_the_same_scores_byte_for_byte(make_study, tmp_path, name):
     with lively(make_study(PROTOCOLS[name], items=12)) as study:
-        write_log(study, tmp_path / "log.jsonl")
+        write_log(study, tmp_path / "log.jsonl", real_ids=True)
         scores, judgments, status = study.scores(), study.judgments(), study.status()
     database = f"sqlite:///{tmp_path / 'again.db'}"
     with rebuild(read_log(tmp_path / "log.jsonl"), tmp_path / "elsewhere", database) as again:
         assert again.scores().write_csv().encode() == scores.write_csv().encode()
         assert again.judgments().equals(judgments)
         assert again.status() == status
-        write_log(again, tmp_path / "again.jsonl")
+        write_log(again, tmp_path / "again.jsonl", real_ids=True)
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "log.jsonl").read_bytes()
 
 
@@ -112,7 +112,7 @@ def test_another_seed_asks_in_another_order(make_study):
 
 def test_an_altered_log_is_refused_whole(make_study, tmp_path):
     with lively(make_study(items=12)) as study:
-        write_log(study, tmp_path / "log.jsonl")
+        write_log(study, tmp_path / "log.jsonl", real_ids=True)
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     place = next(n for n, line in enumerate(lines) if '"kind":"judgment"' in line)
     event = json.loads(lines[place])

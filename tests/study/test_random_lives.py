@@ -120,7 +120,13 @@ class Life:
             assert {item.id: int(n) for item, n in zip(ledger.items, progress.answered, strict=True) if n} == answered
             state = {}
             for event in events:
-                if event.judgment_id is not None and event.kind in {"picked", "judgment", "skip", "expired"}:
+                if event.judgment_id is not None and event.kind in {
+                    "picked",
+                    "judgment",
+                    "skip",
+                    "expired",
+                    "withdrawn",
+                }:
                     state[event.judgment_id] = event.kind
             out = Counter(state.values())["picked"]
             assert progress.tasks_out == out

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +17,7 @@ import uvicorn
 from steelyard.study import Study
 from steelyard.web import Studies, create_app
 from steelyard.web.security import Limits
+from tests.web.processes import ServeProcess
 
 TOKEN = "the-manager-of-these-tests"
 
@@ -114,17 +110,6 @@ class Person:
         return self.post("/judgments", {"judgment_id": task["judgment_id"], "answer": answer, "seconds": seconds})
 
 
-def _wait_until_up(url: str, alive: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up:
-        with contextlib.suppress(httpx.TransportError):
-            httpx.get(f"{url}/api/v1/openapi.json", timeout=5)
-            return
-        assert alive(), "the server ended"
-        time.sleep(0.02)
-    raise AssertionError("the server did not come up")
-
-
 def start_in_thread(
     folders: list[Path], *, limits: Limits | None = None, token: str = TOKEN, database: str | None = None
 ) -> Server:
@@ -149,42 +134,20 @@ def start_in_thread(
     return Server(f"http://127.0.0.1:{port}", studies.all()[0].slug, folders, stop, token, studies)
 
 
-def start_process(folders: list[Path], *, workers: int = 1, port: int = 0, token: str = TOKEN) -> Server:
+def start_process(
+    folders: list[Path], *, workers: int = 1, port: int = 0, token: str = TOKEN, database: str | None = None
+) -> Server:
     """Serve studies with `steelyard serve`, in a process that can be killed and started again on its port."""
-    running: dict[str, subprocess.Popen[str]] = {}
-    environment = {**os.environ, "STEELYARD_TOKEN": token, "PYTHONUNBUFFERED": "1"}
-
-    def start(port: int) -> tuple[str, str]:
-        command = [sys.executable, "-m", "steelyard", "serve", *map(str, folders), "--port", str(port)]
-        command += ["--workers", str(workers)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-        running["now"] = process
-        assert process.stdout is not None
-        for line in process.stdout:
-            found = re.search(r"(http://\S+?)/s/(\S+)/", line)
-            if found:
-                _wait_until_up(found[1], lambda: process.poll() is None)
-                return found[1], found[2]
-        raise AssertionError("the server printed no link")
-
-    url, slug = start(port)
-
-    def end(how: signal.Signals) -> None:
-        process = running["now"]
-        if process.poll() is None:
-            os.killpg(process.pid, how)
-            process.wait(20)
-        assert process.stdout is not None
-        process.stdout.close()
+    process = ServeProcess(folders, token=token, workers=workers, port=port, database=database)
+    process.start()
 
     def restart() -> None:
-        if running["now"].poll() is None:
-            end(signal.SIGKILL)
-        start(int(url.rpartition(":")[2]))
+        process.end(signal.SIGKILL)
+        process.start()
 
-    server = Server(url, slug, folders, lambda: end(signal.SIGINT), token)
+    server = Server(process.url, process.slugs[0], folders, lambda: process.end(signal.SIGINT), token)
     server.restart = restart
-    server.kill = lambda: end(signal.SIGKILL)
+    server.kill = lambda: process.end(signal.SIGKILL)
     return server
 
 

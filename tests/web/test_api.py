@@ -83,7 +83,7 @@ def test_answers_on_their_way_are_kept_when_the_study_rests(state, make_study, s
     ann = server.person("ann")
     task = ann.task()
     server.study.set_state(state, "Lunch.")
-    assert ann.tasks(2)["nothing"] == {"because": state, "reason": "Lunch."}
+    assert ann.tasks(2)["nothing"] == {"because": state, "reason": "Lunch.", "ending": None}
     study = ann.get("/me").json()["study"]
     assert (study["state"], study["state_reason"]) == (state, "Lunch.")
     assert ann.tell(task, {task["items"][0]["id"]: 1}).status_code == 200
@@ -327,7 +327,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
     }
     assert len(judging) == 14
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
-    own = ("api", "app", "errors", "security", "identity", "pages")
+    own = ("api", "app", "errors", "hooks", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]
     raised = {code for text in sources for code in re.findall(r'\b[45]\d\d,\s+"(\w+)"', text)}
     assert {"not_yours", "too_large", "no_such_media"} <= raised

@@ -10,16 +10,21 @@ import typer
 
 from steelyard.cli import (
     agreement,
+    backup,
     check,
     demo,
     export,
     fit,
+    forget,
     import_,
     invite,
     judge,
     new,
+    pay,
     people,
+    pilot,
     plan,
+    prolific,
     quality,
     report,
     reproduce,
@@ -67,17 +72,25 @@ app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
 app.command("judge", rich_help_panel=STUDY)(judge.judge)
 app.command("serve", rich_help_panel=STUDY)(serve.serve)
 app.command("invite", rich_help_panel=STUDY)(invite.invite)
+app.command("remind", rich_help_panel=STUDY)(invite.remind)
+app.command("link", rich_help_panel=STUDY)(invite.link)
+app.add_typer(prolific.app, name="prolific", rich_help_panel=STUDY)
+app.command("pilot", rich_help_panel=STUDY)(pilot.pilot)
 app.command("status", rich_help_panel=STUDY)(status.status)
 app.command("scores", rich_help_panel=STUDY)(scores.scores)
+app.command("pay", rich_help_panel=STUDY)(pay.pay)
 app.command("report", rich_help_panel=STUDY)(report.report)
 app.command("quality", rich_help_panel=STUDY)(quality.quality)
 app.command("settle", rich_help_panel=STUDY)(quality.settle)
 app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)
 app.command("readmit", rich_help_panel=STUDY)(people.readmit)
+app.command("forget", rich_help_panel=STUDY)(forget.forget)
 app.command("state", rich_help_panel=STUDY)(people.state)
 app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
 app.command("export", rich_help_panel=STUDY)(export.export)
+app.command("backup", rich_help_panel=STUDY)(backup.backup)
+app.command("restore", rich_help_panel=STUDY)(backup.restore)
 app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)

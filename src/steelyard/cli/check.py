@@ -13,9 +13,10 @@ def check(folder: StudyFolder) -> None:
     from rich.console import Console
 
     from steelyard.cli.output import print_done
+    from steelyard.store.engine import DATABASE_FILE
+    from steelyard.study import Study
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study
-    from steelyard.study.study import DATABASE_FILE, Study
 
     config, items = check_study(existing_folder(folder))
     if config.database is None and (folder / DATABASE_FILE).exists():

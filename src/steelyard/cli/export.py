@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import Format, StudyFolder, existing_folder
+from steelyard.cli.options import Format, RealIdsOption, StudyFolder, existing_folder
+
+if TYPE_CHECKING:
+    from steelyard.study import Study
 
 
 class What(StrEnum):
@@ -18,6 +21,7 @@ class What(StrEnum):
     answers = "answers"
     scores = "scores"
     log = "log"
+    people = "people"
 
 
 def export(
@@ -28,7 +32,8 @@ def export(
             "--what",
             "-w",
             help="judgments: as `import` and `fit` read them; answers: one row an answer, with times; "
-            "scores: the scores table; log: every event, from which the study can be rebuilt.",
+            "scores: the scores table; log: every event, from which the study can be rebuilt; people: which "
+            "pseudonym is whom (keep it to yourself).",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -50,9 +55,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous/--names", help="Call annotators A1, A2 … in the data set.")
-    ] = True,
+    real_ids: RealIdsOption = False,
 ) -> None:
     """Write a study's judgments, scores or whole log to a file, or all of it as a data set.
 
@@ -63,30 +66,36 @@ def export(
     from steelyard.cli.output import plain_table, print_frame
     from steelyard.formats import write_table
     from steelyard.study import Study
-    from steelyard.study.exporting import conventional_judgments
-    from steelyard.study.rebuild import write_log
+    from steelyard.study.exporting import conventional_judgments, people_table
+    from steelyard.study.rebuild import exported_log, write_log
 
     with Study.open(existing_folder(folder)) as study:
         if dataset is not None:
             from steelyard.report.dataset import write_dataset
 
-            files = write_dataset(study, dataset, names=not anonymous)
+            files = write_dataset(study, dataset, real_ids=real_ids)
             typer.echo(f"{len(files)} files written to {dataset}: fill in the licence in README.md", err=True)
             return
         if what is What.log:
             if output is None:
-                for event in study.events():
+                for event in exported_log(study, real_ids=real_ids):
                     typer.echo(event.as_json())
                 return
-            count = write_log(study, output)
+            count = write_log(study, output, real_ids=real_ids)
             typer.echo(f"{count:,} events written to {output}", err=True)
+            return
+        if output is not None and output.suffix == ".parquet" and what in {What.judgments, What.answers}:
+            rows = _stream(study, what, output, stage, real_ids)
+            typer.echo(f"{rows:,} rows written to {output}", err=True)
             return
         if what is What.scores:
             frame = study.scores()
+        elif what is What.people:
+            frame = people_table(study)
         elif what is What.answers:
-            frame = study.judgments()
+            frame = study.names(real=real_ids).frame(study.judgments())
         else:
-            frame = conventional_judgments(study, stage)
+            frame = conventional_judgments(study, stage, real_ids=real_ids)
     if output is not None:
         write_table(frame, output)
         typer.echo(f"{frame.height:,} rows written to {output}", err=True)
@@ -94,3 +103,20 @@ def export(
         Console().print(plain_table(frame, ""))
     else:
         print_frame(frame, form)
+
+
+def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids: bool) -> int:
+    """Write Parquet some rows at a time, and show how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from steelyard.cli.output import err_console
+    from steelyard.study.exporting import write_answers, write_judgments
+
+    screen = err_console()
+    columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("", total=study.count_judgments())
+        told = lambda count: progress.advance(bar, count)  # noqa: E731
+        if what is What.answers:
+            return write_answers(study, output, real_ids=real_ids, told=told)
+        return write_judgments(study, output, stage, real_ids=real_ids, told=told)

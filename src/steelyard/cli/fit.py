@@ -9,11 +9,14 @@ import typer
 
 from steelyard.cli.options import (
     ColumnsOption,
+    EngineOption,
     Format,
     FormatOption,
     JudgmentsFiles,
     KindOption,
+    MemoryOption,
     ScaleOption,
+    SparkMasterOption,
     StrictOption,
     pairs,
     settings,
@@ -46,8 +49,11 @@ def fit(
         bool, typer.Option("--annotators", help="Print what the model found about the annotators instead.")
     ] = False,
     top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
+    engine: EngineOption = None,
+    spark_master: SparkMasterOption = None,
+    memory: MemoryOption = None,
 ) -> None:
-    """Score the items of a file of judgments.
+    """Score the items of one or more files of judgments.
 
     Example: steelyard fit ratings.csv --model easl --scale 0 100
 
@@ -57,27 +63,21 @@ def fit(
 
     from steelyard import registry
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
+    from steelyard.cli.reading import called, reading
     from steelyard.errors import DataError
-    from steelyard.formats import read_gold, read_judgments
-    from steelyard.observations import Mixed
+    from steelyard.formats import read_gold
     from steelyard.study.results import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    read = [
-        read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
-        for file in files
-    ]
-    several = len(read) > 1
-    by_criterion = Mixed.by_criterion(part.by_criterion for part in read) if several else read[0].by_criterion
-    found = Mixed.kind if several else read[0].kind
-    if chosen is None:
-        chosen = registry.create("models", usual_model(found), settings(set_, "--set"))
-    fitted = fit_by_criterion(chosen, by_criterion, read_gold(gold) if gold else None)
-    for one in read:
-        print_notes(one.notes)
-    total = sum(map(len, by_criterion.values()))
-    names = ", ".join(file.name for file in files)
-    title = f"{names}: {chosen.name} of {total:,} {'judgments' if several else found}"
+    known = read_gold(gold) if gold else None
+    options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
+    with reading(files, engine, spark_master, memory, **options) as read:
+        if chosen is None:
+            chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
+        fitted = fit_by_criterion(chosen, read.by_criterion, known)
+        total = sum(map(len, read.by_criterion.values()))
+    print_notes(read.notes)
+    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:

@@ -1,22 +1,36 @@
-"""steelyard invite: personal links to a study."""
+"""steelyard invite, remind, link: the links by which people come."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TypeAlias
 
 import typer
 
 from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
 
+Url: TypeAlias = Annotated[str, typer.Option(help="Where the study is served.")]
+Database: TypeAlias = Annotated[
+    str | None, typer.Option(help="Another database than the study's own, as for serve.", show_default=False)
+]
+PeopleFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--people", help="A table of people: name, and tasks (their quota) and email if wanted.", show_default=False
+    ),
+]
+_HERE = "http://127.0.0.1:8000"
+
 
 def invite(
     folder: StudyFolder,
-    names: Annotated[list[str], typer.Argument(help="Whom to invite.", metavar="NAME...", show_default=False)],
-    url: Annotated[str, typer.Option(help="Where the study is served.")] = "http://127.0.0.1:8000",
-    replace: Annotated[bool, typer.Option("--replace", help="Earlier links of these people stop working.")] = False,
-    database: Annotated[
-        str | None, typer.Option(help="Another database than the study's own, as for serve.", show_default=False)
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Whom to invite.", metavar="NAME...", show_default=False)
     ] = None,
+    people: PeopleFile = None,
+    url: Url = _HERE,
+    replace: Annotated[bool, typer.Option("--replace", help="Earlier links of these people stop working.")] = False,
+    database: Database = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Make personal links, one for each name. Each is shown this once: only a digest of it is kept.
@@ -27,24 +41,135 @@ def invite(
     from rich.console import Console
 
     from steelyard.cli.output import print_frame
+    from steelyard.crowd.experts import Expert, read_experts
+    from steelyard.errors import ConfigError
     from steelyard.study import Study
     from steelyard.study.tasks import annotator_name
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
+    invited = {name: Expert(name) for name in map(annotator_name, names or [])}
+    invited |= {} if people is None else {expert.name: expert for expert in read_experts(people)}
+    if not invited:
+        raise ConfigError("nobody is named.", "Give names, or a table of people: --people people.csv")
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
-    people = list(dict.fromkeys(map(annotator_name, names)))
     links = []
     with Study.open(folder, database=database) as study:
-        for name in people:
+        for name, expert in invited.items():
             if replace:
                 study.access.revoke("invite", annotator=name)
                 study.access.revoke("session", annotator=name)
-            links.append({"annotator": name, "link": base + study.access.grant("invite", annotator=name)})
+            if expert.tasks is not None:
+                study.set_quota(name, expert.tasks)
+            link = base + study.access.grant("invite", annotator=name)
+            links.append({"annotator": name, "link": link} | ({"email": expert.email} if people else {}))
     if form is not Format.table:
         print_frame(pl.DataFrame(links), form)
         return
     console = Console(highlight=False)
-    width = max(map(len, people))
+    width = max(map(len, invited))
     for row in links:
         console.print(f"{row['annotator']:<{width}}  {row['link']}", soft_wrap=True, markup=False)
+
+
+def remind(
+    folder: StudyFolder,
+    people: PeopleFile = None,
+    url: Url = _HERE,
+    database: Database = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Write a reminder for everybody who was invited and is not done, as text to paste, each with a link of its own.
+
+    Nothing is sent. Links made before go on working.
+
+    Example: steelyard remind words --url https://judge.example.org
+    """
+    import polars as pl
+    from rich.console import Console
+
+    from steelyard.cli.output import print_frame, print_notes
+    from steelyard.crowd.experts import not_done, read_experts, reminder
+    from steelyard.study import Study
+    from steelyard.web.identity import RESUME
+    from steelyard.web.studies import slug_of
+
+    existing_folder(folder)
+    emails = {} if people is None else {expert.name: expert.email for expert in read_experts(people)}
+    base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
+    rows = []
+    with Study.open(folder, database=database) as study:
+        grants = study.access.grants("invite")
+        invited = [grant.annotator for grant in grants if grant.annotator is not None and grant.note != RESUME]
+        for left in not_done(study, invited):
+            text = reminder(study, left, base + study.access.grant("invite", annotator=left.name))
+            rows.append({"annotator": left.name, "email": emails.get(left.name, ""), "text": text})
+    if form is not Format.table:
+        print_frame(pl.DataFrame(rows, schema=dict.fromkeys(("annotator", "email", "text"), pl.String)), form)
+        return
+    console = Console(highlight=False)
+    for row in rows:
+        to = f" <{row['email']}>" if row["email"] else ""
+        console.print(f"── {row['annotator']}{to}\n\n{row['text']}", soft_wrap=True, markup=False)
+    print_notes([f"{len(rows)} of {len(set(invited))} people who were invited are not done"])
+
+
+def link(
+    folder: StudyFolder,
+    participants: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Participants to make links for; else a pattern to paste into the panel.",
+            metavar="PARTICIPANT...",
+            show_default=False,
+        ),
+    ] = None,
+    url: Url = _HERE,
+    days: Annotated[float, typer.Option("--days", min=0.01, help="How long signed links are good.")] = 14.0,
+    study_id: Annotated[str, typer.Option("--study", help="The panel's id of the study.", show_default=False)] = "",
+    form: FormatOption = Format.table,
+) -> None:
+    """Print the link for a panel, or links for participants, signed where the study asks for it.
+
+    Example: steelyard link words --url https://judge.example.org
+    """
+    import time
+
+    import polars as pl
+
+    from steelyard.cli.output import print_frame, print_notes
+    from steelyard.crowd.links import SECRET, link_for, link_secret, link_template
+    from steelyard.errors import ConfigError
+    from steelyard.study.config import CONFIG_FILE, read_config
+    from steelyard.study.recruits import Arrival
+    from steelyard.web.studies import slug_of
+
+    table = read_config(existing_folder(folder) / CONFIG_FILE).link
+    if table is None:
+        raise ConfigError(
+            "study.toml says nothing of a panel.",
+            "Add [link] with completed, and see docs/guides/crowd.md.",
+            field="link",
+        )
+    slug = slug_of(folder)
+    if not participants:
+        typer.echo(link_template(table, url, slug, ("PARTICIPANT", study_id or "STUDY", "SESSION")))
+        print_notes(["the panel fills in what is in capitals; only the participant is needed"])
+        if table.signed:
+            print_notes([f"links must be signed with {SECRET}: see docs/guides/crowd.md, or name participants here"])
+        return
+    secret = link_secret() if table.signed else None
+    expires = int(time.time() + days * 86400)
+    expected = study_id or table.study_id or ""
+    rows = [
+        {
+            "participant": name,
+            "link": link_for(table, url, slug, Arrival(name, expected, ""), expires=expires, secret=secret),
+        }
+        for name in participants
+    ]
+    if form is not Format.table:
+        print_frame(pl.DataFrame(rows), form)
+        return
+    for row in rows:
+        typer.echo(f"{row['participant']}  {row['link']}")

@@ -29,11 +29,40 @@ JudgmentsFile: TypeAlias = Annotated[
     ),
 ]
 JudgmentsFiles: TypeAlias = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
-        help="Judgments as CSV, TSV, JSONL or Parquet (.gz too); columns as in docs/reference/files.md. "
-        "Several files of one study are put on one scale, by a model that takes several kinds.",
+        help="Judgments as CSV, TSV, JSONL or Parquet (.gz too), columns as in docs/reference/files.md; a folder of "
+        "Parquet files, or a pattern in quotes: 'folder/*.parquet'. Files of other columns are put on one scale, by a "
+        "model that takes several kinds.",
         metavar="FILE…",
+        show_default=False,
+    ),
+]
+EngineOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Where sums are made: memory, duckdb or spark. Left out: duckdb for Parquet files larger than half of the "
+        "memory, else memory.",
+        show_default=False,
+    ),
+]
+SparkMasterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--spark-master",
+        metavar="URL",
+        help="The cluster of --engine spark; this machine if left out.",
+        show_default=False,
+    ),
+]
+MemoryOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="The most that DuckDB takes, such as 2GB; half of the machine's if left out.",
         show_default=False,
     ),
 ]
@@ -56,6 +85,12 @@ ScaleOption: TypeAlias = Annotated[
 ]
 StrictOption: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns instead of counting them.")
+]
+RealIdsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--real-ids", help="Call annotators by their own names; otherwise by pseudonyms, the same in every export."
+    ),
 ]
 
 

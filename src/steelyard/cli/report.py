@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import RealIdsOption, StudyFolder, existing_folder
 
 
 def report(
@@ -28,9 +28,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous/--names", help="Call annotators A1, A2 … rather than by their names.")
-    ] = True,
+    real_ids: RealIdsOption = False,
 ) -> None:
     """Write a study's report: what was asked, the scores, how far to trust them, what it cost, and how to cite it.
 
@@ -64,7 +62,7 @@ def report(
             progress.update(bar, advance=1, description=f"drawing {figure}")
 
         with Study.open(folder) as study:
-            document = build_report(study, names=not anonymous, told=told)
+            document = build_report(study, real_ids=real_ids, told=told)
         figures = sum(isinstance(block, Figure) for block in document.blocks())
         progress.update(bar, total=len(STEPS) + figures * (1 if assets is None else 2) + (pdf is not None) + 1)
         page = html_page(document, drawn)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # uvicorn's own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end.
 SERVER_OPTIONS: dict[str, Any] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
-_ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
+_ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to  # nosec B104
 
 
 def serve(
@@ -121,12 +121,12 @@ def _serve_in_workers(folders: list[Path], listener: socket, token: str, databas
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from steelyard.web.app import DATABASE, LISTING, TOKEN
+    from steelyard.web.app import DATABASE, LISTING, TOKEN, WORKERS
 
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="steelyard-", suffix=".txt") as listing:
         listing.write("".join(f"{folder}\n" for folder in folders))
         listing.flush()
-        os.environ |= {TOKEN: token, LISTING: listing.name}
+        os.environ |= {TOKEN: token, LISTING: listing.name, WORKERS: str(workers)}
         if database is not None:
             os.environ[DATABASE] = database
         config = uvicorn.Config(

@@ -3,6 +3,7 @@
 from steelyard.designs.all_pairs import AllPairs
 from steelyard.designs.balanced_tuples import BalancedTuples
 from steelyard.designs.base import Design, Goal, Nothing, Pick
+from steelyard.designs.information_gain import InformationGain
 from steelyard.designs.match_quality import MatchQuality
 from steelyard.designs.progress import Progress
 from steelyard.designs.propagation import Propagation
@@ -15,6 +16,7 @@ __all__ = [
     "BalancedTuples",
     "Design",
     "Goal",
+    "InformationGain",
     "MatchQuality",
     "Nothing",
     "Pick",

@@ -48,6 +48,8 @@ def _restored(text: pl.Expr) -> pl.Expr:
 
 
 def _changed(frame: pl.DataFrame, change: Callable[[pl.Expr], pl.Expr]) -> pl.DataFrame:
+    if not frame.width:
+        return frame
     texts = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
     made = frame.with_columns(change(pl.col(name).cast(pl.String)).alias(name) for name in texts)
     names = pl.DataFrame({"name": frame.columns}).select(change(pl.col("name")).alias("name"))

@@ -15,7 +15,7 @@ from steelyard.formats.amt import is_amt, rows_from_amt
 from steelyard.formats.comparative import read_choices, read_comparisons
 from steelyard.formats.pointwise import read_labels, read_ratings
 from steelyard.formats.ranked import read_rankings
-from steelyard.formats.roles import find_roles
+from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import BoolArray, Reading, Rows, encode
 from steelyard.formats.tables import Source, Table, open_table
 from steelyard.formats.wmt import is_wmt, read_wmt, rows_from_wmt
@@ -103,7 +103,7 @@ def read_judgments(
     rows.problems.refuse()
     if not reading.keep.any():
         raise DataError(
-            f"no row can be used. {' '.join(map(_sentence, rows.notes))}",
+            f"no row can be used. {' '.join(map(sentence, rows.notes))}",
             "Check that the right columns were read.",
             file=table.file,
         )
@@ -120,13 +120,13 @@ def read_judgments(
     def line(criterion: str, number: int) -> int:
         return rows.lines([row_of(criterion, number)])[0]
 
-    times = rows.frame["seconds"].cast(pl.Float64, strict=False).to_list() if "seconds" in rows else None
+    times = rows.text("seconds").cast(pl.Float64, strict=False).to_list() if "seconds" in rows else None
 
     def seconds(criterion: str, number: int) -> float | None:
         value = None if times is None else times[row_of(criterion, number)]
         return value if value is not None and 0 <= value < float("inf") else None
 
-    return JudgmentFile(by_criterion, tuple(map(_sentence, rows.notes)), line, seconds)
+    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds)
 
 
 def _conventional_rows(
@@ -135,18 +135,27 @@ def _conventional_rows(
     roles = find_roles(table, kind, columns)
     frame = table.frame.select(pl.col(column).alias(field) for field, column in roles.columns.items())
     rows = Rows(frame, table, roles.columns, strict)
-    if roles.unused and not strict:
-        rows.notes.append(f"ignored columns: {', '.join(roles.unused)}.")
-        missing = [field for field in roles.known if field not in roles.columns]
-        for name in roles.unused:
-            guess = did_you_mean(name, missing)
-            if guess.startswith("Did"):
-                rows.notes.append(f"'{name}': {guess}")
+    if not strict:
+        rows.notes.extend(unused_columns(roles))
     for name in roles.unused if strict else ():
-        rows.problems.add(
-            "unknown column.", f"{did_you_mean(name, roles.known)} Remove it or read without strict.", field=name
-        )
+        rows.problems.add("unknown column.", unknown_column(name, roles), field=name)
     return roles.kind, rows
+
+
+def unused_columns(roles: Roles) -> list[str]:
+    """Say which columns play no part, and what they may have been meant for."""
+    notes = [f"ignored columns: {', '.join(roles.unused)}."] if roles.unused else []
+    missing = [field for field in roles.known if field not in roles.columns]
+    for name in roles.unused:
+        guess = did_you_mean(name, missing)
+        if guess.startswith("Did"):
+            notes.append(f"'{name}': {guess}")
+    return notes
+
+
+def unknown_column(name: str, roles: Roles) -> str:
+    """Say what to do about a column that plays no part."""
+    return f"{did_you_mean(name, roles.known)} Remove it or read without strict."
 
 
 def _parts(rows: Rows, reading: Reading) -> dict[str, BoolArray]:
@@ -168,5 +177,6 @@ def _split(rows: Rows, reading: Reading, parts: Mapping[str, BoolArray]) -> dict
     return by_criterion
 
 
-def _sentence(note: str) -> str:
+def sentence(note: str) -> str:
+    """Begin with a capital."""
     return note[0].upper() + note[1:]

@@ -31,7 +31,7 @@ def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
             items=items,
             item=kept,
             value=values,
-            scale=scale or _observed(values, rows.notes),
+            scale=scale or observed_scale(float(values.min()), float(values.max()), rows.notes),
             scale_known=scale is not None,
             **rows.who(keep),
         )
@@ -61,8 +61,8 @@ def _numbers(rows: Rows) -> tuple[FloatArray, BoolArray]:
     return value, given
 
 
-def _observed(values: FloatArray, notes: list[str]) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
+def observed_scale(low: float, high: float, notes: list[str]) -> tuple[float, float]:
+    """Take the range of the values for their scale, and say so."""
     if low == high:
         # At least one unit in the last place, so that huge values still have a range.
         margin = max(0.5, float(np.spacing(abs(low))))

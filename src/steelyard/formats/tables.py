@@ -28,6 +28,15 @@ from steelyard.formats.problems import capped
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
 _GZIP_MAGIC = b"\x1f\x8b"
+_ALWAYS_UNPACKED = 256_000_000
+_MOST_UNPACKED = 100
+"""A packed file may unpack to so many times its size; tables hardly pack better than one to fifty."""
+_CELLS_ALWAYS_READ = 100_000_000
+_MOST_CELLS_A_BYTE = 25
+"""A Parquet file may hold so many cells for each of its bytes; what repeats packs well in it."""
+
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises over a file that is not right; it panics over some that are damaged."""
 
 supported: tuple[str, ...] = (
     *(suffix + gz for suffix in (*_SEPARATORS, *_JSON_LINES) for gz in ("", ".gz")),
@@ -179,15 +188,39 @@ def _read_bytes(path: Path, label: str) -> bytes:
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:
+        _refuse_bomb(data, label)
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"it is not a whole gzip file ({error}).", "Copy or compress it again.", file=label) from error
 
 
+def _refuse_bomb(data: bytes, label: str) -> None:
+    """Refuse a small file that unpacks to an enormous one, before it fills the memory."""
+    most = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(data))
+    unpacked = 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+        while part := packed.read(1 << 20):
+            unpacked += len(part)
+            if unpacked > most:
+                raise DataError(
+                    f"it unpacks to more than {most / 1e6:,.0f} MB, which no table of its size does.",
+                    "Unpack it by hand if it is meant to.",
+                    file=label,
+                )
+
+
 def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
     try:
+        claimed = pl.scan_parquet(io.BytesIO(data))
+        cells = claimed.select(pl.len()).collect().item() * len(claimed.collect_schema())
+        if cells > max(_CELLS_ALWAYS_READ, _MOST_CELLS_A_BYTE * len(data)):
+            raise DataError(
+                f"it claims {cells:,} cells, which a file of {len(data):,} bytes hardly holds.",
+                "Write it again, in parts if it is meant to.",
+                file=label,
+            )
         frame = pl.read_parquet(io.BytesIO(data))
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise DataError(
             f"it is not a Parquet file ({_first_line(error)}).",
             "Write it again, or give it the ending of the format it has.",
@@ -202,7 +235,7 @@ def _parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
         raise DataError("the file is empty.", "Write one object a line.", file=label)
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise DataError(capped(_broken_json_lines(data, label))) from error
     return _with_trimmed_names(frame, label)
 
@@ -216,6 +249,8 @@ def _broken_json_lines(data: bytes, label: str) -> list[Problem]:
             what = "" if isinstance(json.loads(text, parse_constant=_refuse_constant), dict) else "not an object."
         except ValueError as error:
             what = f"not JSON: {error}."
+        except RecursionError:
+            what = "it is nested too deeply."
         if what:
             problems.append(Problem(what, 'Write one object a line, like {"id": "a"}.', label, number))
     return problems or [
@@ -235,7 +270,7 @@ def _json_lines(data: bytes) -> list[int]:
     return [number for number, text in enumerate(data.split(b"\n"), 1) if text.strip()]
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 

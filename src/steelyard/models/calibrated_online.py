@@ -91,6 +91,11 @@ class CalibratedState:
         return self._count
 
     @property
+    def n_ratings(self) -> int:
+        """How many ratings were learnt, also those forgotten since."""
+        return self._ratings
+
+    @property
     def mean(self) -> FloatArray:
         """Posterior mean of every item."""
         return self._shift[: self._items] / self._precision[: self._items]
@@ -180,6 +185,11 @@ class CalibratedState:
         precision = self._bias_precision[annotator + 1]
         return float(USUAL_SPREAD * self._bias_shift[annotator + 1] / precision), float(USUAL_SPREAD * precision**-0.5)
 
+    def rating_precision(self, annotator: int = UNKNOWN) -> float:
+        """Return the precision that one more rating of an annotator is expected to add to an item."""
+        open_bias = 1 / self._bias_precision[annotator + 1]
+        return float(1 / (self._rating_noise[annotator + 1] + open_bias))
+
     def forget(self, handles: Sequence[int]) -> None:
         """Take comparisons back: their marks on items and annotator are removed."""
         for m in handles:
@@ -202,7 +212,7 @@ class CalibratedState:
                 moved = max(moved, self._sweep_ratings(np.flatnonzero(~np.isnan(self._value[: self._ratings]))))
                 self._learn_noise()
             self._learn_levels()
-            if self.margin > 0:
+            if self.margin > 0 and len(rows):
                 self._learn_margin(rows)
             if moved < tolerance:
                 break

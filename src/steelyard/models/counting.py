@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.resampling import Units, resampled_means
-from steelyard.models.student import NO_SPREAD, UnitMeans
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.student import NO_SPREAD
+from steelyard.models.table import score_table
+from steelyard.models.value_tally import ObservedValues, ValueTally
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -38,29 +38,29 @@ class Counting(Model):
         self.accept(observations)
         if isinstance(observations, Rankings):
             observations = observations.comparisons()
-        item, row, value = appearances(observations)
-        n_items = len(observations.items)
-        judgments, annotators = count_by_item(observations, item, row)
-        with np.errstate(invalid="ignore"):
-            score = np.bincount(item, value, minlength=n_items) / judgments
-        units = Units.of(observations)
+        return self.solve(ObservedValues(observations, *appearances(observations)))
+
+    def solve(self, values: ValueTally) -> Fit:
+        """Score every item from sums of 1 for best, −1 for worst and 0."""
+        score = values.mean
+        notes: tuple[str, ...] = ()
         if self.interval == "t":
-            uncertainty = UnitMeans.of(units, item, row, value, n_items).around(
+            means = values.unit_means()
+            uncertainty = means.around(
                 score, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed
             )
-            notes = (NO_SPREAD.format(units=units.kind),) if np.isnan(uncertainty.sd).all() else ()
+            if np.isnan(uncertainty.sd).all():
+                notes = (NO_SPREAD.format(units=means.kind),)
         else:
-            draws = resampled_means(units, item, row, value, n_items, replicates=self.replicates, seed=self.seed)
-            alone = units.per_item(item, row, n_items) < 2
-            uncertainty = Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone)
-            notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
+            draws = values.resampled_means(self.replicates, self.seed)
+            uncertainty, notes = values.uncertainty_of(draws, self.level)
         table = score_table(
-            observations.items,
+            values.items,
             score,
             (score + 1) / 2,
             uncertainty,
-            judgments,
-            annotators,
+            values.judgments,
+            values.annotators,
             bounds=(-1, 1),
             level=self.level,
         )

@@ -13,8 +13,7 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
-from steelyard.models.label_em import GroupedLabels, climb, resampled_interval, settled
-from steelyard.models.label_kernels import count_confusion, dawid_skene_step
+from steelyard.models.label_em import GroupedLabels, LabelGroups, climb, resampled_interval, settled
 from steelyard.models.label_table import (
     Interval,
     annotator_table,
@@ -22,9 +21,10 @@ from steelyard.models.label_table import (
     label_table,
     log_odds_interval,
     need_annotators,
-    total_by,
 )
-from steelyard.observations import FloatArray, Labels
+from steelyard.models.label_tally import LabelTally
+from steelyard.models.observed_labels import ObservedLabels
+from steelyard.observations import FloatArray, Index, Labels
 
 
 class EMState(NamedTuple):
@@ -70,69 +70,61 @@ class DawidSkene(Model):
         self.accept(observations)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
+        return self.solve(ObservedLabels(observations), groups)
+
+    def solve(self, labels: LabelTally, groups: LabelGroups) -> Fit:
+        """Run EM on labels that may be anywhere."""
         state, iterations, gap = self.run(groups)
         converged = settled(self.name, iterations, gap, self.tolerance)
         shown = groups.shown(state.posterior)
-        interval, notes = self._interval(observations, groups, state, shown)
+        interval, notes = self._interval(labels.annotators, groups, state, shown)
         how = "bootstrap(annotators)" if self.interval == "bootstrap" else "model"
         columns = groups.accuracy_columns(state.posterior, self.level) | confusion_columns(
-            observations, np.swapaxes(state.counts, 1, 2), self.smoothing, self.level
+            labels.classes, np.swapaxes(state.counts, 1, 2), self.smoothing, self.level
         )
         return Fit(
             self.name,
             self.settings(),
-            label_table(observations, shown, interval, how, groups.settled, (groups.judgments, groups.annotators)),
-            annotator_table(observations, columns),
+            label_table(labels, shown, interval, how, groups.settled, counts=(groups.judgments, groups.annotators)),
+            annotator_table(labels.annotators, groups.given.sum(axis=1), columns),
             notes,
             iterations,
             converged,
         )
 
-    def run(self, groups: GroupedLabels) -> tuple[EMState, int, float]:
+    def run(self, groups: LabelGroups) -> tuple[EMState, int, float]:
         """Run EM; return where it ended, after how many steps, and the last gain per label."""
         weight = np.ones(groups.n_annotators)
         drawn = groups.drawn(weight)
         state = self._start(groups, groups.vote_shares(), weight)
         step = partial(self._step, groups, weight=weight, drawn=drawn)
-        return climb(step, state, len(groups.cell), self.max_iterations, self.tolerance)
+        return climb(step, state, int(groups.judgments.sum()), self.max_iterations, self.tolerance)
 
-    def _start(self, groups: GroupedLabels, posterior: FloatArray, weight: FloatArray) -> EMState:
-        posterior = posterior.copy()
-        counts = np.empty((groups.n_annotators, groups.n_classes, groups.n_classes))
-        count_confusion(groups.start, groups.cell, posterior, counts.reshape(-1, groups.n_classes))
-        return EMState(posterior, counts * weight[:, None, None])
+    def _start(self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray) -> EMState:
+        return EMState(posterior.copy(), groups.expected(posterior) * weight[:, None, None])
 
-    def _step(self, groups: GroupedLabels, state: EMState, weight: FloatArray, drawn: NDArray[np.bool_]) -> EMState:
+    def _step(self, groups: LabelGroups, state: EMState, weight: FloatArray, drawn: NDArray[np.bool_]) -> EMState:
         """Return the next state; the given one's posterior is overwritten."""
         log_confusion = _log_shares(state.counts, self.smoothing)
         # An annotator of weight 2 counts as two people; of weight 0, even an impossible label says nothing.
         weighted = np.where(weight[:, None, None] > 0, weight[:, None, None] * log_confusion, 0.0)
-        counts = np.empty_like(state.counts)
-        found = dawid_skene_step(
-            groups.start,
-            groups.cell,
-            weighted.reshape(-1, groups.n_classes),
-            self._log_prior(groups, state.posterior[drawn]),
-            groups.gold,
-            state.posterior,
-            counts.reshape(-1, groups.n_classes),
-        )
+        found, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
         penalty = self.smoothing * log_confusion.sum() if self.smoothing > 0 else 0.0
         return EMState(state.posterior, counts * weight[:, None, None], found, found + penalty)
 
-    def _log_prior(self, groups: GroupedLabels, posterior: FloatArray) -> FloatArray:
+    def _log_prior(self, groups: LabelGroups, posterior: FloatArray) -> FloatArray:
         if self.prior == "uniform":
             return np.full(groups.n_classes, -np.log(groups.n_classes))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(posterior.mean(axis=0)))
 
     def _interval(
-        self, labels: Labels, groups: GroupedLabels, state: EMState, shown: FloatArray
+        self, annotators: Index, groups: LabelGroups, state: EMState, shown: FloatArray
     ) -> tuple[Interval, tuple[str, ...]]:
         if self.interval == "bootstrap":
             refit = partial(self._refit, groups, state.posterior)
             return resampled_interval(
-                labels, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
+                annotators, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
             )
         if self.interval == "model":
             return log_odds_interval(shown, *self._moments(groups, state), self.level), ()
@@ -140,26 +132,24 @@ class DawidSkene(Model):
         return Interval(none, none), ("intervals were switched off",)
 
     def _refit(
-        self, groups: GroupedLabels, posterior: FloatArray, weight: FloatArray, drawn: NDArray[np.bool_]
+        self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray, drawn: NDArray[np.bool_]
     ) -> FloatArray:
         state = self._start(groups, posterior, weight)
         for _ in range(self.warm_steps):
             state = self._step(groups, state, weight, drawn)
         return state.posterior
 
-    def _moments(self, groups: GroupedLabels, state: EMState) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, groups: LabelGroups, state: EMState) -> tuple[FloatArray, FloatArray]:
         """Return the mean and variance of every item's log-score for every class, the confusion rows being Dirichlet.
 
         Of log θ[c, k] they are ψ(α_k) − ψ(Σ α) and ψ'(α_k) − ψ'(Σ α). Doubt about the items' classes is left out, so
         the variance is too small; docs/concepts/label-models.md says by how much.
         """
         alpha = state.counts + max(self.smoothing, 0.5)
-        item, n = groups.item, len(groups.gold)
-        moments = []
-        for order in (0, 1):
-            cells = special.polygamma(order, alpha) - special.polygamma(order, alpha.sum(axis=1, keepdims=True))
-            rows = cells.reshape(-1, groups.n_classes)[groups.cell]
-            moments.append(np.stack([total_by(item, column, n) for column in rows.T], axis=1))
+        moments = [
+            groups.summed(special.polygamma(order, alpha) - special.polygamma(order, alpha.sum(axis=1, keepdims=True)))
+            for order in (0, 1)
+        ]
         log_prior = self._log_prior(groups, state.posterior[groups.judgments > 0])
         return np.maximum(log_prior, -1e3) + moments[0], moments[1]
 

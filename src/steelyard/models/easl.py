@@ -10,9 +10,9 @@ from pydantic import Field
 from scipy import stats
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.resampling import Units, resampled_means
-from steelyard.models.student import NO_SPREAD, UnitMeans
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.student import NO_SPREAD
+from steelyard.models.table import Uncertainty, score_table
+from steelyard.models.value_tally import ObservedValues, ValueTally
 from steelyard.observations import FloatArray, IntArray, Ratings
 
 
@@ -79,25 +79,33 @@ class EASL(Model):
     def fit(self, observations: Ratings) -> Fit:
         """Score every item by the mode (or mean) of its Beta, in the ratings' own scale."""
         self.accept(observations)
-        low, high = observations.scale
         rows = np.arange(len(observations), dtype=np.int32)
-        judgments, annotators = count_by_item(observations, observations.item, rows)
-        state = self.update(self.start(len(observations.items)), observations.item, observations.unit_value)
-        unit_score = np.where(judgments > 0, self._point(state), np.nan)
+        values = ObservedValues(observations, observations.item, rows, observations.unit_value)
+        return self.solve(values, observations.scale, observations.bounds)
+
+    def solve(self, values: ValueTally, scale: tuple[float, float], bounds: tuple[float, float] | None) -> Fit:
+        """Score every item from sums of its ratings on [0, 1]; `bounds` are the scale's ends where they are known."""
+        low, high = scale
+        start = self.start(len(values.items))
+        # The ratings add up to no more than their number, but for rounding.
+        rest = np.maximum(values.judgments - values.total, 0.0)
+        state = BetaState(start.alpha + values.total, start.beta + rest)
+        unit_score = np.where(values.judgments > 0, self._point(state), np.nan)
         if self.interval == "t":
-            uncertainty, notes = self._student(observations, rows, judgments)
+            uncertainty, notes = self._student(values, bounds is not None)
         elif self.interval == "bootstrap":
-            uncertainty, notes = self._bootstrap(observations, rows, judgments)
+            draws = self._from_mean(values.resampled_means(self.replicates, self.seed), values.judgments)
+            uncertainty, notes = values.uncertainty_of(draws, self.level)
         else:
-            uncertainty, notes = self._model(state, judgments), ()
+            uncertainty, notes = self._model(state, values.judgments), ()
         table = score_table(
-            observations.items,
+            values.items,
             low + unit_score * (high - low),
             unit_score,
             uncertainty.scaled(low, high),
-            judgments,
-            annotators,
-            bounds=observations.bounds,
+            values.judgments,
+            values.annotators,
+            bounds=bounds,
             level=self.level,
         )
         return Fit(self.name, self.settings(), table, notes=notes)
@@ -112,13 +120,13 @@ class EASL(Model):
             np.isnan(mean), np.nan, self._point(BetaState(self.alpha + total, self.beta + judgments - total))
         )
 
-    def _student(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
-        means = UnitMeans.of(Units.of(ratings), ratings.item, rows, ratings.unit_value, len(ratings.items))
-        with np.errstate(invalid="ignore"):
-            plain = np.bincount(ratings.item, ratings.unit_value, minlength=len(judgments)) / judgments
-        of_mean = means.around(plain, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed)
+    def _student(self, values: ValueTally, bounded: bool) -> tuple[Uncertainty, tuple[str, ...]]:
+        means, judgments = values.unit_means(), values.judgments
+        of_mean = means.around(
+            values.mean, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed
+        )
         drawn, lower, upper = (
-            self._from_mean(np.clip(value, 0, 1) if ratings.scale_known else value, judgments)
+            self._from_mean(np.clip(value, 0, 1) if bounded else value, judgments)
             for value in (of_mean.draws, of_mean.lower, of_mean.upper)
         )
         # The score is a straight line in the mean, flatter the more the start weighs.
@@ -127,17 +135,6 @@ class EASL(Model):
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(of_mean.sd).all() else ()
         return Uncertainty(of_mean.how, drawn, slope * of_mean.sd, lower, upper), notes
-
-    def _bootstrap(self, ratings: Ratings, rows: IntArray, judgments: IntArray) -> tuple[Uncertainty, tuple[str, ...]]:
-        units = Units.of(ratings)
-        n = len(ratings.items)
-        means = resampled_means(
-            units, ratings.item, rows, ratings.unit_value, n, replicates=self.replicates, seed=self.seed
-        )
-        draws = self._from_mean(means, judgments)
-        alone = units.per_item(ratings.item, rows, n) < 2
-        notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
-        return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone), notes
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)
@@ -151,22 +148,16 @@ class EASL(Model):
 def highest_density(state: BetaState, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the shortest interval that holds `level` of each Beta.
 
-    Needs α, β ≥ 1, so that the density has one hump and the width as a function of the lower tail has one dip,
-    found by golden-section search.
+    Needs α, β ≥ 1, so that the density has one hump: the shortest interval has the same density at both ends, or
+    begins or ends where the density does. The lower tail is found by bisection.
     """
-    golden = (np.sqrt(5) - 1) / 2
-    low = np.zeros(len(state.alpha))
-    high = np.full(len(state.alpha), 1 - level)
+    low, high = np.zeros(len(state.alpha)), np.full(len(state.alpha), 1 - level)
 
     def quantile(probability: FloatArray) -> FloatArray:
         return np.asarray(stats.beta.ppf(probability, *state))
 
-    def width(tail: FloatArray) -> FloatArray:
-        return quantile(tail + level) - quantile(tail)
-
-    for _ in range(40):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        shorter = width(left) < width(right)
-        low, high = np.where(shorter, low, left), np.where(shorter, right, high)
-    tail = (low + high) / 2
-    return quantile(tail), quantile(tail + level)
+    for _ in range(50):
+        tail = (low + high) / 2
+        rises = stats.beta.logpdf(quantile(tail), *state) < stats.beta.logpdf(quantile(tail + level), *state)
+        low, high = np.where(rises, tail, low), np.where(rises, high, tail)
+    return quantile(high), quantile(np.minimum(high + level, 1.0))

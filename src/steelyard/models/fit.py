@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -82,9 +82,13 @@ class Model(ABC):
         """Fit with gold where the model takes it, and without it where not."""
         fit: Any = self.fit
         fitted: Fit = fit(observations, gold=gold) if gold and self.takes_gold() else fit(observations)
+        return self.with_gold_noted(fitted, gold, observations.items)
+
+    def with_gold_noted(self, fitted: Fit, gold: Mapping[str, str | float] | None, items: Container[str]) -> Fit:
+        """Say how much of the gold was used."""
         if not gold:
             return fitted
-        used = sum(item in observations.items for item in gold)
+        used = sum(item in items for item in gold)
         note = f"gold of {used} items was used" if self.takes_gold() else f"{self.name} does not use gold"
         return replace(fitted, notes=(*fitted.notes, note))
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from steelyard.errors import DataError, Problem, did_you_mean
 from steelyard.models.label_table import nullable, winners
-from steelyard.models.majority import vote_counts
-from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels, Observations, Ratings
+from steelyard.models.label_tally import LabelTally
+from steelyard.models.observed_labels import vote_counts
+from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels, Ratings
 
 Gold: TypeAlias = Mapping[str, str | float]
 """The known class, or the known score, of some items."""
@@ -22,7 +23,7 @@ Gold: TypeAlias = Mapping[str, str | float]
 MAX_SHOWN = 5
 
 
-def gold_labels(model: str, labels: Labels, gold: Gold) -> IntArray:
+def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold) -> IntArray:
     """Return the known class code of every item, UNKNOWN where there is none."""
     problems: list[Problem] = []
     codes = np.full(len(labels.items), UNKNOWN, np.int32)
@@ -36,14 +37,15 @@ def gold_labels(model: str, labels: Labels, gold: Gold) -> IntArray:
         else:
             codes[labels.items.code(item)] = labels.classes.code(name)
     _refuse(problems)
-    _must_overlap(labels, codes != UNKNOWN, labels.item)
+    judged = labels.item if isinstance(labels, Labels) else np.flatnonzero(labels.votes.sum(axis=1))
+    _must_overlap(codes != UNKNOWN, judged)
     return codes
 
 
 def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
     """Return the known score of every item, in the ratings' scale; NaN where there is none."""
     scores = gold_values(model, ratings.items, gold, ratings.scale)
-    _must_overlap(ratings, ~np.isnan(scores), ratings.item)
+    _must_overlap(~np.isnan(scores), ratings.item)
     return scores
 
 
@@ -116,7 +118,7 @@ def _refuse(problems: list[Problem]) -> None:
         raise DataError([*problems[:MAX_SHOWN], *more])
 
 
-def _must_overlap(observations: Observations, has_gold: NDArray[np.bool_], item: IntArray) -> None:
+def _must_overlap(has_gold: NDArray[np.bool_], item: NDArray[np.signedinteger]) -> None:
     if not has_gold[item].any():
         raise DataError(
             f"gold never overlaps the judgments: none of the {int(has_gold.sum())} items with gold was judged.",
@@ -137,9 +139,8 @@ def fold_of_item(items: Index, has_gold: NDArray[np.bool_], folds: int, seed: in
     return fold
 
 
-def disputed(labels: Labels, gold: IntArray, share: float, judgments: int) -> NDArray[np.bool_]:
+def disputed(votes: IntArray, gold: IntArray, share: float, judgments: int) -> NDArray[np.bool_]:
     """Say which items have gold that at least `share` of at least `judgments` labels contradict, as one class."""
-    votes = vote_counts(labels)
     total = votes.sum(axis=1)
     contrary = votes.copy()
     known = gold != UNKNOWN
@@ -156,7 +157,7 @@ def disputed_gold(labels: Labels, gold: Gold, *, share: float = 0.8, judgments: 
     """
     codes = gold_labels("disputed_gold", labels, gold)
     votes = vote_counts(labels)
-    rows = np.flatnonzero(disputed(labels, codes, share, judgments))
+    rows = np.flatnonzero(disputed(votes, codes, share, judgments))
     names = np.array(labels.classes.ids, dtype=object)
     total = votes[rows].sum(axis=1)
     label, top, _ = winners(votes[rows] / total[:, None])

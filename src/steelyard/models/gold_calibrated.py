@@ -13,17 +13,13 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import DataError
-from steelyard.models.calibration import (
-    GoldSplit,
-    LeftOutCounts,
-    gold_annotator_table,
-    label_accuracy,
-    sum_by_item,
-)
+from steelyard.models.calibration import GoldSplit, gold_annotator_table, label_accuracy
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, gold_labels, need_gold
 from steelyard.models.label_table import label_table, log_odds_interval, need_annotators
-from steelyard.models.majority import expected_accuracy, vote_counts
+from steelyard.models.label_tally import LabelTally, LeftOut
+from steelyard.models.majority import expected_accuracy
+from steelyard.models.observed_labels import ObservedLabels
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
 
 
@@ -53,29 +49,33 @@ class GoldCalibrated(Model):
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
         self.accept(observations)
+        return self.solve(ObservedLabels(observations), gold)
+
+    def solve(self, labels: LabelTally, gold: Gold | None) -> Fit:
+        """Label every item from counts of the labels."""
         given = need_gold(self.name, gold)
-        need_annotators(self.name, observations)
-        codes = gold_labels(self.name, observations, given)
-        split = GoldSplit.of(observations, codes, self.folds, self.seed, self.disputed)
-        left_out = LeftOutCounts.of(observations, split.trusted, split.fold)
-        log_prior = self._log_prior(split, len(observations.classes))
-        probabilities = self.posterior(observations, left_out, log_prior)
-        expected, variance = self._moments(observations, left_out)
+        need_annotators(self.name, labels)
+        codes = gold_labels(self.name, labels, given)
+        split = GoldSplit.of(labels, codes, self.folds, self.seed, self.disputed)
+        left_out = labels.left_out(split.trusted, split.fold)
+        log_prior = self._log_prior(split, len(labels.classes))
+        probabilities = self.posterior(labels, left_out, log_prior)
+        expected, variance = self._moments(left_out)
         interval = log_odds_interval(probabilities, log_prior + expected, variance, self.level)
         return Fit(
             self.name,
             self.settings(),
-            label_table(observations, probabilities, interval, "model"),
-            gold_annotator_table(observations, split.trusted, self.level, self.smoothing),
-            split.report(observations, probabilities),
+            label_table(labels, probabilities, interval, "model", counts=labels.counts),
+            gold_annotator_table(labels, split.trusted, self.level, self.smoothing),
+            split.report(labels, probabilities),
         )
 
-    def posterior(self, labels: Labels, left_out: LeftOutCounts, log_prior: FloatArray) -> FloatArray:
+    def posterior(self, labels: LabelTally, left_out: LeftOut, log_prior: FloatArray) -> FloatArray:
         """Return the probability of every class for every item; NaN for items without labels."""
         alpha = left_out.counts + self.smoothing
         log_confusion = np.log(alpha) - np.log(alpha.sum(axis=2, keepdims=True))
-        score = log_prior + sum_by_item(labels, log_confusion[left_out.key, :, labels.label])
-        score[np.bincount(labels.item, minlength=len(labels.items)) == 0] = np.nan
+        score = log_prior + left_out.summed(log_confusion)
+        score[labels.votes.sum(axis=1) == 0] = np.nan
         return np.asarray(special.softmax(score, axis=1))
 
     def _log_prior(self, split: GoldSplit, n_classes: int) -> FloatArray:
@@ -91,7 +91,7 @@ class GoldCalibrated(Model):
         # The fold UNKNOWN is −1, and so reads the last row: all gold.
         return np.asarray(np.log(counts / counts.sum(axis=1, keepdims=True))[split.fold])
 
-    def _moments(self, labels: Labels, left_out: LeftOutCounts) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, left_out: LeftOut) -> tuple[FloatArray, FloatArray]:
         """Return the mean and variance of every item's log-likelihood of every class over the posterior of θ.
 
         Of log θ[c, k] they are ψ(α_k) − ψ(Σ α) and ψ'(α_k) − ψ'(Σ α), α being the counts plus smoothing.
@@ -99,8 +99,7 @@ class GoldCalibrated(Model):
         alpha = left_out.counts + self.smoothing
         total = alpha.sum(axis=2, keepdims=True)
         mean, variance = (special.polygamma(order, alpha) - special.polygamma(order, total) for order in (0, 1))
-        at = (left_out.key, slice(None), labels.label)
-        return sum_by_item(labels, mean[at]), sum_by_item(labels, variance[at])
+        return left_out.summed(mean), left_out.summed(variance)
 
 
 def accuracy_by_annotators(
@@ -155,9 +154,10 @@ def _sample(labels: Labels, gold: IntArray, k: int, rng: np.random.Generator) ->
 
 
 def _sampled_accuracy(labels: Labels, codes: IntArray, model: GoldCalibrated) -> tuple[float, float]:
-    split = GoldSplit.of(labels, codes, model.folds, model.seed, model.disputed)
-    left_out = LeftOutCounts.of(labels, split.trusted, split.fold)
+    tally = ObservedLabels(labels)
+    split = GoldSplit.of(tally, codes, model.folds, model.seed, model.disputed)
+    left_out = tally.left_out(split.trusted, split.fold)
     log_prior = model._log_prior(split, len(labels.classes))
     judged = np.unique(labels.item)
-    probabilities = model.posterior(labels, left_out, log_prior)[judged]
-    return expected_accuracy(vote_counts(labels)[judged], codes[judged]), label_accuracy(probabilities, codes[judged])
+    probabilities = model.posterior(tally, left_out, log_prior)[judged]
+    return expected_accuracy(tally.votes[judged], codes[judged]), label_accuracy(probabilities, codes[judged])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -12,31 +13,99 @@ from numpy.typing import NDArray
 
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.gold import Gold, gold_labels
-from steelyard.models.label_kernels import annotators_by_item, group_by_item
+from steelyard.models.label_kernels import annotators_by_item, count_confusion, dawid_skene_step, group_by_item
 from steelyard.models.label_table import Interval, share_interval, total_by, winners, with_interval
+from steelyard.models.observed_labels import vote_counts
 from steelyard.models.resampling import poisson_weights
-from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
+from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels
 
 FEWEST_ANNOTATORS = 5
 """With fewer, resampling annotators says next to nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupedLabels:
-    """Labels in the order of their items: item i has rows start[i] to start[i + 1].
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelGroups(ABC):
+    """Labels by item, wherever they are, and what EM asks of them.
 
-    A row's `cell` is annotator · classes + class given; `gold` is a class code per item, or UNKNOWN. `given` counts
-    each annotator's labels of each class; `judgments` and `annotators` count those of each item.
+    `gold` is a class code per item, or UNKNOWN. `given` counts each annotator's labels of each class; `votes` those
+    of each item and class; `judgments` and `annotators` those of each item.
+    """
+
+    gold: IntArray
+    given: NDArray[np.int64]
+    votes: IntArray
+    judgments: IntArray
+    annotators: IntArray
+
+    @property
+    def n_annotators(self) -> int:
+        """How many annotators there are."""
+        return int(self.given.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.given.shape[1])
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """Items whose class is known by gold."""
+        return np.asarray(self.gold != UNKNOWN)
+
+    def vote_shares(self) -> FloatArray:
+        """Return the classes' shares of every item's votes, its gold where known; 1 / classes where neither is."""
+        shares = self.votes / np.maximum(self.judgments, 1)[:, None]
+        shares[self.judgments == 0] = 1 / self.n_classes
+        shares[self.settled] = np.eye(self.n_classes)[self.gold[self.settled]]
+        return shares
+
+    def shown(self, posterior: FloatArray) -> FloatArray:
+        """Return the probabilities to report: NaN for items that have neither labels nor gold."""
+        nothing = (self.judgments == 0) & ~self.settled
+        return np.where(nothing[:, None], np.nan, posterior)
+
+    def accuracy_columns(self, posterior: FloatArray, level: float) -> dict[str, FloatArray]:
+        """Return each annotator's expected share of right labels; the interval allows for doubt about them."""
+        total = self.given.sum(axis=1).astype(np.float64)
+        expected, spread = self.rightness(posterior)
+        with np.errstate(invalid="ignore"):
+            accuracy = expected / total
+        return with_interval("accuracy", accuracy, share_interval(expected, total, level, spread))
+
+    @abstractmethod
+    def drawn(self, weight: FloatArray) -> NDArray[np.bool_]:
+        """Return the items with a label whose annotator has weight."""
+
+    @abstractmethod
+    def expected(self, posterior: FloatArray) -> FloatArray:
+        """Add up the posteriors of the items that each annotator gave each class: (annotator, given, true)."""
+
+    @abstractmethod
+    def step(self, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
+        """Make Dawid–Skene's E step and the sums for its next M step; return the log-likelihood and the sums.
+
+        `log_confusion` and the sums are (annotator, given, true). `posterior` is overwritten: items with gold keep
+        their class, items without labels their row.
+        """
+
+    @abstractmethod
+    def summed(self, cells: FloatArray) -> FloatArray:
+        """Add up, for every item, the values (annotator, given, true) of its labels, a column for each true class."""
+
+    @abstractmethod
+    def rightness(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how many labels of each annotator are right, by expectation, and the variance of that."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupedLabels(LabelGroups):
+    """Labels in memory, in the order of their items: item i has rows start[i] to start[i + 1].
+
+    A row's `cell` is annotator · classes + class given.
     """
 
     start: NDArray[np.int64]
     cell: NDArray[np.int64]
-    gold: IntArray
-    given: NDArray[np.int64]
-    judgments: IntArray
-    annotators: IntArray
-    n_annotators: int
-    n_classes: int
 
     @classmethod
     def of(cls, model: str, labels: Labels, gold: Gold | None) -> GroupedLabels:
@@ -46,36 +115,19 @@ class GroupedLabels:
         n_annotators, n_classes = len(labels.annotators), len(labels.classes)
         cell = annotator.astype(np.int64) * n_classes + labels.label[order]
         return cls(
-            start,
-            cell,
-            gold_labels(model, labels, gold) if gold else np.full(len(labels.items), UNKNOWN, np.int32),
-            np.bincount(cell, minlength=n_annotators * n_classes).reshape(n_annotators, n_classes),
-            np.diff(start).astype(np.int32),
-            annotators_by_item(start, annotator, n_annotators),
-            n_annotators,
-            n_classes,
+            start=start,
+            cell=cell,
+            gold=gold_labels(model, labels, gold) if gold else np.full(len(labels.items), UNKNOWN, np.int32),
+            given=np.bincount(cell, minlength=n_annotators * n_classes).reshape(n_annotators, n_classes),
+            votes=vote_counts(labels),
+            judgments=np.diff(start).astype(np.int32),
+            annotators=annotators_by_item(start, annotator, n_annotators),
         )
 
     @property
     def item(self) -> NDArray[np.int64]:
         """The item of every row."""
         return np.repeat(np.arange(len(self.gold)), self.judgments)
-
-    @property
-    def settled(self) -> NDArray[np.bool_]:
-        """Items whose class is known by gold."""
-        return np.asarray(self.gold != UNKNOWN)
-
-    def vote_shares(self) -> FloatArray:
-        """Return the classes' shares of every item's votes, its gold where known; 1 / classes where neither is."""
-        n = len(self.gold)
-        votes = np.bincount(
-            self.item * self.n_classes + self.cell % self.n_classes, minlength=n * self.n_classes
-        ).reshape(n, self.n_classes)
-        shares = votes / np.maximum(self.judgments, 1)[:, None]
-        shares[self.judgments == 0] = 1 / self.n_classes
-        shares[self.settled] = np.eye(self.n_classes)[self.gold[self.settled]]
-        return shares
 
     def drawn(self, weight: FloatArray) -> NDArray[np.bool_]:
         """Return the items with a label whose annotator has weight."""
@@ -84,22 +136,30 @@ class GroupedLabels:
         of_row = np.repeat(weight, self.n_classes)[self.cell]
         return np.bincount(self.item, of_row, minlength=len(self.gold)) > 0
 
-    def shown(self, posterior: FloatArray) -> FloatArray:
-        """Return the probabilities to report: NaN for items that have neither labels nor gold."""
-        nothing = (self.judgments == 0) & ~self.settled
-        return np.where(nothing[:, None], np.nan, posterior)
+    def expected(self, posterior: FloatArray) -> FloatArray:
+        """Go through the labels once."""
+        counts = np.empty((self.n_annotators, self.n_classes, self.n_classes))
+        count_confusion(self.start, self.cell, posterior, counts.reshape(-1, self.n_classes))
+        return counts
 
-    def accuracy_columns(self, posterior: FloatArray, level: float) -> dict[str, FloatArray]:
-        """Return each annotator's expected share of right labels; the interval allows for doubt about them."""
+    def step(self, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
+        """Go through the labels once, for both."""
+        counts = np.empty_like(log_confusion)
+        tables = (log_confusion.reshape(-1, self.n_classes), log_prior, self.gold)
+        found = dawid_skene_step(self.start, self.cell, *tables, posterior, counts.reshape(-1, self.n_classes))
+        return found, counts
+
+    def summed(self, cells: FloatArray) -> FloatArray:
+        """Look every label's values up."""
+        rows, item = cells.reshape(-1, self.n_classes)[self.cell], self.item
+        return np.stack([total_by(item, column, len(self.gold)) for column in rows.T], axis=1)
+
+    def rightness(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Look every label's probability up."""
         right = posterior[self.item, self.cell % self.n_classes]
         annotator = self.cell // self.n_classes
-        total, expected, spread = (
-            total_by(annotator, weights, self.n_annotators)
-            for weights in (np.ones(len(right)), right, right * (1 - right))
-        )
-        with np.errstate(invalid="ignore"):
-            accuracy = expected / total
-        return with_interval("accuracy", accuracy, share_interval(expected, total, level, spread))
+        expected, spread = (total_by(annotator, w, self.n_annotators) for w in (right, right * (1 - right)))
+        return expected, spread
 
 
 class Climber(Protocol):
@@ -141,8 +201,8 @@ def settled(model: str, taken: int, gap: float, tolerance: float) -> bool:
 
 
 def resampled_interval(
-    labels: Labels,
-    groups: GroupedLabels,
+    annotators: Index,
+    groups: LabelGroups,
     probabilities: FloatArray,
     refit: Callable[[FloatArray, NDArray[np.bool_]], FloatArray],
     *,
@@ -156,14 +216,14 @@ def resampled_interval(
     are kept as 32-bit floats: they are by far the largest thing here.
     """
     n = len(groups.gold)
-    present = len(np.unique(labels.annotator))
+    present = int((groups.given.sum(axis=1) > 0).sum())
     if present < FEWEST_ANNOTATORS:
         none = np.full(n, np.nan)
         reason = f"no intervals: resampling needs at least {FEWEST_ANNOTATORS} annotators, and there are {present}"
         return Interval(none, none), (reason,)
     label = winners(probabilities).label
     draws = np.full((replicates, n), np.nan, np.float32)
-    for replicate, weight in enumerate(poisson_weights(labels.annotators.ids, replicates, seed).astype(np.float64)):
+    for replicate, weight in enumerate(poisson_weights(annotators.ids, replicates, seed).astype(np.float64)):
         drawn = groups.drawn(weight)
         if drawn.any():
             draws[replicate] = np.where(drawn, refit(weight, drawn)[np.arange(n), label], np.nan)

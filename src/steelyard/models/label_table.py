@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from steelyard.errors import DataError
-from steelyard.models.table import count_by_item
-from steelyard.observations import FloatArray, IntArray, Labels
+from steelyard.models.label_tally import LabelTally
+from steelyard.observations import FloatArray, Index, IntArray, Labels
 
 MANY_CLASSES = 6
 """Above this, the annotator table shows each class's own accuracy, and not the whole confusion."""
@@ -47,12 +47,13 @@ def winners(probabilities: FloatArray) -> Winners:
 
 
 def label_table(
-    labels: Labels,
+    labels: Labels | LabelTally,
     probabilities: FloatArray,
     interval: Interval,
     how: str,
     known: NDArray[np.bool_] | None = None,
-    counts: tuple[IntArray, IntArray] | None = None,
+    *,
+    counts: tuple[IntArray, IntArray | None],
 ) -> pl.DataFrame:
     """Assemble the label table, in the order of the items.
 
@@ -69,7 +70,7 @@ def label_table(
     known
         Items whose class is given (gold): their interval is the point itself, made by `gold`.
     counts
-        Judgments and annotators of every item, where they are at hand.
+        Judgments of every item, and its annotators where they are known.
     """
     label, probability, tied = winners(probabilities)
     lower = np.clip(np.minimum(interval.lower, probability), 0, 1)
@@ -81,8 +82,7 @@ def label_table(
     if known is not None:
         made[known] = "gold"
     made[none] = None
-    rows = np.arange(len(labels), dtype=np.int32)
-    judgments, annotators = counts or count_by_item(labels, labels.item, rows)
+    judgments, annotators = counts
     ids = np.array([*labels.classes.ids, None], dtype=object)
     columns = {
         "item": pl.Series(labels.items.ids, dtype=pl.String),
@@ -109,7 +109,7 @@ def nullable(values: FloatArray) -> pl.Series:
     return pl.Series(values, dtype=pl.Float64).fill_nan(None)
 
 
-def need_annotators(model: str, labels: Labels) -> None:
+def need_annotators(model: str, labels: Labels | LabelTally) -> None:
     """Refuse labels without annotators, or of fewer than two classes: nothing can be learnt of anyone."""
     if not labels.knows_annotators:
         raise DataError(
@@ -172,16 +172,17 @@ def log_odds_interval(probabilities: FloatArray, score: FloatArray, variance: Fl
     return Interval(*(np.where(np.isnan(top), np.nan, end) for end in ends))
 
 
-def annotator_table(labels: Labels, columns: Mapping[str, FloatArray | NDArray[np.int64]]) -> pl.DataFrame:
+def annotator_table(
+    annotators: Index, judgments: NDArray[np.int64], columns: Mapping[str, FloatArray | NDArray[np.int64]]
+) -> pl.DataFrame:
     """Assemble the annotator table, in the order of their index; NaN becomes null."""
-    judgments = np.bincount(labels.annotator, minlength=len(labels.annotators))
     series = {
         name: pl.Series(values, dtype=pl.Int64) if values.dtype.kind == "i" else pl.Series(values).fill_nan(None)
         for name, values in columns.items()
     }
     return pl.DataFrame(
         {
-            "annotator": pl.Series(labels.annotators.ids, dtype=pl.String),
+            "annotator": pl.Series(annotators.ids, dtype=pl.String),
             "judgments": pl.Series(judgments, dtype=pl.Int64),
         }
         | series
@@ -193,21 +194,20 @@ def with_interval(name: str, value: FloatArray, interval: Interval) -> dict[str,
     return {name: value, f"{name}_lower": interval.lower, f"{name}_upper": interval.upper}
 
 
-def confusion_columns(labels: Labels, counts: FloatArray, smoothing: float, level: float) -> dict[str, FloatArray]:
+def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, level: float) -> dict[str, FloatArray]:
     """Return the columns `p(given|true)` with intervals, from counts of (annotator, true, given).
 
     Each row of an annotator's matrix is a Dirichlet(counts + max(smoothing, ½)) for the interval. Where an
     annotator never met a class, its row is null.
     """
-    classes = labels.classes.ids
     met = counts.sum(axis=2) > 1e-6
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (counts + smoothing) / (counts + smoothing).sum(axis=2, keepdims=True)
     alpha = counts + max(smoothing, 0.5)
     rest = alpha.sum(axis=2, keepdims=True) - alpha
     columns: dict[str, FloatArray] = {}
-    for true, true_name in enumerate(classes):
-        for given, given_name in enumerate(classes):
+    for true, true_name in enumerate(classes.ids):
+        for given, given_name in enumerate(classes.ids):
             if len(classes) > MANY_CLASSES and true != given:
                 continue
             value = np.where(met[:, true], share[:, true, given], np.nan)

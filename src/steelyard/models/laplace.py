@@ -147,10 +147,7 @@ def sandwich(
     rng = np.random.default_rng(seed)
     n = likelihood.n_items
     size = n + (likelihood.tie_start is not None)
-    pieces = likelihood.scatter(estimate.theta, estimate.tie)
-    shape, cells = (len(units), size), (units.of_row[pieces.row], pieces.item)
-    slope = sparse.csr_array((pieces.slope, cells), shape=shape)
-    told = sparse.csr_array((pieces.information, cells), shape=shape)
+    slope, told = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
     whole: FloatArray = np.asarray(told.sum(axis=0), np.float64).ravel()
     whole[:n] += estimate.precision
     share = told.copy()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -19,7 +20,7 @@ from steelyard.models.newton import Estimate, Likelihood, maximise, warn_unless_
 from steelyard.models.paired import Gaps, PairTable, expected_share
 from steelyard.models.resampling import Units
 from steelyard.models.table import Uncertainty, count_by_item, score_table
-from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Observations, Rankings
+from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, Index, IntArray, Observations, Rankings
 
 LEAST_UNITS = 10
 """Fewer annotators than this tell too little of how annotators differ; judgments are the unit then."""
@@ -40,6 +41,47 @@ class Prepared(NamedTuple):
     """How many judgments show each item of the observations, where that came with the rest."""
     dependent: str = ""
     """Why judgments depend on one another beyond the scores, where they do."""
+
+
+class Sample(ABC):
+    """What a fit on a latent scale wants to know of the judgments beside their likelihood."""
+
+    items: Index
+
+    @abstractmethod
+    def units(self) -> Units:
+        """Choose what is resampled."""
+
+    @abstractmethod
+    def single(self) -> Units:
+        """Take single judgments as what is resampled."""
+
+    @abstractmethod
+    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Return how many judgments show each item (`shown`, if known already), and how many annotators judged it."""
+
+
+class ObservedSample(Sample):
+    """Observations in memory."""
+
+    def __init__(self, observations: Observations) -> None:
+        self.items = observations.items
+        self._observations = observations
+
+    def units(self) -> Units:
+        """Choose the annotators where known, else the tasks, else the judgments."""
+        units = Units.of(self._observations)
+        if units.kind == "judgments":
+            return units
+        return replace(units, size=len(np.unique(units.of_row)))
+
+    def single(self) -> Units:
+        """Number the observations."""
+        return Units("judgments", (), np.arange(len(self._observations), dtype=np.int32))
+
+    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Count them."""
+        return appearances(self._observations, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +113,22 @@ class LatentScale(Model):
         """Make the likelihood."""
 
     @property
+    def has_prior(self) -> bool:
+        """Whether there is a prior on the scores."""
+        return self._prior_sd is not None
+
+    @property
     def _prior_sd(self) -> float | None:
         return None if self.prior_sd is None or np.isinf(self.prior_sd) else self.prior_sd
 
     def fit(self, observations: Any) -> Fit:
         """Score every item, centred at 0."""
         self.accept(observations)
-        ready = self._prepare(observations)
-        said = self._gaps(ready, observations)
+        return self.solve(self._prepare(observations), ObservedSample(observations))
+
+    def solve(self, ready: Prepared, sample: Sample) -> Fit:
+        """Score every item from a likelihood made ready."""
+        said = self._gaps(ready, sample.items)
         estimate = maximise(
             ready.likelihood,
             prior_sd=self._prior_sd,
@@ -87,10 +137,10 @@ class LatentScale(Model):
         )
         warn_unless_converged(self.name, estimate)
         theta = estimate.theta - estimate.theta.mean()
-        uncertainty, notes = self._uncertainty(ready, observations, estimate)
+        uncertainty, notes = self._uncertainty(ready, sample, estimate)
         if ready.likelihood.n_items == 1:
             notes.append("a single item: its score is 0 by definition")
-        table = self._table(ready, observations, theta, estimate.tie, uncertainty)
+        table = self._table(ready, sample, theta, estimate.tie, uncertainty)
         return Fit(
             self.name,
             self.settings(),
@@ -100,8 +150,8 @@ class LatentScale(Model):
             converged=estimate.converged,
         )
 
-    def _gaps(self, ready: Prepared, observations: Observations) -> list[str]:
-        ids = observations.items.ids
+    def _gaps(self, ready: Prepared, items: Index) -> list[str]:
+        ids = items.ids
         gaps = Gaps.find(*ready.beats, [ids[code] for code in ready.items])
         said = gaps.sentences()
         if self._prior_sd is None and not gaps.finite_without_prior:
@@ -111,12 +161,10 @@ class LatentScale(Model):
             )
         said = [f"{sentence}: it rests on the prior" for sentence in said]
         for sentence in said:
-            warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=4)
+            warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
         return said
 
-    def _uncertainty(
-        self, ready: Prepared, observations: Observations, estimate: Estimate
-    ) -> tuple[Uncertainty, list[str]]:
+    def _uncertainty(self, ready: Prepared, sample: Sample, estimate: Estimate) -> tuple[Uncertainty, list[str]]:
         how = self.interval
         notes: list[str] = []
         if how == "auto":
@@ -127,7 +175,7 @@ class LatentScale(Model):
         if how == "posterior":
             spread = posterior(ready.likelihood, settled, self.draws, self.seed, root)
             return around("posterior", settled, spread, self.level), notes
-        units = self._units(observations, notes)
+        units = self._units(sample, notes)
         label = f"{how}({units.kind})"
         if how == "sandwich":
             spread = sandwich(ready.likelihood, estimate, settled, units, self.draws, self.seed)
@@ -138,22 +186,21 @@ class LatentScale(Model):
         return Uncertainty.from_draws(label, draws, self.level), notes
 
     @staticmethod
-    def _units(observations: Observations, notes: list[str]) -> Units:
-        units = Units.of(observations)
-        present = len(np.unique(units.of_row)) if units.kind != "judgments" else len(observations)
-        if present >= LEAST_UNITS or units.kind == "judgments":
+    def _units(sample: Sample, notes: list[str]) -> Units:
+        units = sample.units()
+        if units.kind == "judgments" or units.size >= LEAST_UNITS:
             return units
-        notes.append(f"only {present} {units.kind}: too few to resample, so single judgments are the unit")
-        return Units("judgments", (), np.arange(len(observations), dtype=np.int32))
+        notes.append(f"only {units.size} {units.kind}: too few to resample, so single judgments are the unit")
+        return sample.single()
 
     def _table(
-        self, ready: Prepared, observations: Observations, theta: FloatArray, tie: float, uncertainty: Uncertainty
-    ) -> Any:
-        n, items = len(observations.items), ready.items
+        self, ready: Prepared, sample: Sample, theta: FloatArray, tie: float, uncertainty: Uncertainty
+    ) -> pl.DataFrame:
+        n, items = len(sample.items), ready.items
         share = expected_share(theta, lambda d: ready.share(d, tie))
-        judgments, annotators = appearances(observations, ready.shown)
+        judgments, annotators = sample.counts(ready.shown)
         if len(items) == n:
-            return score_table(observations.items, theta, share, uncertainty, judgments, annotators, level=self.level)
+            return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
 
         def spread(values: FloatArray) -> FloatArray:
             wide = np.full((*values.shape[:-1], n), np.nan)
@@ -167,9 +214,7 @@ class LatentScale(Model):
             spread(uncertainty.lower),
             spread(uncertainty.upper),
         )
-        return score_table(
-            observations.items, spread(theta), spread(share), wide, judgments, annotators, level=self.level
-        )
+        return score_table(sample.items, spread(theta), spread(share), wide, judgments, annotators, level=self.level)
 
 
 def appearances(observations: Observations, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:

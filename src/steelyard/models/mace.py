@@ -82,10 +82,10 @@ class MACE(Model):
             interval,
             "bootstrap(annotators)",
             groups.settled,
-            (groups.judgments, groups.annotators),
+            counts=(groups.judgments, groups.annotators),
         )
         columns = self._competence(groups, state) | groups.accuracy_columns(state.posterior, self.level)
-        annotators = annotator_table(observations, columns)
+        annotators = annotator_table(observations.annotators, groups.given.sum(axis=1), columns)
         return Fit(self.name, self.settings(), table, annotators, notes, iterations, converged)
 
     def run(self, groups: GroupedLabels, annotators: tuple[str, ...]) -> tuple[MACEState, int, float]:
@@ -173,7 +173,7 @@ class MACE(Model):
             return Interval(none, none), ("intervals were switched off",)
         refit = partial(self._refit, groups, state)
         return resampled_interval(
-            labels, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
+            labels.annotators, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
         )
 
     def _refit(

@@ -11,6 +11,8 @@ from scipy import stats
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.label_table import Interval, label_table
+from steelyard.models.label_tally import LabelTally
+from steelyard.models.observed_labels import ObservedLabels
 from steelyard.observations import FloatArray, IntArray, Labels
 
 
@@ -30,24 +32,21 @@ class Majority(Model):
     def fit(self, observations: Labels) -> Fit:
         """Label every item; the classes' shares of the votes are columns named after them."""
         self.accept(observations)
-        votes = vote_counts(observations)
+        return self.solve(ObservedLabels(observations))
+
+    def solve(self, labels: LabelTally) -> Fit:
+        """Label every item from its votes."""
+        votes = labels.votes
         total = votes.sum(axis=1)
         top = votes.max(axis=1)
         judged = total > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = votes / total[:, None]
-        frame = label_table(observations, shares, Interval(*wilson(top, total, self.level)), "wilson")
+        frame = label_table(labels, shares, Interval(*wilson(top, total, self.level)), "wilson", counts=labels.counts)
         notes: tuple[str, ...] = ()
         if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[judged].sum()):
             notes = (f"{ties} of {judged.sum()} items have no single majority; see the column 'tied'",)
         return Fit(self.name, self.settings(), frame, notes=notes)
-
-
-def vote_counts(observations: Labels) -> IntArray:
-    """Count the votes of every item (rows) for every class (columns)."""
-    n_items, n_classes = len(observations.items), len(observations.classes)
-    cells = observations.item.astype(np.int64) * n_classes + observations.label
-    return np.bincount(cells, minlength=n_items * n_classes).reshape(n_items, n_classes).astype(np.int32)
 
 
 def expected_accuracy(votes: IntArray, gold: IntArray) -> float:

@@ -14,9 +14,9 @@ from scipy import special
 from steelyard.errors import DataError
 from steelyard.models.latent import LatentScale, Prepared
 from steelyard.models.maxdiff_kernels import BEST_ONLY, BOTH, WORST_ONLY, choice_pass, simulated_gradients
-from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms, row_weights
+from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.paired import Pairs, PairTable, pairs_of
-from steelyard.models.resampling import Units
+from steelyard.models.resampling import Units, row_weights
 from steelyard.observations import UNKNOWN, Choices, FloatArray, IntArray
 
 

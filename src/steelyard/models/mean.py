@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.resampling import Units
-from steelyard.models.student import NO_SPREAD, UnitMeans
-from steelyard.models.table import count_by_item, score_table
+from steelyard.models.student import NO_SPREAD
+from steelyard.models.table import score_table
+from steelyard.models.value_tally import ObservedValues, ValueTally
 from steelyard.observations import Ratings
 
 
@@ -34,23 +34,22 @@ class Mean(Model):
         """Score every item; the score is in the ratings' own scale."""
         self.accept(observations)
         rows = np.arange(len(observations), dtype=np.int32)
-        means = UnitMeans.of(
-            Units.of(observations), observations.item, rows, observations.value, len(observations.items)
-        )
-        n_items = len(observations.items)
-        judgments, annotators = count_by_item(observations, observations.item, rows)
-        with np.errstate(invalid="ignore"):
-            score = np.bincount(observations.item, observations.value, minlength=n_items) / judgments
+        values = ObservedValues(observations, observations.item, rows, observations.value)
+        return self.solve(values, observations.scale, observations.bounds)
+
+    def solve(self, values: ValueTally, scale: tuple[float, float], bounds: tuple[float, float] | None) -> Fit:
+        """Score every item from sums of its ratings; `bounds` are the scale's ends where they are known."""
+        score, means = values.mean, values.unit_means()
         uncertainty = means.around(score, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
-        low, high = observations.scale
+        low, high = scale
         table = score_table(
-            observations.items,
+            values.items,
             score,
             (score - low) / (high - low),
             uncertainty,
-            judgments,
-            annotators,
-            bounds=observations.bounds,
+            values.judgments,
+            values.annotators,
+            bounds=bounds,
             level=self.level,
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(uncertainty.sd).all() else ()

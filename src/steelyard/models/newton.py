@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, special
+from scipy import linalg, sparse, special
 
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.newton_kernels import conjugate_gradients, edge_noise, fill_laplacian
-from steelyard.models.resampling import Units, poisson_weights
+from steelyard.models.resampling import Units
 from steelyard.observations import FloatArray, IntArray
 
 DENSE_ITEMS = 2000
@@ -53,6 +53,13 @@ class Scatter(NamedTuple):
     information: FloatArray
 
 
+class UnitScatter(NamedTuple):
+    """Sparse tables of units (rows) and items (columns, the tie parameter last): summed slopes and information."""
+
+    slope: sparse.csr_array
+    information: sparse.csr_array
+
+
 class Likelihood(ABC):
     """What the data say about the scores of items 0…n−1."""
 
@@ -75,6 +82,16 @@ class Likelihood(ABC):
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Break the gradient up by observation."""
 
+    def scatter_by_unit(self, theta: FloatArray, tie: float, units: Units) -> UnitScatter:
+        """Break the gradient up by unit."""
+        pieces = self.scatter(theta, tie)
+        shape = (len(units), self.n_items + (self.tie_start is not None))
+        cells = (units.of_row[pieces.row], pieces.item)
+        return UnitScatter(
+            sparse.csr_array((pieces.slope, cells), shape=shape),
+            sparse.csr_array((pieces.information, cells), shape=shape),
+        )
+
     @abstractmethod
     def resamples(self, units: Units, replicates: int, seed: int) -> Iterator[Likelihood]:
         """Reweight the observations by Poisson(1) of their unit, again and again."""
@@ -95,18 +112,6 @@ class Likelihood(ABC):
         """
         byte = rng.integers(0, 256, (len(weight), count), np.uint8)
         return edge_noise(self.first, self.second, np.sqrt(weight), byte, _NORMAL, self.n_items).astype(np.float64)
-
-
-def row_weights(units: Units, replicates: int, seed: int) -> Iterator[FloatArray]:
-    """Yield the Poisson(1) weight of every observation's unit, replicate by replicate."""
-    block = max(1, min(replicates, 4_000_000 // max(1, len(units))))
-    if units.kind != "judgments":
-        for weight in poisson_weights(units.names, replicates, seed):
-            yield weight[units.of_row].astype(np.float64)
-        return
-    rng = np.random.default_rng(seed)
-    for at in range(0, replicates, block):
-        yield from rng.poisson(1.0, (min(block, replicates - at), len(units))).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

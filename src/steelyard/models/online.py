@@ -110,19 +110,29 @@ def islands(comparisons: Comparisons) -> IntArray:
     return np.asarray(csgraph.connected_components(links, directed=False)[1], np.int32)
 
 
+def won_and_lost(left: IntArray, right: IntArray, outcome: NDArray[np.int8]) -> tuple[IntArray, IntArray]:
+    """List who beat whom; a tie counts both ways."""
+    up, down = outcome >= 0, outcome <= 0
+    return np.concatenate([left[up], right[down]]), np.concatenate([right[up], left[down]])
+
+
 def gap_notes(
     name: str, comparisons: Comparisons, so: str = "only the common start holds it in place"
 ) -> tuple[str, ...]:
+    """Say what `gaps_said` does of some comparisons."""
+    return gaps_said(
+        name, comparisons.items, *won_and_lost(comparisons.left, comparisons.right, comparisons.outcome), so
+    )
+
+
+def gaps_said(name: str, items: Index, winner: IntArray, loser: IntArray, so: str) -> tuple[str, ...]:
     """Warn of islands and of items never beaten or never winning, name them, and return the notes for the fit."""
-    left, right, outcome = comparisons.left, comparisons.right, comparisons.outcome
-    up, down = outcome >= 0, outcome <= 0
-    winner, loser = np.concatenate([left[up], right[down]]), np.concatenate([right[up], left[down]])
-    compared = np.zeros(len(comparisons.items), np.bool_)
-    compared[left] = compared[right] = True
+    compared = np.zeros(len(items), np.bool_)
+    compared[winner] = compared[loser] = True
     code = np.cumsum(compared, dtype=np.int32) - 1
-    names = [name for name, known in zip(comparisons.items.ids, compared, strict=True) if known]
+    names = [name for name, known in zip(items.ids, compared, strict=True) if known]
     found = Gaps.find(code[winner], code[loser], names).sentences()
     notes = tuple(f"{sentence}: {so}" for sentence in found)
     for note in notes:
-        warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=3)
+        warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=4)
     return notes

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse, special
 
 from steelyard.errors import DataError
 from steelyard.models import paired_kernels as kernels
 from steelyard.models.latent import LatentScale, Prepared, compressed
-from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms, row_weights
+from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.paired import Pairs, PairTable, pairs_of
-from steelyard.models.resampling import Units
+from steelyard.models.resampling import Units, row_weights
 from steelyard.observations import Choices, Comparisons, FloatArray, Rankings
 
 DEPENDENT = {
@@ -183,21 +184,38 @@ class PairedModel(LatentScale):
         """Say what was found about ties."""
 
     def _prepare(self, observations: Comparisons | Choices | Rankings) -> Prepared:
-        pairs = pairs_of(observations)
-        table = PairTable.count(pairs, len(observations.items))
-        shown = table.appearances.astype(np.int32) if isinstance(observations, Comparisons) else None
+        pairs, n_items = pairs_of(observations), len(observations.items)
+
+        def likelihood(table: PairTable, rule: TieRule, items: NDArray[np.int64]) -> PairLikelihood:
+            left, right, outcome, row = pairs
+            if rule.drop and not outcome.all():
+                kept = outcome != 0
+                row = np.flatnonzero(kept).astype(np.int32) if row is None else row[kept]
+                left, right, outcome = left[kept], right[kept], outcome[kept]
+            if len(items) < n_items:
+                code = np.zeros(n_items, np.int32)
+                code[items] = np.arange(len(items), dtype=np.int32)
+                left, right = code[left], code[right]
+            return PairLikelihood(table, rule, Pairs(left, right, outcome, row), anchor=self.has_prior)
+
+        return self.prepared(PairTable.count(pairs, n_items), observations.kind, likelihood)
+
+    def prepared(
+        self,
+        table: PairTable,
+        kind: str,
+        likelihood: Callable[[PairTable, TieRule, NDArray[np.int64]], PairLikelihood],
+    ) -> Prepared:
+        """Make ready the counted pairs of observations of a kind.
+
+        `likelihood` makes it of the table of items that were compared, the rule for ties, and these items' codes.
+        """
+        shown = table.appearances.astype(np.int32) if kind == Comparisons.kind else None
         n_ties, n_decided = table.ties.sum(), table.wins.sum() + table.losses.sum()
         rule = self._rule(bool(n_ties), bool(n_decided))
         if rule.drop and n_ties:
             table = table.untied()
-            kept = pairs.outcome != 0
-            row = np.flatnonzero(kept).astype(np.int32) if pairs.row is None else pairs.row[kept]
-            pairs = Pairs(pairs.left[kept], pairs.right[kept], pairs.outcome[kept], row)
         table, items = compressed(table)
-        if len(items) < len(observations.items):
-            code = np.zeros(len(observations.items), np.int32)
-            code[items] = np.arange(len(items), dtype=np.int32)
-            pairs = Pairs(code[pairs.left], code[pairs.right], pairs.outcome, pairs.row)
 
         def notes(estimate: Estimate) -> list[str]:
             said = []
@@ -210,11 +228,11 @@ class PairedModel(LatentScale):
             return said
 
         return Prepared(
-            PairLikelihood(table, rule, pairs, anchor=self._prior_sd is not None),
+            likelihood(table, rule, items),
             items,
             table.beats(),
             lambda d, tie: self._share(rule, d, tie),
             notes,
             shown,
-            DEPENDENT.get(observations.kind, ""),
+            DEPENDENT.get(kind, ""),
         )

@@ -12,10 +12,10 @@ from scipy import special
 
 from steelyard.errors import DataError
 from steelyard.models.latent import LatentScale, Prepared, compressed
-from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms, row_weights
+from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.paired import PairTable, pairs_of
 from steelyard.models.plackett_luce_kernels import ranking_pass
-from steelyard.models.resampling import Units
+from steelyard.models.resampling import Units, row_weights
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 SKEW_PLACES = 12

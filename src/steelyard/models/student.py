@@ -17,29 +17,30 @@ NO_SPREAD = "no item was judged by two of the {units}, so there is no spread to 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitMeans:
-    """The mean that each unit (annotator, task or judgment) gave each item: repeats count once."""
+    """The means that units (annotators, tasks or judgments) gave each item, where repeats by a unit count once.
+
+    By item: how many units, the mean of their means (NaN where there is none), and the squares about it.
+    """
 
     kind: str
-    item: NDArray[np.int64]
-    value: FloatArray
-    n_items: int
+    count: NDArray[np.int64]
+    mean: FloatArray
+    squares: FloatArray
 
     @classmethod
     def of(cls, units: Units, item: IntArray, row: IntArray, value: FloatArray, n_items: int) -> UnitMeans:
         """Average the values one unit gave one item; `item`, `row` and `value` are parallel."""
-        if units.kind == "judgments":
-            return cls(units.kind, item.astype(np.int64), value, n_items)
-        cells, inverse, size = np.unique(
-            item.astype(np.int64) * len(units) + units.of_row[row], return_inverse=True, return_counts=True
-        )
-        return cls(units.kind, cells // len(units), np.bincount(inverse, value) / size, n_items)
-
-    @property
-    def mean(self) -> FloatArray:
-        """Every item's mean over units; NaN where there is none."""
-        count = np.bincount(self.item, minlength=self.n_items)
+        of_cell: IntArray | NDArray[np.int64] = item
+        if units.kind != "judgments":
+            cells, inverse, size = np.unique(
+                item.astype(np.int64) * len(units) + units.of_row[row], return_inverse=True, return_counts=True
+            )
+            of_cell, value = cells // len(units), np.bincount(inverse, value) / size
+        count = np.bincount(of_cell, minlength=n_items)
         with np.errstate(invalid="ignore"):
-            return np.bincount(self.item, self.value, minlength=self.n_items) / count
+            mean = np.bincount(of_cell, value, minlength=n_items) / count
+        squares = np.bincount(of_cell, (value - mean[of_cell]) ** 2, minlength=n_items)
+        return cls(units.kind, count, mean, squares.astype(np.float64, copy=False))
 
     def around(self, score: FloatArray, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
         """Put the uncertainty of the means around a score that weighs repeats otherwise."""
@@ -53,9 +54,7 @@ class UnitMeans:
         An item's variance is drawn towards the common one, as if `prior_df` further degrees of freedom had been
         seen (Smyth 2004): an item judged twice, both times alike, is not therefore certain.
         """
-        mean = self.mean
-        count = np.bincount(self.item, minlength=self.n_items)
-        squares = np.bincount(self.item, (self.value - mean[self.item]) ** 2, minlength=self.n_items)
+        mean, count, squares = self.mean, self.count, self.squares
         df = np.maximum(count - 1, 0)
         common = squares.sum() / df.sum() if df.sum() else np.nan
         total_df = df + prior_df
@@ -64,5 +63,5 @@ class UnitMeans:
         error = np.where(count > 0, error, np.nan)
         half = stats.t.ppf((1 + level) / 2, total_df) * error
         rng = np.random.default_rng(seed)
-        drawn = mean + error * rng.standard_t(total_df, size=(draws, self.n_items))
+        drawn = mean + error * rng.standard_t(total_df, size=(draws, len(count)))
         return Uncertainty(f"t({self.kind})", drawn, error, mean - half, mean + half)

@@ -72,13 +72,21 @@ class Uncertainty:
         return Uncertainty(self.how, self.draws, sd, lower, upper)
 
 
+_LEVEL = 1e-12
+"""Scores that differ by less than this part of the largest are tied: the order of additions alone can part them."""
+
+
+def _closeness(scores: FloatArray) -> float:
+    return _LEVEL * float(np.nanmax(np.abs(scores), initial=0.0))
+
+
 def competition_ranks(score: FloatArray) -> NDArray[np.int64]:
     """Rank from 1, the highest score first; ties share the best place; NaN gets 0."""
     known = np.flatnonzero(~np.isnan(score))
     order = known[np.argsort(-score[known], kind="stable")]
     ranks = np.zeros(len(score), np.int64)
     if len(order):
-        first = np.r_[True, score[order][1:] != score[order][:-1]]
+        first = np.r_[True, score[order][:-1] - score[order][1:] > _closeness(score)]
         ranks[order] = np.maximum.accumulate(np.where(first, np.arange(1, len(order) + 1), 0))
     return ranks
 
@@ -88,7 +96,8 @@ def _ranks_by_row(scores: FloatArray) -> NDArray[np.int32]:
     order = np.argsort(-scores, axis=1)
     ordered = np.take_along_axis(scores, order, axis=1)
     place = np.broadcast_to(np.arange(1, scores.shape[1] + 1, dtype=np.int32), scores.shape).copy()
-    place[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = 0
+    with np.errstate(invalid="ignore"):
+        place[:, 1:][ordered[:, :-1] - ordered[:, 1:] <= _closeness(scores)] = 0
     np.maximum.accumulate(place, axis=1, out=place)
     place[np.isnan(ordered)] = 0
     ranks = np.empty_like(place)

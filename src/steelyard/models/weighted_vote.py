@@ -9,10 +9,11 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
-from steelyard.models.calibration import GoldSplit, LeftOutCounts, gold_annotator_table, sum_by_item
+from steelyard.models.calibration import GoldSplit, gold_annotator_table
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, gold_labels, need_gold
 from steelyard.models.label_table import label_table, log_odds_interval, need_annotators, nullable
+from steelyard.models.observed_labels import ObservedLabels, sum_by_item
 from steelyard.observations import FloatArray, Labels
 
 
@@ -42,8 +43,9 @@ class WeightedVote(Model):
         given = need_gold(self.name, gold)
         need_annotators(self.name, observations)
         codes = gold_labels(self.name, observations, given)
-        split = GoldSplit.of(observations, codes, self.folds, self.seed, self.disputed)
-        left_out = LeftOutCounts.of(observations, split.trusted, split.fold)
+        tally = ObservedLabels(observations)
+        split = GoldSplit.of(tally, codes, self.folds, self.seed, self.disputed)
+        left_out = tally.left_out(split.trusted, split.fold)
         k = len(observations.classes)
         right = left_out.counts.trace(axis1=1, axis2=2) + self.smoothing
         wrong = left_out.counts.sum(axis=(1, 2)) + k * self.smoothing - right
@@ -57,17 +59,16 @@ class WeightedVote(Model):
         expected, spread = (
             sum_by_item(observations, self._votes(observations, x[left_out.key])) for x in (mean, variance)
         )
-        table = label_table(
-            observations, probabilities, log_odds_interval(probabilities, expected, spread, self.level), "model"
-        )
-        annotators = gold_annotator_table(observations, split.trusted, self.level, None)
+        interval = log_odds_interval(probabilities, expected, spread, self.level)
+        table = label_table(tally, probabilities, interval, "model", counts=tally.counts)
+        annotators = gold_annotator_table(tally, split.trusted, self.level, None)
         shown = np.where(np.isnan(annotators["accuracy"].to_numpy()), np.nan, weight[: len(observations.annotators)])
         return Fit(
             self.name,
             self.settings(),
             table,
             annotators.with_columns(nullable(shown).alias("weight")),
-            split.report(observations, probabilities),
+            split.report(tally, probabilities),
         )
 
     @staticmethod

@@ -7,7 +7,7 @@ end of its interval.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatch
 
 import numpy as np
@@ -93,11 +93,12 @@ class _Work:
             self.timed += 1
             text = sum(letters.get(item, 0) for item in judgment.items)
             self.fast += judgment.seconds < REACTION_SECONDS + text / LETTERS_A_SECOND
-        for said in protocol.observations(judgment.items, judgment.answer):
-            value = _value(said)
+        said = protocol.observations(judgment.items, judgment.answer)
+        for one in said:
+            value = _value(one)
             if value is not None:
                 self.values[value] += 1
-        place = _place(judgment, protocol)
+        place = None if "ratings" in protocol.kinds else _place(judgment.items, said)
         if place is not None:
             self.places[place] += 1
             self.chances.append(len(judgment.items))
@@ -151,18 +152,18 @@ def _(said: Label) -> str | None:
     return f"{said.criterion} {said.label}".strip()
 
 
-def _place(judgment: Judgment, protocol: Protocol) -> int | None:
-    """Where on the screen the item stood that came out best; none for ties and for ratings."""
-    for said in protocol.observations(judgment.items, judgment.answer):
+def _place(items: Sequence[str], observations: Iterable[Observation]) -> int | None:
+    """Where on the screen the item stood that came out best; none for ties."""
+    for said in observations:
         best: str | None = None
-        if isinstance(said, Comparison) and len(judgment.items) == 2:
+        if isinstance(said, Comparison) and len(items) == 2:
             best = {1: said.left, -1: said.right}.get(said.outcome)
         elif isinstance(said, Choice):
             best = said.best
         elif isinstance(said, RankedItems) and len(said.tiers[0]) == 1:
             best = said.tiers[0][0]
-        if best is not None and "ratings" not in protocol.kinds:
-            return judgment.items.index(best) + 1
+        if best is not None:
+            return items.index(best) + 1
     return None
 
 

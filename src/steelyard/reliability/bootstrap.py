@@ -4,10 +4,10 @@ The agreement of answers is resampled over units (items, pairs, tuples), never o
 annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
 only counts twice.
 
-Up to 2,000 units the weights come from hashes of the units' names (models/resampling.py), so that neither the
-order of the rows nor the engine matters. A hash costs a microsecond; beyond, figures that depend on the units by
-a few sums get the infinitesimal jackknife, which is where the bootstrap's variance tends, and the others weights
-from a generator.
+Weights come from hashes of the units' names (models/resampling.py), so that neither the order of the rows nor the
+engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator when
+there are many. Beyond 2,000 units, figures that depend on the units by a few sums get the infinitesimal jackknife,
+which is where the bootstrap's variance tends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steelyard.errors import ConfigError
-from steelyard.models.resampling import poisson_weights
+from steelyard.models.hashing import hashed
+from steelyard.models.resampling import poisson_weights, scrambled_weights
 from steelyard.observations import FloatArray
 from steelyard.reliability.figure import Figure
 
@@ -35,7 +36,7 @@ Names: TypeAlias = Callable[[], tuple[str, ...]]
 """The names of the units, made only where they are needed."""
 
 HASHED_UNITS = 2_000
-"""Units up to which weights come from hashes of their names."""
+"""Units up to which every replicate has digests of its own; beyond, every unit has one."""
 
 _BLOCK = 4_000_000
 _SAME = 1e-12
@@ -111,9 +112,15 @@ class Bootstrap:
         step = max(1, _BLOCK // max(rows, 1))
         if units <= HASHED_UNITS:
             called = tuple(map(str, range(units))) if names is None else names()
-            hashed = _hashed_weights(called, self.replicates, self.seed)
+            digested = _hashed_weights(called, self.replicates, self.seed)
             for start in range(0, self.replicates, step):
-                yield np.ascontiguousarray(hashed[start : start + step].T, np.float64)
+                yield np.ascontiguousarray(digested[start : start + step].T, np.float64)
+            return
+        if names is not None:
+            key = hashed(names(), self.seed)
+            for start in range(0, self.replicates, step):
+                part = range(start, min(start + step, self.replicates))
+                yield np.ascontiguousarray(scrambled_weights(key, part, self.seed).T, np.float64)
             return
         rng = np.random.default_rng(self.seed)
         for start in range(0, self.replicates, step):

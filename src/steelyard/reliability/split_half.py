@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,8 @@ from steelyard.reliability.split_trials import CORRELATIONS, Halves, averages_ov
 from steelyard.reliability.splitting import UNIT_NAMES
 
 TRIALS = 100
+BY_ANNOTATORS = "halves are of annotators: hardly any unit was judged twice"
+_LEAST_ANNOTATORS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +90,28 @@ def split_half(
 
 
 def split_half_or_reason(observations: Observations, trials: int, bootstrap: Bootstrap) -> tuple[Figure, ...]:
-    """Compute split-half reliability where most judgments have another of the same unit, else say why not."""
-    why = ""
+    """Compute split-half reliability where most judgments have another of the same unit.
+
+    Where they do not, halves are of annotators, and the figures say so; with too few annotators they say why not.
+    """
     if not len(observations):
-        why = "undefined: there are no judgments"
-    else:
-        halves = Halves.of(observations, None, "unit", bootstrap.seed)
-        sizes, unit = halves.splitter.sizes, UNIT_NAMES[type(observations)]
-        if 2 * int(sizes[sizes > 1].sum()) < len(observations):
-            why = f"undefined: most judgments are the only one of their {unit}, so there is nothing to split"
-    if why:
-        names = (f"split-half ({name}{end})" for name in CORRELATIONS for end in ("", ", stepped up"))
-        return tuple(Figure(name, None, note=why) for name in names)
-    average = averages_over(halves, [_mask(observations, None)], trials, None)[0]
-    return average.figures(bootstrap)
+        return _undefined("undefined: there are no judgments")
+    halves = Halves.of(observations, None, "unit", bootstrap.seed)
+    sizes, note = halves.splitter.sizes, ""
+    if 2 * int(sizes[sizes > 1].sum()) < len(observations):
+        if len(np.unique(observations.annotator)) < _LEAST_ANNOTATORS or not observations.knows_annotators:
+            unit = UNIT_NAMES[type(observations)]
+            return _undefined(
+                f"undefined: most judgments are the only one of their {unit}, so there is nothing to split"
+            )
+        halves, note = Halves.of(observations, None, "annotator", bootstrap.seed), BY_ANNOTATORS
+    figures = averages_over(halves, [_mask(observations, None)], trials, None)[0].figures(bootstrap)
+    return tuple(replace(figure, note="; ".join(part for part in (figure.note, note) if part)) for figure in figures)
+
+
+def _undefined(why: str) -> tuple[Figure, ...]:
+    names = (f"split-half ({name}{end})" for name in CORRELATIONS for end in ("", ", stepped up"))
+    return tuple(Figure(name, None, note=why) for name in names)
 
 
 def split_half_by_budget(

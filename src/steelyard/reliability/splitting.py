@@ -7,8 +7,7 @@ order of the rows, nor on the other units. All arithmetic is on whole numbers be
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.models.compiled import compiled
 from steelyard.models.counting import appearances
+from steelyard.models.hashing import PRIME, hashed, multiplier_and_shift
 from steelyard.observations import (
     Choices,
     Comparisons,
@@ -29,19 +29,12 @@ from steelyard.observations import (
 )
 from steelyard.reliability.units import Codes, group_codes
 
-PRIME = 2**31 - 1
 FIRST, SECOND, NEITHER = 0, 1, 2
 
 Halves: TypeAlias = NDArray[np.int8]
 Kind = TypeVar("Kind", bound=Observations)
 
 SPLITS = ("unit", "annotator")
-
-
-def hashed(names: Iterable[str], seed: int) -> Codes:
-    """Return a number from 1 to PRIME − 1 for each name: 32 bits of md5("seed:name")."""
-    digests = b"".join(hashlib.md5(f"{seed}:{name}".encode(), usedforsecurity=False).digest()[:4] for name in names)
-    return np.frombuffer(digests, ">u4").astype(np.int64) % (PRIME - 1) + 1
 
 
 class Question(NamedTuple):
@@ -170,7 +163,7 @@ class Splitter:
         The entries of a group are ranked by their hashes; the first half of them goes one way, the others the
         other, and where their number is odd the group's own hash says which half gets more.
         """
-        multiplier, shift = (int(x) for x in hashed((f"trial {trial}", f"shift {trial}"), self.seed))
+        multiplier, shift = multiplier_and_shift(trial, self.seed)
         halves = np.empty(len(self.order), np.int8)
         limit = len(self.order) if per_half is None else per_half
         assign_halves(self.order, self.start, self.key, self.coin, multiplier, shift, limit, halves)
@@ -189,7 +182,7 @@ def _occurrences(fresh: NDArray[np.bool_], person: Codes) -> Codes:
 
 @compiled
 def scrambled(key: int, multiplier: int, shift: int) -> int:
-    """Return (multiplier · key + shift)⁵ modulo PRIME, a permutation of the residues."""
+    """Do as `models.hashing.scrambled`, one key at a time."""
     x = (key * multiplier + shift) % 2147483647
     square = x * x % 2147483647
     return square * square % 2147483647 * x % 2147483647

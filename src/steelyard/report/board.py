@@ -33,6 +33,7 @@ from steelyard.report.tables import (
     item_judgments,
     label_counts,
     least_certain,
+    paid_people,
     progress_over_time,
     ranked_items,
     rate,
@@ -158,8 +159,8 @@ def _board(desk: _Desk) -> Board:
     tables = {
         "progress": progress_over_time(history),
         "speed": progress_over_time(history, points=30),
-        "costs": costs(history, study.config, left.tasks),
-        "annotators": annotator_table(history, study),
+        "costs": costs(history, study.config, left.tasks, paid_people(history, study)),
+        "annotators": _with_pseudonyms(annotator_table(history, study), study),
         "checks": pl.DataFrame([asdict(check) for check in study.checks()]),
         "queue": history.open_tasks().head(_LATEST),
         "said": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
@@ -191,6 +192,12 @@ def _board(desk: _Desk) -> Board:
     desk.charts = _charts(board)
     desk.board = replace(board, titles=_titles(desk.charts), took=time.perf_counter() - begin)
     return desk.board
+
+
+def _with_pseudonyms(people: pl.DataFrame, study: Study) -> pl.DataFrame:
+    """Say what each annotator is called in exports, so that the manager can find them there."""
+    called = [study.pseudonym(name) for name in people["annotator"]]
+    return people.with_columns(pl.Series("pseudonym", called, pl.String))
 
 
 def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -289,20 +296,28 @@ def _charts(board: Board) -> dict[str, Any]:
     return made
 
 
-def draw(source: Source, name: str, form: str, theme: Any, width: int, item: str | None = None) -> bytes | None:
-    """Draw one of the charts as svg, png or (its specification) json; None where there is no such chart now."""
+def draw(
+    source: Source, name: str, form: str, theme: Any, width: int, item: str | None = None, real_ids: bool = True
+) -> bytes | None:
+    """Draw one of the charts as svg, png or (its specification) json; None where there is no such chart now.
+
+    Without `real_ids`, annotators go by pseudonyms, as in everything that leaves the study.
+    """
     from steelyard.report import charts
 
     desk = _desk(source)
     if name == "item" and item is not None:
-        chart = _item_chart(desk, source, item)
+        chart = _item_chart(desk, source, item, real_ids)
     elif name == "reliability":
         trust = desk.trust
         chart = charts.reliability(trust.curve, target=trust.target) if trust and trust.curve.height else None
     else:
         if desk.board is None:
             compute_board(source)
-        chart = _desk(source).charts.get(name)
+        desk = _desk(source)
+        chart = desk.charts.get(name)
+        if name == "annotators" and chart is not None and not real_ids and desk.board is not None:
+            chart = charts.annotators(desk.study.names().frame(desk.board.tables["annotators"]))
     if chart is None:
         return None
     if form == "png":
@@ -314,10 +329,10 @@ def draw(source: Source, name: str, form: str, theme: Any, width: int, item: str
     return charts.svg(chart, theme, width=width).encode()
 
 
-def _item_chart(desk: _Desk, source: Source, item: str) -> Any:
+def _item_chart(desk: _Desk, source: Source, item: str, real_ids: bool) -> Any:
     from steelyard.report import charts
 
-    found = compute_item(source, item)
+    found = desk.study.names(real=real_ids).frame(compute_item(source, item))
     scales = list(desk.study.config.stages[0].protocol.scales().values())
     if not scales or found["value"].null_count() == found.height:
         return None
@@ -327,8 +342,13 @@ def _item_chart(desk: _Desk, source: Source, item: str) -> Any:
 # Files
 
 
-def export(source: Source, what: str, form: str, stage: str | None = None, item: str | None = None) -> bytes | None:
-    """Return a table as the bytes of a file (csv, jsonl or parquet); None where there is no such table now."""
+def export(
+    source: Source, what: str, form: str, stage: str | None = None, item: str | None = None, real_ids: bool = False
+) -> bytes | None:
+    """Return a table as the bytes of a file (csv, jsonl or parquet); None where there is no such table now.
+
+    Annotators go by pseudonyms unless `real_ids`.
+    """
     import tempfile
     from pathlib import Path
 
@@ -337,7 +357,7 @@ def export(source: Source, what: str, form: str, stage: str | None = None, item:
 
     desk = _desk(source)
     if what == "judgments":
-        frame: pl.DataFrame | None = conventional_judgments(desk.study, stage)
+        frame: pl.DataFrame | None = conventional_judgments(desk.study, stage, real_ids=True)
     elif what == "answers":
         frame = history_of(desk.study).judgments
     elif what == "item" and item is not None:
@@ -348,6 +368,9 @@ def export(source: Source, what: str, form: str, stage: str | None = None, item:
         frame = _table(desk, source, what)
     if frame is None:
         return None
+    if not real_ids:
+        own = [name for name in frame.columns if name != "pseudonym"]
+        frame = _desk(source).study.names().frame(frame.select(own))
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         path = Path(folder) / f"table.{form}"
         write_table(frame, path)

@@ -16,13 +16,13 @@ STEPS = (READING, *(name for name, _ in SECTIONS))
 """What is worked out, in order."""
 
 
-def build_report(study: Study, *, names: bool = False, told: Callable[[str], None] = lambda step: None) -> Document:
+def build_report(study: Study, *, real_ids: bool = False, told: Callable[[str], None] = lambda step: None) -> Document:
     """Work out a study's report; `told` is called before each of `STEPS`.
 
-    Annotators are called A1, A2 … in the order they came, unless `names` keeps their own names.
+    Annotators go by pseudonyms, the same as in the study's exports, unless `real_ids`.
     """
     told(READING)
-    material = Material.of(study, names=names)
+    material = Material.of(study, real_ids=real_ids)
     sections: list[Section] = []
     for name, make in SECTIONS:
         told(name)

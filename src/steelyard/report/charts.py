@@ -405,7 +405,7 @@ def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH) -> str:
     """Draw a chart as SVG."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(spec(chart, theme, width)))
+    return str(vl_convert.vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
 
 
 def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
@@ -413,4 +413,4 @@ def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: floa
     import vl_convert
 
     drawn = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
-    return bytes(vl_convert.vegalite_to_png(drawn, scale=scale))
+    return bytes(vl_convert.vegalite_to_png(drawn, scale=scale, allowed_base_urls=[]))

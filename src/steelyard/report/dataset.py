@@ -68,14 +68,14 @@ _MEANINGS = {
 }
 
 
-def write_dataset(study: Study, folder: Path, *, names: bool = False) -> list[Path]:
+def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list[Path]:
     """Write scores, judgments and items as Parquet, and README.md that explains them; return the files.
 
-    Annotators are called A1, A2 … unless `names` keeps their own names.
+    Annotators go by pseudonyms, the same as in the study's other exports, unless `real_ids`.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
-    material = Material.of(study, names=names)
+    material = Material.of(study, real_ids=real_ids)
     tables = _tables(material)
     data = folder / "data"
     try:
@@ -94,7 +94,7 @@ def write_dataset(study: Study, folder: Path, *, names: bool = False) -> list[Pa
 def _tables(material: Material) -> dict[str, pl.DataFrame]:
     study = material.study
     items = pl.DataFrame([item_to_data(item) for item in study.items], infer_schema_length=None)
-    judgments = study.judgments().with_columns(material.names.column())
+    judgments = material.names.frame(study.judgments())
     if isinstance(material.fit, str):
         raise DataError(f"there is nothing to publish: {material.fit}", "Collect judgments first.")
     return {"scores": material.fit.scores, "judgments": judgments, "items": items}

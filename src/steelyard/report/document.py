@@ -166,6 +166,13 @@ def number_column(name: str, head: str, digits: int = 3) -> Column:
     )
 
 
+def money_column(name: str, head: str) -> Column:
+    """Show an amount of money in hundredths."""
+    return Column(
+        name, head, lambda row: Cell(DASH) if row[name] is None else Cell(f"{row[name]:,.2f}", float(row[name]))
+    )
+
+
 def share_column(name: str, head: str) -> Column:
     """Show a share in per cent."""
     return Column(

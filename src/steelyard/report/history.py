@@ -54,7 +54,7 @@ _NOTES = {
     "judgment_id": pl.String,
     "reason": pl.String,
 }
-_KINDS = ("picked", "judgment", "revision", "skip", "flag", "expired", "exclusion", "readmission")
+_KINDS = ("picked", "judgment", "revision", "skip", "flag", "expired", "exclusion", "readmission", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +92,7 @@ def history_of(study: Study, *, picks: bool = True) -> History:
     picked: list[tuple[Any, ...]] = []
     notes: list[tuple[Any, ...]] = []
     excluded: dict[str, str] = {}
+    withdrawn: set[str | None] = set()
     seq = study.last_seq()
     for event in study.events(_KINDS if picks else [kind for kind in _KINDS if kind != "picked"]):
         if event.kind in {"judgment", "revision"}:
@@ -99,6 +100,8 @@ def history_of(study: Study, *, picks: bool = True) -> History:
             judgments[name] = _judgment(event, stages, judgments.get(name))
         elif event.kind == "picked":
             picked.append(_pick(event, stages))
+        elif event.kind == "withdrawn":
+            withdrawn.add(event.judgment_id)
         else:
             reason = str(event.data.get("reason", ""))
             notes.append((event.kind, event.at, event.annotator, event.judgment_id, reason))
@@ -110,7 +113,7 @@ def history_of(study: Study, *, picks: bool = True) -> History:
     return History(
         seq,
         frame.with_columns(pl.col("annotator").is_in(list(excluded)).alias("excluded")),
-        _frame(picked, _PICKS),
+        _frame([pick for pick in picked if pick[1] not in withdrawn], _PICKS),
         _frame(notes, _NOTES),
         excluded,
     )

@@ -42,6 +42,10 @@ _SPECIAL = {
     "\t": " ",
 }
 _TABLE = str.maketrans(_SPECIAL)
+_LONG_TEXT = 40
+"""Texts longer than this are set in several lines."""
+_SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""A table is made as narrow as the text beside it where it is wider, and left alone where it is not."""
 
 
 def escape(text: str) -> str:
@@ -51,14 +55,20 @@ def escape(text: str) -> str:
 
 def latex_table(table: Table) -> str:
     """Write a table as a booktabs `tabular` in a `table`; rows that the page leaves out are left out here too."""
-    columns = "".join("r" if column.numeric else "l" for column in table.columns)
     heads = [escape(column.head) for column in table.columns]
-    rows = [[escape(cell.text) for cell in row] for row in table.rows()]
+    texts = [[cell.text for cell in row] for row in table.rows()]
+    rows = [[escape(text) for text in row] for row in texts]
+    longest = [max((len(row[place]) for row in texts), default=0) for place in range(len(heads))]
+    columns = "".join(
+        "r" if column.numeric else rf"p{{{_LONG_TEXT // 2}em}}" if length > _LONG_TEXT else "l"
+        for column, length in zip(table.columns, longest, strict=True)
+    )
     half = table.shown.height // 2
     lines = [
-        "% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}",
+        "% needs \\usepackage{booktabs}, \\usepackage{graphicx} and \\usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"\centering",
+        _SHRUNK,
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
     ]
@@ -70,7 +80,7 @@ def latex_table(table: Table) -> str:
         lines.append(_row(row))
     lines += [
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         rf"\caption{{{escape(table.caption)}}}",
         rf"\label{{tab:{table.name}}}",
         r"\end{table}",

@@ -23,6 +23,10 @@ _DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tournament": ("items of one source were compared in a tournament", ("pighin2012",)),
     "propagation": ("items were judged in the order of dominance, and verdicts carried over", ("pighin2012",)),
     "match_quality": ("items were chosen by their uncertainty and match quality", ("sakaguchi2018",)),
+    "information_gain": (
+        "items were chosen by the information their comparison was expected to give",
+        ("lindley1956",),
+    ),
 }
 _MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mean": ("the mean of the ratings", ()),

@@ -39,7 +39,7 @@ def html_page(document: Document, told: Callable[[str], None] = lambda step: Non
         document=document,
         sections=shown,
         drawn=drawn,
-        style=Markup(_template("report.css")),  # noqa: S704 - our own file
+        style=Markup(_template("report.css")),  # noqa: S704 - our own file  # nosec B704
     )
     return page + "\n"
 
@@ -69,4 +69,4 @@ def _drawn(figure: Figure) -> dict[str, Any]:
 
 def _inline(svg: str, prefix: str) -> Markup:
     """Make a drawing fit to stand in a page among others: names of its parts are its own."""
-    return Markup(_ID.sub(rf"\g<1>{prefix}-\g<2>", svg))  # noqa: S704 - drawn by vl-convert, which escapes
+    return Markup(_ID.sub(rf"\g<1>{prefix}-\g<2>", svg))  # noqa: S704 - vl-convert escapes  # nosec B704

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from steelyard.models.majority import wilson
 from steelyard.quality.signals import signals
+from steelyard.records import Judgment
 from steelyard.reliability.annotators import with_others, with_themselves
 from steelyard.report.history import TIME, History, judgments_of, observations_of
 from steelyard.study import Study
@@ -26,7 +27,7 @@ _WORK = {
 }
 
 
-def annotator_table(history: History, study: Study) -> pl.DataFrame:
+def annotator_table(history: History, study: Study, judgments: Sequence[Judgment] | None = None) -> pl.DataFrame:
     """Return a row for each annotator, the busiest first.
 
     Columns: `judgments`, `median_seconds` a judgment, `first`, `last`, `late`, `flags`, `skips`, `excluded` (the
@@ -34,14 +35,14 @@ def annotator_table(history: History, study: Study) -> pl.DataFrame:
     `bias` and `noise` (mean and spread of the difference from the others' mean, ratings only); `self_consistency`
     and `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the signals of
     `steelyard.quality.signals`. Agreement is with those who are not excluded, so that an excluded annotator can be
-    held against the rest.
+    held against the rest. `judgments` are those of the history, where they have been read already.
     """
     work = _work(history)
     letters = {
         item.id: sum(len(part or "") for part in (item.text, item.context, item.reference)) for item in study.items
     }
     protocols = {stage.name: stage.protocol for stage in study.config.stages}
-    judgments = list(judgments_of(history, study))
+    judgments = judgments or list(judgments_of(history, study))
     said = observations_of(history, study, judgments=judgments)
     again = said
     if any(judgment.purpose == "repeat" for judgment in judgments):

@@ -63,6 +63,16 @@ REFERENCES: dict[str, Reference] = {
         pages="465--470",
         doi="10.18653/v1/P17-2074",
     ),
+    "lindley1956": _article(
+        "Lindley, 1956",
+        "Lindley, Dennis V.",
+        "On a Measure of the Information Provided by an Experiment",
+        "The Annals of Mathematical Statistics",
+        "1956",
+        volume="27",
+        number="4",
+        pages="986--1005",
+    ),
     "bradley1952": _article(
         "Bradley & Terry, 1952",
         "Bradley, Ralph Allan and Terry, Milton E.",

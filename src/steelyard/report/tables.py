@@ -18,9 +18,11 @@ from scipy import stats
 
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols.base import Protocol
+from steelyard.quality.pay import pay_table
 from steelyard.records import Item
 from steelyard.report.history import TIME, History, first_and_last
-from steelyard.study import Status, StudyConfig
+from steelyard.study import Status, Study, StudyConfig
+from steelyard.study.config_tables import Stop
 
 HOUR = timedelta(hours=1)
 
@@ -117,30 +119,65 @@ def forecast(history: History, status: Status, now: datetime) -> Forecast:
     )
 
 
-def costs(history: History, config: StudyConfig, tasks_left: float, *, level: float = 0.95) -> pl.DataFrame:
+def answers_to_target(value: float, rule: Stop, answers: float) -> float | None:
+    """Return how many answers in all should bring a study to its target, after `answers` brought it to `value`.
+
+    Reliability grows as Spearman and Brown (1910) say, whether of halves or stepped up; intervals narrow with the
+    root of the answers. None where that cannot be said: for top_k, and from a reliability of nothing.
+    """
+    target = rule.target
+    if rule.measure == "interval_width" and value > 0:
+        return answers * (value / target) ** 2
+    if rule.measure == "split_half" and 0 < value < 1 and target < 1:
+        return answers * target * (1 - value) / (value * (1 - target))
+    return None
+
+
+def paid_people(history: History, study: Study) -> pl.DataFrame:
+    """Return what every annotator of a history has earned, as `Study.pay` does."""
+    checks, pay = study.config.quality.checks, study.config.pay
+    threshold = 0.0 if checks is None else checks.pass_
+    results = study.check_results() if checks is not None else {}
+    return pay_table(history.judgments, results, history.excluded, pay.rates, pay.formula, threshold)
+
+
+def costs(
+    history: History,
+    config: StudyConfig,
+    tasks_left: float,
+    people: pl.DataFrame | None = None,
+    *,
+    left: str = "to come",
+    level: float = 0.95,
+) -> pl.DataFrame:
     """Return what was paid, what the rest will cost and both together, a row each.
 
-    Columns: `part` (so far, to come, in all), `judgments`, `hours` of active time, `cost`, `lower`, `upper`.
+    Columns: `part` (so far, what is `left`, in all), `judgments`, `hours` of active time, `cost`, `lower`, `upper`.
     Excluded annotators were paid too; judgments made elsewhere cost nothing here. Where a judgment has no time, the
-    mean of the others stands in; the interval of what is to come is Student's t of that mean.
+    mean of the others stands in; the interval of what is to come is Student's t of that mean. `people` says what
+    everybody earned: visits and bonuses go on as they came so far, in proportion to the judgments.
     """
-    pay = config.pay
+    rates = config.pay.rates
     own = history.judgments.filter(~pl.col("imported"))
     seconds = own["seconds"].drop_nulls().to_numpy()
     mean = float(seconds.mean()) if len(seconds) else 0.0
     spread = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
     off = spread * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
 
-    def cost(judgments: float, each: float) -> float:
-        return (pay.per_task * judgments + pay.per_hour * judgments * max(each, 0.0) / 3600) * (1 + pay.fee)
+    done = float(own.height)
+    visits, bonuses = (0.0, 0.0) if people is None else (float(people.height), float(people["bonus"].sum()))
 
-    done, left = float(own.height), tasks_left
+    def cost(judgments: float, each: float) -> float:
+        share = judgments / done if done else 0.0
+        return rates.cost(judgments, judgments * max(each, 0.0) / 3600, visits * share, bonuses * share)
+
     paid = cost(done, mean)
-    nearest, least, most = (cost(left, each) for each in (mean, mean - off, mean + off))
+    nearest, least, most = (cost(tasks_left, each) for each in (mean, mean - off, mean + off))
+    whole = done + tasks_left
     rows = [
         ("so far", done, done * mean / 3600, paid, paid, paid),
-        ("to come", left, left * mean / 3600, nearest, least, most),
-        ("in all", done + left, (done + left) * mean / 3600, paid + nearest, paid + least, paid + most),
+        (left, tasks_left, tasks_left * mean / 3600, nearest, least, most),
+        ("in all", whole, whole * mean / 3600, paid + nearest, paid + least, paid + most),
     ]
     return pl.DataFrame(rows, schema=["part", "judgments", "hours", "cost", "lower", "upper"], orient="row")
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from steelyard.observations import Labels, Observations
+from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
 from steelyard.simulate.annotators import SimulatedAnnotators
@@ -76,24 +78,30 @@ def dry_run(
     seconds: float | None = None,
     examples: int = 3,
     seed: int = 0,
+    jobs: int = 1,
     told: Callable[[], None] = lambda: None,
 ) -> DryRun:
     """Simulate a study in memory; its database is neither read nor written.
 
     `price` is paid for each task; where it is not given, the study's own pay counts. `seconds` a task are those
-    usual for the protocol unless given. `told` is called after each of the `STUDIES` simulated.
+    usual for the protocol unless given. `jobs` studies are simulated at a time, by joblib: under
+    ``joblib.parallel_config(backend=…)`` anywhere, with the same result. `told` is called after each of the `STUDIES`
+    simulated.
     """
     drawn = population or Population()
-    studies: list[Rehearsal] = []
-    for number in range(STUDIES):
-        annotators = _annotators(drawn, people, items, np.random.default_rng([seed, number, 1]))
-        if number and not studies[0].learns:
-            studies.append(studies[0].answered_by(annotators))
-        else:
-            studies.append(rehearse(config, items, annotators, np.random.default_rng([seed, number])))
+    first = _simulated(config, items, people, drawn, seed, 0, None)
+    told()
+    # A design that does not learn asks the same tasks of everybody: only the answers are others.
+    asked = None if first.learns else first
+    found = [_reliabilities(first)]
+    work = (delayed(_repeated)(config, items, people, drawn, seed, number, asked) for number in range(1, STUDIES))
+    for one in Parallel(n_jobs=jobs, return_as="generator")(work):
+        found.append(one)
         told()
-    first = studies[0]
-    stages = tuple(_forecast(config, number, studies, seconds) for number in range(len(config.stages)))
+    stages = tuple(
+        _forecast(config, number, first, [one[number] for one in found], seconds)
+        for number in range(len(config.stages))
+    )
     done = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
     each = tuple(sorted(done[name] for name in first.annotators.names))
     hours = sum(stage.hours for stage in stages)
@@ -102,13 +110,46 @@ def dry_run(
         tasks=len(first),
         tasks_each=each,
         hours=hours,
-        cost=_cost(config, len(first), hours, price),
+        cost=_cost(config, each, hours, price),
         complete=first.complete,
         ended=first.ended,
         stages=stages,
         examples=_examples(config, first, items, examples),
         warnings=tuple(_warnings(config, first, items, each, hours, stages)),
     )
+
+
+def _simulated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    asked: Rehearsal | None,
+) -> Rehearsal:
+    """Simulate one study: from the start, or other people's answers to the tasks that were `asked`."""
+    annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
+    if asked is not None:
+        return asked.answered_by(annotators)
+    return rehearse(config, items, annotators, np.random.default_rng([seed, number]))
+
+
+def _repeated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    asked: Rehearsal | None,
+) -> list[float | None]:
+    """Simulate one study, and return the reliability of its stages: little to send back from another process."""
+    return _reliabilities(_simulated(config, items, people, population, seed, number, asked))
+
+
+def _reliabilities(study: Rehearsal) -> list[float | None]:
+    return [_reliability(study, stage) for stage in range(len(study.stages))]
 
 
 def _annotators(
@@ -118,12 +159,14 @@ def _annotators(
     return SimulatedAnnotators(crowd, population.truth([item.id for item in items], rng), rng)
 
 
-def _forecast(config: StudyConfig, number: int, studies: Sequence[Rehearsal], seconds: float | None) -> StageForecast:
+def _forecast(
+    config: StudyConfig, number: int, first: Rehearsal, reliability: Sequence[float | None], seconds: float | None
+) -> StageForecast:
     stage = config.stages[number]
-    tasks = len(studies[0].stages[number].items)
+    tasks = len(first.stages[number].items)
     hours = tasks * (seconds or seconds_for(stage.protocol)) / 3600
     measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
-    found = [value for study in studies if (value := _reliability(study, number)) is not None]
+    found = [value for value in reliability if value is not None]
     if not found:
         return StageForecast(
             stage.name, stage.protocol.name, stage.design.name, tasks, hours, measure, None, None, None
@@ -152,12 +195,24 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
     return split_half(observations, trials=10)["Spearman"].value
 
 
-def _cost(config: StudyConfig, tasks: int, hours: float, price: float | None) -> float | None:
+def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:
+    """Return what a study costs in which people answer `each` so many tasks; bonuses as if every check was passed."""
+    tasks = sum(each)
     if price is not None:
         return tasks * price
-    pay = config.pay
-    paid = tasks * pay.per_task + hours * pay.per_hour
-    return paid * (1 + pay.fee) if paid else None
+    pay, checks = config.pay, config.quality.checks
+    if pay.nothing:
+        return None
+    bonuses = 0.0
+    if pay.formula is not None and tasks:
+        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
+        working = [count for count in each if count]
+        numbers = [
+            standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
+            for count in working
+        ]
+        bonuses = sum(pay.formula.amount(one) for one in numbers)
+    return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
 
 
 def _examples(config: StudyConfig, study: Rehearsal, items: Sequence[Item], count: int) -> tuple[Example, ...]:
@@ -200,4 +255,6 @@ def _warnings(
             found.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
     if config.quality.checks is not None or config.quality.repeats:
         found.append("checks and repeats come on top of these tasks; they are not simulated.")
+    if config.pay.bonus is not None:
+        found.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
     return found

@@ -19,6 +19,7 @@ USUAL: tuple[tuple[str, str], ...] = (
     ("direct", "redundant"),
     ("likert", "redundant"),
     ("pairwise", "random_tuples"),
+    ("pairwise", "information_gain"),
     ("best_worst", "balanced_tuples"),
     ("best_worst", "random_tuples"),
     ("scored_ranking", "random_tuples"),
@@ -37,6 +38,7 @@ _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
         "annotators": ceil(each / (_TUPLES_PER_ITEM * size)),
     },
     "match_quality": lambda each, size, items: {"rounds": ceil(each * items / size / max(items // size, 1))},
+    "information_gain": lambda each, size, items: {"judgments": each},
     "all_pairs": lambda each, size, items: {"annotators": ceil(each / max(items - 1, 1))},
 }
 """Each design's settings, so that every item is shown at least so often: times, items a task, items."""

@@ -10,9 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Row, bindparam, delete, insert, or_, select
-from sqlalchemy.exc import DBAPIError
 
-from steelyard.errors import StoreError
+from steelyard.store.failures import READ, WRITTEN, said_plainly
 from steelyard.store.tables import access
 
 _TOKEN_BYTES = 24
@@ -65,31 +64,27 @@ class Access:
             "created": now,
             "expires": None if lifetime is None else now + round(lifetime.total_seconds() * 1e6),
         }
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(delete(access).where(self._mine(), access.c.digest == row["digest"]))
-                connection.execute(insert(access).values(row))
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be written: {str(error.orig).strip()}.", "Try again when that is mended."
-            ) from error
+        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+            connection.execute(delete(access).where(self._mine(), access.c.digest == row["digest"]))
+            connection.execute(insert(access).values(row))
         return token
 
     def find(self, kind: str, token: str) -> Grant | None:
         """Return what a token is good for; None if it is unknown, of another kind, revoked or expired."""
         values = {"in_study": self._study, "digest": _digest(kind, token), "now": self._clock()}
-        try:
-            with self._engine.connect().execution_options(writes=False) as connection:
-                row = connection.execute(_FIND, values).one_or_none()
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
-            ) from error
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            row = connection.execute(_FIND, values).one_or_none()
         return None if row is None else _grant(row)
 
     def grants(self, kind: str) -> list[Grant]:
         """List the tokens of a kind that are good for something, the oldest first."""
         query = select(access).where(self._mine(), access.c.kind == kind, self._alive()).order_by(access.c.created)
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            return [_grant(row) for row in connection.execute(query)]
+
+    def of(self, annotator: str) -> list[Grant]:
+        """List an annotator's tokens, good or not."""
+        query = select(access).where(self._mine(), access.c.annotator == annotator).order_by(access.c.created)
         with self._engine.connect().execution_options(writes=False) as connection:
             return [_grant(row) for row in connection.execute(query)]
 
@@ -100,7 +95,7 @@ class Access:
             condition &= access.c.annotator == annotator
         if token is not None:
             condition &= access.c.digest == _digest(kind, token)
-        with self._engine.begin() as connection:
+        with said_plainly(*WRITTEN), self._engine.begin() as connection:
             return int(connection.execute(delete(access).where(condition)).rowcount)
 
     def _mine(self) -> ColumnElement[bool]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
+from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, func, insert, select, update
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import StoreError
 from steelyard.store.access import Access
 from steelyard.store.engine import open_engine
-from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, to_json
-from steelyard.store.tables import events, studies, tasks
+from steelyard.store.erasing import erase_events, erase_person, wipe
+from steelyard.store.events import EMPTY_DIGEST, Event, chained_digest, event_of, to_json
+from steelyard.store.failures import READ, WRITTEN, said_plainly
+from steelyard.store.frozen import Frozen
+from steelyard.store.tables import access, events, studies, tasks
 
 UNNAMED = ""
 """What a study is called that has a database to itself and was given no name."""
@@ -36,7 +40,17 @@ _FINISH = (
     .values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"), config_seq=bindparam("new_config"))
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
+_CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
+_FIRST, _LATEST = events.alias("first"), events.alias("latest")
+_ANSWERS_AFTER = (
+    select(_FIRST.c.seq.label("first_seq"), _FIRST.c.at.label("first_at"), _LATEST)
+    .join(tasks, (tasks.c.study == _FIRST.c.study) & (tasks.c.judgment_id == _FIRST.c.judgment_id))
+    .join(_LATEST, (_LATEST.c.study == tasks.c.study) & (_LATEST.c.seq == tasks.c.answer_seq))
+    .where(_FIRST.c.study == _STUDY, _FIRST.c.kind == "judgment", _FIRST.c.seq > bindparam("after"))
+    .order_by(_FIRST.c.seq)
+)
+_ANSWERED = select(func.count()).select_from(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "answered")
 _CONFIG = (
     select(events)
     .join(studies, (events.c.study == studies.c.id) & (events.c.seq == studies.c.config_seq))
@@ -46,7 +60,7 @@ _ANY_TASK = select(tasks.c.judgment_id).where(tasks.c.study == _STUDY).limit(1)
 _ONE_TASK = select(tasks).where(_THIS_TASK)
 _OPEN = select(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "open").order_by(tasks.c.picked_seq)
 _OPEN_OF = _OPEN.where(tasks.c.annotator == bindparam("holder"))
-_OVERDUE = _OPEN.where(tasks.c.lease_end <= bindparam("now"))
+_UNTIMELY = _OPEN.where((tasks.c.lease_end <= bindparam("now")) | (tasks.c.lease_end > bindparam("latest")))
 _ANSWERED_BY = (
     select(tasks)
     .where(tasks.c.study == _STUDY, tasks.c.annotator == bindparam("holder"), tasks.c.state == "answered")
@@ -57,7 +71,8 @@ _LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
 _RENEW = update(tasks).where(_THIS_TASK).values(lease_end=bindparam("new_end"))
-_ADD_EVENTS, _ADD_TASKS = insert(events), insert(tasks)
+_KEEP_SECRET = update(studies).where(studies.c.id == _STUDY).values(secret=bindparam("new_secret"))
+_ADD_EVENTS, _ADD_TASKS, _ADD_TOKENS = insert(events), insert(tasks), insert(access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +95,31 @@ class Store:
     Use `write()` for anything that changes it: one transaction at a time a study, all of it or nothing.
     """
 
-    def __init__(self, engine: Engine, study: int, name: str) -> None:
+    def __init__(self, engine: Engine, study: int, name: str, secret: str) -> None:
         self._engine = engine
         self._study = study
         self.name = name
+        self.secret = secret
 
     @classmethod
-    def open(cls, url: str | URL, name: str | None) -> Store:
-        """Open or create the study called `name`.
+    def open(cls, url: str | URL, name: str | None, *, create: bool = True) -> Store:
+        """Open the study called `name`; one that is not there is created, or refused if `create` is False.
 
         An SQLite file belongs to one study, which needs no name; if one is given, it must be the same each time.
         """
-        engine = open_engine(url)
+        engine = open_engine(url, create=create)
         try:
-            study, kept = _find_study(engine, name)
+            with said_plainly("the database cannot be used", "Check that it may be written to."):
+                study, kept, secret = _find_study(engine, name, create)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
                     f"the database holds another study, '{kept}', not '{name}'.",
                     "Choose another file, or the right name.",
                 )
-        except DBAPIError as error:
-            engine.dispose()
-            raise StoreError(
-                f"the database cannot be used: {str(error.orig).strip()}.", "Check that it may be written to."
-            ) from error
         except StoreError:
             engine.dispose()
             raise
-        return cls(engine, study, kept)
+        return cls(engine, study, kept, secret)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -124,16 +136,10 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """Open a transaction that has the study to itself; it is on disk when the block ends."""
-        try:
-            with self._engine.begin() as connection:
-                writer = Writer(connection, self._study)
-                yield writer
-                writer.finish()
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be written: {str(error.orig).strip()}.",
-                "Send it again when that is mended: what was saved is never counted twice.",
-            ) from error
+        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+            writer = Writer(connection, self._study)
+            yield writer
+            writer.finish()
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -146,22 +152,49 @@ class Store:
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
-        query = _EVENTS_AFTER.limit(_CHUNK)
+        query = _CHUNK_AFTER
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         while True:
             with self._reading() as connection:
                 rows = connection.execute(query, {"in_study": self._study, "after": after}).all()
-            yield from map(_event, rows)
+            yield from map(event_of, rows)
             if len(rows) < _CHUNK:
                 return
             after = rows[-1].seq
+
+    @contextmanager
+    def frozen(self) -> Iterator[Frozen]:
+        """Look at the study as it is at this moment, while others go on writing to it."""
+        # SQLite's readers see one moment by themselves.
+        options: dict[str, Any] = {"writes": False}
+        if self._engine.dialect.name == "postgresql":
+            options["isolation_level"] = "REPEATABLE READ"
+        with said_plainly(*READ), self._engine.connect().execution_options(**options) as connection:
+            yield Frozen(connection, self._study)
+
+    def answers(self) -> Iterator[tuple[int, Event]]:
+        """Yield every judgment in the order they first came, a chunk at a time: when, and its latest answer."""
+        after, query = 0, _ANSWERS_AFTER.limit(_CHUNK)
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query, {"in_study": self._study, "after": after}).all()
+            for row in rows:
+                yield row.first_at, event_of(row[2:])
+            if len(rows) < _CHUNK:
+                return
+            after = rows[-1].first_seq
+
+    def answered(self) -> int:
+        """Count the judgments."""
+        with self._reading() as connection:
+            return int(connection.execute(_ANSWERED, {"in_study": self._study}).scalar_one())
 
     def config_event(self) -> Event | None:
         """Return the last event of the configuration, if there is one."""
         with self._reading() as connection:
             row = connection.execute(_CONFIG, {"in_study": self._study}).one_or_none()
-        return None if row is None else _event(row)
+        return None if row is None else event_of(row)
 
     def has_tasks(self) -> bool:
         """Say whether any task ever went out, or any judgment came in."""
@@ -180,46 +213,53 @@ class Store:
             found = [_stored_task(row) for row in rows]
             numbers = [task.answer_seq for task in found]
             query = select(events).where(events.c.study == self._study, events.c.seq.in_(numbers))
-            answers = {event.seq: event for event in map(_event, connection.execute(query))}
+            answers = {event.seq: event for event in map(event_of, connection.execute(query))}
         return [(task, answers[task.answer_seq]) for task in found if task.answer_seq is not None]
+
+    def wipe(self) -> str:
+        """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
+        return wipe(self._engine)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect().execution_options(writes=False) as connection:
-                yield connection
-        except DBAPIError as error:
-            raise StoreError(
-                f"the database could not be read: {str(error.orig).strip()}.", "Check that it is still there."
-            ) from error
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            yield connection
 
 
-def _find_study(engine: Engine, name: str | None) -> tuple[int, str]:
-    """Return the number and name of the study, made if it is not there."""
-    query = select(studies.c.id, studies.c.name)
+def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, str, str]:
+    """Return the number, name and secret of the study, made if it is not there and may be."""
+    query = select(studies.c.id, studies.c.name, studies.c.secret)
     if engine.dialect.name != "sqlite":
         if name is None:
             raise StoreError(
                 "a study in a shared database needs a name.", 'Add  name = "my-study"  to study.toml.', field="name"
             )
         query = query.where(studies.c.name == name)
-    new = {"name": name or UNNAMED, "last_seq": 0, "digest": EMPTY_DIGEST, "config_seq": 0}
+    new = {
+        "name": name or UNNAMED,
+        "last_seq": 0,
+        "digest": EMPTY_DIGEST,
+        "config_seq": 0,
+        "secret": secrets.token_hex(32),
+    }
     # Looking takes no lock: a study can be opened while others write to it.
     with engine.connect().execution_options(writes=False) as connection:
         found = connection.execute(query).first()
     if found is not None:
-        return found.id, found.name
+        return found.id, found.name, found.secret
+    if not create:
+        raise StoreError("the database holds no such study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
             found = connection.execute(query).first()
             if found is None:
-                made = insert(studies).values(new).returning(studies.c.id, studies.c.name)
+                made = insert(studies).values(new).returning(*query.selected_columns)
                 found = connection.execute(made).one()
     except IntegrityError:
         # Another process created it between our look and our insert.
         with engine.begin() as connection:
             found = connection.execute(query).one()
-    return found.id, found.name
+    return found.id, found.name, found.secret
 
 
 class Writer:
@@ -270,13 +310,14 @@ class Writer:
         """Yield the events after a number, in order, this transaction's own included."""
         self._flush()
         values = {"in_study": self._study, "after": after}
-        for row in self._connection.execute(_EVENTS_AFTER, values, execution_options={"yield_per": _CHUNK}):
-            yield _event(row)
+        with self._connection.execute(_EVENTS_AFTER, values, execution_options={"yield_per": _CHUNK}) as rows:
+            for row in rows:
+                yield event_of(row)
 
     def event(self, seq: int) -> Event:
         """Return one event by its number."""
         self._flush()
-        return _event(self._connection.execute(_ONE_EVENT, {"in_study": self._study, "this_seq": seq}).one())
+        return event_of(self._connection.execute(_ONE_EVENT, {"in_study": self._study, "this_seq": seq}).one())
 
     def task(self, judgment_id: str) -> StoredTask | None:
         """Find a task that went out."""
@@ -286,9 +327,9 @@ class Writer:
         """List the tasks an annotator holds, the oldest first."""
         return self._tasks(_OPEN_OF, holder=annotator)
 
-    def overdue_tasks(self, now: int) -> list[StoredTask]:
-        """List the open tasks whose lease has ended."""
-        return self._tasks(_OVERDUE, now=now)
+    def untimely_tasks(self, now: int, latest: int) -> list[StoredTask]:
+        """List the open tasks whose lease has ended, or ends after the latest time that can be right."""
+        return self._tasks(_UNTIMELY, now=now, latest=latest)
 
     def _tasks(self, query: Select[Any], **values: object) -> list[StoredTask]:
         return [_stored_task(row) for row in self._connection.execute(query, {"in_study": self._study, **values})]
@@ -316,6 +357,16 @@ class Writer:
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(_ADD_TASKS, rows[start : start + _CHUNK])
 
+    def keep_secret(self, secret: str) -> None:
+        """Make the study's pseudonyms with this from now on; who has the study open goes on with the old one."""
+        self._connection.execute(_KEEP_SECRET, {"in_study": self._study, "new_secret": secret})
+
+    def add_tokens(self, tokens: Iterable[Mapping[str, Any]]) -> None:
+        """Let in who was let in before, by the digests of their tokens."""
+        rows = [{**token, "study": self._study} for token in tokens]
+        if rows:
+            self._connection.execute(_ADD_TOKENS, rows)
+
     def set_state(self, judgment_id: str, state: str, answer_seq: int | None = None) -> None:
         """Note what became of a task."""
         values: dict[str, Any] = {"in_study": self._study, "this_id": judgment_id, "new_state": state}
@@ -327,6 +378,15 @@ class Writer:
     def renew(self, judgment_id: str, lease_end: int) -> None:
         """Keep a task for its annotator a while longer."""
         self._connection.execute(_RENEW, {"in_study": self._study, "this_id": judgment_id, "new_end": lease_end})
+
+    def rewrite(self, first: int, change: Callable[[Event, str], Event]) -> None:
+        """Change the log from event `first` on; the digests of all that follow are worked out anew."""
+        self._flush()
+        self.digest = erase_events(self._connection, self._study, first, change)
+
+    def erase_person(self, annotator: str) -> int:
+        """Delete an annotator's tasks and tokens; return how many tokens there were."""
+        return erase_person(self._connection, self._study, annotator)
 
     def finish(self) -> None:
         """Write what is pending."""
@@ -343,12 +403,6 @@ class Writer:
         if self._pending:
             self._connection.execute(_ADD_EVENTS, self._pending)
             self._pending = []
-
-
-def _event(row: Row[Any]) -> Event:
-    # By place rather than by name: a long log is read row by row.
-    _, seq, at, kind, annotator, judgment_id, data, digest = tuple[Any, ...](row)
-    return Event(seq, at, kind, annotator, judgment_id, json.loads(data), digest)
 
 
 def _find_task(connection: Connection, study: int, judgment_id: str) -> StoredTask | None:

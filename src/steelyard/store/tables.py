@@ -14,10 +14,11 @@ studies = Table(
     Column("last_seq", BigInteger, nullable=False),
     Column("digest", Text, nullable=False),
     Column("config_seq", BigInteger, nullable=False),
+    Column("secret", Text, nullable=False),
 )
 """One row a study: the number and digest of its last event, and the number of its last configuration.
 
-Writers lock this row, so events are in order.
+Writers lock this row, so events are in order. `secret` is what pseudonyms are made with; it is in no export.
 """
 
 events = Table(

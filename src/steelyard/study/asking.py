@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, overload
@@ -29,6 +29,7 @@ from steelyard.study.tasks import (
     expire,
     give_back,
     owned_task,
+    set_lease,
 )
 
 
@@ -119,6 +120,9 @@ class Asking:
             plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
             if stored.state == "answered":
                 return self._told_again(entry, stored, plain)
+            if stored.state == "withdrawn":
+                raise TaskError(f"task {stored.judgment_id} was withdrawn.", "Ask for a task of your own.")
+            took = checked_seconds(seconds)
             now = self._clock()
             if stored.state == "expired":
                 close_twins(entry, stored, now)
@@ -131,7 +135,7 @@ class Asking:
                     "stage": stored.stage,
                     "items": list(stored.items),
                     "answer": plain,
-                    "seconds": checked_seconds(seconds),
+                    "seconds": took,
                     "late": now > stored.lease_end or stored.state == "expired",
                     **self._about_people(entry, stored, plain),
                 },
@@ -197,7 +201,7 @@ class Asking:
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
         plans = self.config.stages[stage].design.plans
-        with self._journal.writing() as entry:
+        with self._journal.writing(alone=True) as entry:
             now = self._clock()
             tasks = []
             for new in answers:
@@ -283,16 +287,7 @@ class Asking:
         )
 
     def _renew(self, entry: Entry, stored: StoredTask, now: int) -> StoredTask:
-        renewed = replace(stored, lease_end=max(stored.lease_end, self._lease_end(now)))
-        entry.append(
-            "renewed",
-            at=now,
-            annotator=stored.annotator,
-            judgment_id=stored.judgment_id,
-            data={"lease_end": renewed.lease_end},
-        )
-        entry.store.renew(stored.judgment_id, renewed.lease_end)
-        return renewed
+        return set_lease(entry, stored, max(stored.lease_end, self._lease_end(now)), now)
 
     def _lease_end(self, now: int) -> int:
         return now + round(self.config.people.lease_minutes * 60_000_000)
@@ -303,7 +298,7 @@ class Asking:
             raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
         with self._journal.writing() as entry:
             now = self._clock()
-            expire(entry, now)
+            expire(entry, now, self._lease_end(now))
             tasks = [self._kept(entry, stored, now) for stored in entry.store.open_tasks(annotator)[:count]]
             nothing = None
             while len(tasks) < count and nothing is None:
@@ -323,7 +318,7 @@ class Asking:
         refused = entry.ledger.refusal(annotator)
         if refused is not None:
             return refused
-        limit = self.config.people.tasks
+        limit = entry.ledger.recruits.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
         chosen = pick_next(self.config, entry.ledger, annotator, now)

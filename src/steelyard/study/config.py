@@ -19,9 +19,11 @@ from steelyard.study.config_tables import (
     CONFIG_VERSION,
     Checks,
     ItemsSource,
+    Link,
     Page,
     Pay,
     People,
+    Prolific,
     Qualification,
     Quality,
     Rules,
@@ -58,6 +60,8 @@ class StudyConfig:
     quality: Quality
     stop: Stop | None
     pay: Pay
+    link: Link | None = None
+    prolific: Prolific | None = None
     seed: int = 0
     database: str | None = None
     name: str | None = None
@@ -125,6 +129,10 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         raise ConfigError([_problem(details) for details in _telling(error)] + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
+    try:
+        _ = table.pay.formula
+    except ConfigError as error:
+        problems += error.problems
     if problems or model is None:
         raise ConfigError(problems)
     return StudyConfig(
@@ -138,6 +146,9 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         quality=table.quality,
         stop=table.stop,
         pay=table.pay,
+        # Who comes from Prolific comes by a link, whether or not its table is written out.
+        link=table.link or (Link() if table.prolific is not None else None),
+        prolific=table.prolific,
         seed=table.seed,
         database=table.database,
         name=table.name,
@@ -161,7 +172,7 @@ def _problem(details: Any) -> Problem:
         return Problem(f"unknown key '{location[-1]}'.", did_you_mean(location[-1], _known_keys(location)), field=path)
     if details["type"] == "missing":
         return Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)
-    return Problem(f"{details['msg']} (given: {details['input']!r}).", field=path)
+    return Problem(f"{details['msg'].removeprefix('Value error, ')} (given: {details['input']!r}).", field=path)
 
 
 def _known_keys(location: list[str]) -> list[str]:
@@ -169,6 +180,8 @@ def _known_keys(location: list[str]) -> list[str]:
         "people": People,
         "page": Page,
         "pay": Pay,
+        "link": Link,
+        "prolific": Prolific,
         "items": ItemsSource,
         "stage": StageTable,
         "stop": Stop,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from steelyard.quality.pay import NAMES, Bonus, Rates
 
 CONFIG_VERSION = 1
 
@@ -77,9 +81,33 @@ class Pay(_Table):
     """What the work costs."""
 
     per_task: Annotated[float, Field(ge=0, description="paid for each answered task")] = 0.0
+    per_visit: Annotated[float, Field(ge=0, description="paid once to everybody who answers anything")] = 0.0
     per_hour: Annotated[float, Field(ge=0, description="paid for each hour of active time")] = 0.0
+    bonus: Annotated[
+        str | None,
+        Field(
+            description="paid on top to each annotator who is not excluded: a formula of "
+            + ", ".join(NAMES)
+            + "; e.g. '0.5 if accuracy >= 0.9 else 0' or '0.01 * tasks'"
+        ),
+    ] = None
     fee: Annotated[float, Field(ge=0, description="the platform's share on top: 0.33 for 33 %")] = 0.0
     currency: Annotated[str, Field(min_length=1, max_length=10, description="its sign or code")] = "$"
+
+    @property
+    def rates(self) -> Rates:
+        """What is paid before bonuses."""
+        return Rates(self.per_task, self.per_visit, self.per_hour, self.fee)
+
+    @property
+    def formula(self) -> Bonus | None:
+        """The bonus, ready to be worked out."""
+        return None if self.bonus is None else Bonus.parse(self.bonus)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the study does not say what is paid."""
+        return not self.rates.any and self.bonus is None
 
 
 class Checks(_Table):
@@ -167,6 +195,116 @@ class Stop(_Table):
     ] = 0.05
 
 
+_PARAMETER = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+
+def is_address(ending: str) -> bool:
+    """Whether a way back is an address to go to, rather than a code to show."""
+    return "://" in ending
+
+
+class Link(_Table):
+    """How people come from a panel, and how they go back."""
+
+    participant: Annotated[
+        str, Field(pattern=_PARAMETER, description="name of the URL parameter that says who comes")
+    ] = "PROLIFIC_PID"
+    study: Annotated[str, Field(pattern=_PARAMETER, description="of the one with the panel's id of the study")] = (
+        "STUDY_ID"
+    )
+    session: Annotated[str, Field(pattern=_PARAMETER, description="of the one with the panel's id of the visit")] = (
+        "SESSION_ID"
+    )
+    study_id: Annotated[
+        str | None,
+        Field(min_length=1, description="the only value of the study parameter that is let in; any if absent"),
+    ] = None
+    pattern: Annotated[str, Field(description="regular expression that a participant's id must fit as a whole")] = (
+        "[A-Za-z0-9_.@-]{1,100}"
+    )
+    signed: Annotated[
+        bool, Field(description="whether links must be signed, with the secret in STEELYARD_LINK_SECRET")
+    ] = False
+    completed: Annotated[
+        str | None, Field(min_length=1, max_length=1000, description="shown at the end: a code, or an https address")
+    ] = None
+    screened_out: Annotated[
+        str | None,
+        Field(
+            min_length=1, max_length=1000, description="the same for who fails the test, or finds nothing left to do"
+        ),
+    ] = None
+    failed: Annotated[
+        str | None, Field(min_length=1, max_length=1000, description="the same for who is excluded, e.g. by the checks")
+    ] = None
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, given: str) -> str:
+        try:
+            re.compile(given)
+        except re.error as error:
+            raise ValueError(f"this is not a regular expression: {error}") from None
+        return given
+
+    @field_validator("completed", "screened_out", "failed")
+    @classmethod
+    def _leads_somewhere_safe(cls, given: str | None) -> str | None:
+        if given is None or not is_address(given):
+            return given
+        parts = urlsplit(given)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
+            raise ValueError("an address to go back to must begin with https://")
+        if not parts.hostname or "{" in parts.netloc or parts.username is not None:
+            raise ValueError("an address to go back to needs a fixed host; {participant} may stand after it")
+        unknown = set(re.findall(r"{(.*?)}", given)) - {"participant", "study", "session"}
+        if unknown:
+            raise ValueError(f"'{{{min(unknown)}}}' is not known; use {{participant}}, {{study}} or {{session}}")
+        return given
+
+
+class Prolific(_Table):
+    """How the study is put to people on Prolific."""
+
+    places: Annotated[int, Field(ge=1, le=20_000, strict=True, description="how many people are to take part")]
+    reward: Annotated[
+        float | None, Field(gt=0, description="paid to each, in your account's currency; from [pay] if absent")
+    ] = None
+    minutes: Annotated[
+        float | None, Field(gt=0, le=600, description="how long it takes; computed from the study if absent")
+    ] = None
+    url: Annotated[
+        str | None, Field(min_length=1, description="where the study is served, e.g. https://judge.example.org")
+    ] = None
+    name: Annotated[
+        str | None, Field(min_length=1, description="title that participants see; the study's if absent")
+    ] = None
+    description: Annotated[
+        str | None, Field(min_length=1, description="what participants read first; the study's question if absent")
+    ] = None
+    countries: Annotated[list[str], Field(description="countries of residence, as Prolific calls them")] = []
+    languages: Annotated[list[str], Field(description="fluent languages, as Prolific calls them")] = []
+    approval_rate: Annotated[
+        int | None, Field(ge=0, le=100, strict=True, description="lowest approval rate let in, in per cent")
+    ] = None
+    approved: Annotated[
+        int | None, Field(ge=0, le=100_000, strict=True, description="fewest approved submissions let in")
+    ] = None
+    devices: Annotated[
+        list[Literal["desktop", "tablet", "mobile"]], Field(min_length=1, description="devices that may be used")
+    ] = ["desktop", "tablet", "mobile"]
+    screen_out_reward: Annotated[
+        float | None, Field(gt=0, description="paid to who is screened out; they are asked to return if absent")
+    ] = None
+    screen_out_places: Annotated[
+        int, Field(ge=1, strict=True, description="how many may be paid for being screened out, at most")
+    ] = 20
+    project: Annotated[
+        str | None, Field(min_length=1, description="id of the Prolific project; your default one if absent")
+    ] = None
+
+
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
@@ -201,3 +339,5 @@ class StudyTable(_Table):
     quality: Annotated[Quality, Field(description="how the answers' quality is watched")] = Quality()
     stop: Annotated[Stop | None, Field(description="when to stop before everything planned has been asked")] = None
     pay: Annotated[Pay, Field(description="what the work costs")] = Pay()
+    link: Annotated[Link | None, Field(description="how people come from a panel, and go back")] = None
+    prolific: Annotated[Prolific | None, Field(description="how the study is put to people on Prolific")] = None

@@ -92,9 +92,12 @@ def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: 
     """Yield the file's answers with ids made of what they say, so that the same answer is the same judgment."""
     known = {item.id for item in study.items}
     problems: list[Problem] = []
-    own = {str(event.judgment_id) for event in study.events(("judgment",)) if not event.data.get("imported")}
+    own = {str(event.judgment_id) for event in study.events(("judgment",))}
+    # Whoever goes by a pseudonym of this study is still the same person in it.
+    people = {study.pseudonym(name): name for name in study.annotators()}
     times: Counter[str] = Counter()
     for found in _answers(read, stage):
+        found.annotator = people.get(found.annotator or "", found.annotator)
         unknown = [item for item in found.items if item not in known]
         if unknown:
             problems.append(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal, TypeAlias
 
 from steelyard.designs.base import Nothing, generator_for
 from steelyard.designs.memory import Heard
-from steelyard.errors import StoreError
+from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+from steelyard.study.recruits import Recruits
 from steelyard.study.vetting import Shared, Vetting
 
 State: TypeAlias = Literal["open", "paused", "closed"]
@@ -71,6 +73,7 @@ class Ledger:
         self.looks = 0
         """How many looks were taken at whether the study may stop."""
         self.vetting = Vetting()
+        self.recruits = Recruits()
         self.check_items: dict[str, Item] = {}
         """Items that are shown in checks only."""
         self.answers_of: Counter[str] = Counter()
@@ -78,6 +81,7 @@ class Ledger:
         self._closed: dict[str, OutTask] = {}
         """Answered checks and repeats."""
         self._answered: defaultdict[str, dict[str, OutTask]] = defaultdict(dict)
+        self._handles: dict[str, Callable[[Event], None]] = {}
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -85,15 +89,21 @@ class Ledger:
             raise StoreError(
                 f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
             )
-        handle = getattr(self, f"_{event.kind}", None)
+        handle = self._handles.get(event.kind) or self._handle_for(event)
+        if self.learns:
+            self.tick(event.at)
+        handle(event)
+        self.seq = event.seq
+
+    def _handle_for(self, event: Event) -> Callable[[Event], None]:
+        handle: Callable[[Event], None] | None = getattr(self, f"_{event.kind}", None)
         if handle is None:
             raise StoreError(
                 f"event {event.seq} is of a kind this Steelyard does not know ('{event.kind}').",
                 "Upgrade Steelyard: pip install -U steelyard.",
             )
-        self.tick(event.at)
-        handle(event)
-        self.seq = event.seq
+        self._handles[event.kind] = handle
+        return handle
 
     def tick(self, now: int) -> None:
         """Set the clock that designs go by: to an event's time, or to that of the pick about to be made."""
@@ -103,7 +113,7 @@ class Ledger:
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
-            raise StoreError("the study's configuration was changed by someone else.", "Open the study anew.")
+            raise StudyChangedError("the study's configuration was changed by someone else.", "Open the study anew.")
         if self.config:
             for progress in self.progress:
                 progress.restart()
@@ -233,6 +243,19 @@ class Ledger:
         else:
             self._people_task(out, taken_back=True)
 
+    def _withdrawn(self, event: Event) -> None:
+        """Take back a task of a person who was forgotten; what they answered is gone, and nothing more will come."""
+        out = self._release(str(event.judgment_id))
+        if not out.in_design:
+            self._people_task(out, taken_back=True)
+        del self._out[str(event.judgment_id)]
+
+    def _blank(self, event: Event) -> None:
+        """Pass over the place of an event that was forgotten with its person."""
+
+    def _forgotten(self, event: Event) -> None:
+        self.counts["forgotten"] += 1
+
     def _release(self, judgment_id: str) -> OutTask:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
@@ -279,6 +302,11 @@ class Ledger:
     def _qualified(self, event: Event) -> None:
         self.qualified[str(event.annotator)] = event.data["passed"]
 
+    def _arrived(self, event: Event) -> None:
+        self.recruits.apply(event)
+
+    _left = _back = _quota = _crowd = _arrived
+
     def out_task(self, judgment_id: str) -> OutTask | None:
         """The task that is out, came back, or was answered about a person under this id."""
         return self._out.get(judgment_id) or self._closed.get(judgment_id)
@@ -302,6 +330,8 @@ class Ledger:
             return Nothing("Your part in this study has ended.", because="excluded")
         if self.qualified.get(annotator) is False:
             return Nothing("The test before the first task was not passed.", because="excluded")
+        if annotator in self.recruits.gone:
+            return Nothing("Your place in this study was given back.", because="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
@@ -310,6 +340,10 @@ class Ledger:
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""

@@ -6,21 +6,54 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.designs.base import Nothing
 from steelyard.errors import DataError, StoreError
 from steelyard.store import Event, Store, StoredTask, Writer
-from steelyard.store.events import EMPTY_DIGEST, chained_digest, to_json
+from steelyard.store.events import EMPTY_DIGEST, chained_digest, rechained, to_json
 from steelyard.study.config import parse_config
 from steelyard.study.ledger import Ledger
 from steelyard.study.picking import Chosen, pick_next
+from steelyard.study.recruits import with_pseudonyms
 from steelyard.study.study import Study
+from steelyard.study.tasks import task_after
 
 
-def write_log(study: Study, path: str | Path) -> int:
-    """Write every event as a line of JSON, the whole log or nothing; return how many."""
+def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
+    """Yield every event, with pseudonyms for the annotators' names unless `real_ids`.
+
+    With pseudonyms it is a log in its own right, with digests of its own: whoever rebuilds a study from it gets
+    the same scores from people of other names.
+    """
+    if real_ids:
+        return study.events()
+    names = study.names()
+
+    def called(name: str | None) -> str | None:
+        # What begins with a space stands in for somebody who was forgotten.
+        return name if name is None or name.startswith(" ") else study.pseudonym(name)
+
+    def renamed(event: Event, previous: str) -> Event:
+        data = with_pseudonyms(event.kind, dict(event.data), study.pseudonym)
+        if event.kind == "picked":
+            data["state"] = previous
+        if event.kind == "forgotten":
+            data["after"] = previous
+        if isinstance(data.get("reason"), str):
+            data["reason"] = names.within(data["reason"])
+        return replace(event, annotator=called(event.annotator), data=data)
+
+    return rechained(study.events(), renamed)
+
+
+def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
+    """Write every event as a line of JSON, the whole log or nothing; return how many.
+
+    Annotators are called by pseudonyms unless `real_ids` (see `exported_log`).
+    """
     path = Path(path)
     count = 0
     try:
@@ -28,7 +61,7 @@ def write_log(study: Study, path: str | Path) -> int:
             "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}-", delete=False
         ) as file:
             try:
-                for event in study.events():
+                for event in exported_log(study, real_ids=real_ids):
                     file.write(event.as_json() + "\n")
                     count += 1
                 file.flush()
@@ -45,14 +78,40 @@ def write_log(study: Study, path: str | Path) -> int:
 def read_log(path: str | Path) -> Iterator[Event]:
     """Read a log that `write_log` wrote."""
     path = Path(path)
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield Event(**json.loads(line))
-            except (ValueError, TypeError) as error:
-                raise DataError(
-                    f"this is not an event of a log: {error}.", "Export the log again.", file=path.name, line=number
-                ) from None
+    with path.open("rb") as file:
+        yield from parse_log(file, path.name)
+
+
+def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
+    """Read the lines of a log; `name` is the file's, for errors."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield _event_in(line.decode())
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DataError(
+                f"this is not an event of a log: {error}.", "Export the log again.", file=name, line=number
+            ) from None
+
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "seq": (int,),
+    "at": (int,),
+    "kind": (str,),
+    "annotator": (str, type(None)),
+    "judgment_id": (str, type(None)),
+    "data": (dict,),
+    "digest": (str,),
+}
+
+
+def _event_in(line: str) -> Event:
+    event = Event(**json.loads(line))
+    for name, kinds in _FIELDS.items():
+        if not isinstance(getattr(event, name), kinds):
+            raise TypeError(f"its {name} is {getattr(event, name)!r}")
+    # What JSON can write and UTF-8 cannot, no log ever held; nor numbers that are none.
+    event.as_json().encode()
+    return event
 
 
 def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study:
@@ -60,8 +119,7 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
 
     A log that was altered is refused: each event's digest covers all before it.
     """
-    kept = list(events)
-    check_chain(kept)
+    kept = list(unaltered(events))
     configs = [event.data["config"] for event in kept if event.kind == "config"]
     if not configs:
         raise DataError("the log has no configuration.", "Export the whole log of a study.")
@@ -70,27 +128,37 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
     store = Store.open(database, config.name)
     try:
         with store.write() as writer:
-            if writer.last_seq:
-                raise StoreError("the database already holds a study.", "Choose an empty one.")
-            _replay(kept, writer)
+            replay(kept, writer)
     except BaseException:
         store.close()
         raise
     return Study(folder, config, store)
 
 
-def check_chain(events: Iterable[Event]) -> None:
-    """Refuse a log that was altered, or of which events are missing."""
+def unaltered(events: Iterable[Event]) -> Iterator[Event]:
+    """Pass a log on; refuse one that was altered, or of which events are missing."""
     previous = EMPTY_DIGEST
     for seq, event in enumerate(events, start=1):
+        if event.kind == "forgotten" and event.data.get("after") != previous:
+            raise StoreError(f"event {event.seq} is not the tombstone of this log.", "Use an unaltered export.")
         previous = chained_digest(
             previous, seq, event.at, event.kind, event.annotator, event.judgment_id, to_json(event.data)
         )
         if (seq, previous) != (event.seq, event.digest):
-            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered export.")
+            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered copy.")
+        yield event
 
 
-def _replay(events: list[Event], writer: Writer) -> None:
+def check_chain(events: Iterable[Event]) -> None:
+    """Refuse a log that was altered, or of which events are missing."""
+    for _ in unaltered(events):
+        pass
+
+
+def replay(events: Iterable[Event], writer: Writer) -> None:
+    """Write a log into an empty study, and the tasks that follow from it."""
+    if writer.last_seq:
+        raise StoreError("the database already holds a study.", "Choose an empty one.")
     tasks: dict[str, StoredTask] = {}
     for event in events:
         writer.append(
@@ -100,32 +168,6 @@ def _replay(events: list[Event], writer: Writer) -> None:
             known = tasks.get(event.judgment_id)
             tasks[event.judgment_id] = task_after(event, known)
     writer.add_tasks(tasks.values())
-
-
-def task_after(event: Event, known: StoredTask | None) -> StoredTask:
-    """Return what the table of tasks says after an event about one."""
-    after = {"skip": "skipped", "expired": "expired", "judgment": "answered", "revision": "answered"}
-    task = known or StoredTask(
-        str(event.judgment_id),
-        event.annotator or "",
-        event.data["stage"],
-        tuple(event.data["items"]),
-        "open",
-        event.data.get("lease_end", event.at),
-        event.seq,
-    )
-    answered = event.kind in {"judgment", "revision"}
-    lease_end = event.data["lease_end"] if event.kind == "renewed" else task.lease_end
-    return StoredTask(
-        task.judgment_id,
-        task.annotator,
-        task.stage,
-        task.items,
-        after.get(event.kind, task.state),
-        lease_end,
-        task.picked_seq,
-        event.seq if answered else task.answer_seq,
-    )
 
 
 def _as_logged(chosen: Chosen) -> list[object]:
@@ -142,9 +184,11 @@ def _logged(data: dict[str, Any]) -> list[object]:
 def differing_picks(events: Iterable[Event]) -> list[int]:
     """Replay every pick from the state it was made in; return the numbers of those that come out otherwise.
 
-    A change of configuration starts the replay anew under the new one, as opening the study did.
+    A change of configuration starts the replay anew under the new one, as opening the study did. Picks made in a
+    state that was rewritten since, because somebody was forgotten, cannot be replayed and are passed over.
     """
     kept = list(events)
+    rewritten = [(event.data["first"], event.seq) for event in kept if event.kind == "forgotten"]
     differing = []
     ledger: Ledger | None = None
     config = None
@@ -156,7 +200,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
                 ledger.apply(earlier)
         if ledger is None or config is None:
             continue
-        if event.kind == "picked":
+        if event.kind == "picked" and not any(first <= event.seq < last for first, last in rewritten):
             chosen = pick_next(config, ledger, str(event.annotator), event.at)
             if isinstance(chosen, Nothing) or _as_logged(chosen) != _logged(event.data):
                 differing.append(event.seq)

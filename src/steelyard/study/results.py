@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,6 +17,9 @@ from steelyard.store.events import to_json
 from steelyard.study.collect import way_of
 from steelyard.study.config import Stage
 from steelyard.study.journal import as_datetime
+
+if TYPE_CHECKING:
+    from steelyard.engines import Log
 
 
 def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
@@ -117,13 +121,14 @@ def on_rating_scale(model: Model, stages: Sequence[Stage]) -> bool:
 
 def fit_by_criterion(
     model: Model,
-    by_criterion: Mapping[str, Observations],
+    by_criterion: Mapping[str, Observations] | Mapping[str, Log],
     gold: Mapping[str, Mapping[str, str]] | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> Fit:
     """Fit each criterion by itself; the scores stand in one table, with columns for criterion and group.
 
-    `gold` is by criterion, as `read_gold` gives it; that of "" is for all criteria. `groups` are the items'.
+    The judgments are in memory, or in an engine's log. `gold` is by criterion, as `read_gold` gives it; that of "" is
+    for all criteria. `groups` are the items'.
     """
     if not by_criterion:
         raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
@@ -148,13 +153,19 @@ def fit_by_criterion(
     )
 
 
-def _fitted(model: Model, criterion: str, observations: Observations, gold: Mapping[str, Mapping[str, str]]) -> Fit:
+def _fitted(
+    model: Model, criterion: str, observations: Observations | Log, gold: Mapping[str, Mapping[str, str]]
+) -> Fit:
     """Fit one criterion with its own gold, or with that for all criteria as far as it concerns this one."""
     own = gold.get(criterion)
     if own is None and criterion:
         own = {item: answer for item, answer in gold.get("", {}).items() if item in observations.items}
     try:
-        return model.fitted(observations, own)
+        if isinstance(observations, Observations):
+            return model.fitted(observations, own)
+        from steelyard.engines import fit_log
+
+        return fit_log(model, observations, own)
     except DataError as error:
         if not criterion:
             raise

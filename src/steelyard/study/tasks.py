@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from numbers import Real
 
 from steelyard.errors import StoreError, TaskError
@@ -10,11 +11,35 @@ from steelyard.records import Task
 from steelyard.store import Event, StoredTask
 from steelyard.study.journal import Entry
 
+_CLOCKS_APART = 60_000_000
+"""So far (a minute) may the clocks of several machines that serve one study be apart."""
 
-def expire(entry: Entry, now: int) -> None:
-    """Put the tasks whose lease has ended back into the pool."""
-    for overdue in entry.store.overdue_tasks(now):
-        give_back(entry, overdue, now)
+
+def expire(entry: Entry, now: int, lease_end: int) -> None:
+    """Put the tasks whose lease has ended back into the pool; `lease_end` is when one given out now ends.
+
+    A lease that ends much later was given out by a clock that has been set back since: it is cut to the usual
+    length, or its task would be kept for nobody until that clock is caught up with.
+    """
+    for task in entry.store.untimely_tasks(now, lease_end + _CLOCKS_APART):
+        if task.lease_end <= now:
+            give_back(entry, task, now)
+        else:
+            set_lease(entry, task, lease_end, now)
+
+
+def set_lease(entry: Entry, task: StoredTask, lease_end: int, now: int) -> StoredTask:
+    """Let a task's lease end at another time."""
+    changed = replace(task, lease_end=lease_end)
+    entry.append(
+        "renewed",
+        at=now,
+        annotator=task.annotator,
+        judgment_id=task.judgment_id,
+        data={"lease_end": lease_end},
+    )
+    entry.store.renew(task.judgment_id, lease_end)
+    return changed
 
 
 def give_back(entry: Entry, task: StoredTask, now: int) -> None:
@@ -49,6 +74,38 @@ def answer_event(entry: Entry, stored: StoredTask) -> Event:
     if stored.answer_seq is None:
         raise StoreError(f"task {stored.judgment_id} is answered, but its answer is missing.", "Restore a backup.")
     return entry.store.event(stored.answer_seq)
+
+
+def task_after(event: Event, known: StoredTask | None) -> StoredTask:
+    """Return what the table of tasks says after an event about one."""
+    after = {
+        "skip": "skipped",
+        "expired": "expired",
+        "judgment": "answered",
+        "revision": "answered",
+        "withdrawn": "withdrawn",
+    }
+    task = known or StoredTask(
+        str(event.judgment_id),
+        event.annotator or "",
+        event.data["stage"],
+        tuple(event.data["items"]),
+        "open",
+        event.data.get("lease_end", event.at),
+        event.seq,
+    )
+    answered = event.kind in {"judgment", "revision"}
+    lease_end = event.data["lease_end"] if event.kind == "renewed" else task.lease_end
+    return StoredTask(
+        task.judgment_id,
+        task.annotator,
+        task.stage,
+        task.items,
+        after.get(event.kind, task.state),
+        lease_end,
+        task.picked_seq,
+        event.seq if answered else task.answer_seq,
+    )
 
 
 def annotator_name(given: str) -> str:

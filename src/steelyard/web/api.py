@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from steelyard.designs.base import Nothing
 from steelyard.errors import TaskError
 from steelyard.records import Judgment
 from steelyard.web.catalogue import catalogue_for, catalogues
@@ -24,6 +25,7 @@ from steelyard.web.identity import (
 )
 from steelyard.web.shapes import (
     DoneOut,
+    EndingOut,
     ErrorOut,
     FeedbackOut,
     GradedOut,
@@ -183,9 +185,15 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
     held, nothing = study.offer_several(session.annotator, body.count)
     return TasksOut(
         tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in held],
-        nothing=None if nothing is None else NothingOut(because=nothing.because, reason=nothing.reason),
+        nothing=None if nothing is None else _nothing(served, session, nothing),
         standing=_standing(served, session),
     )
+
+
+def _nothing(served: Served, session: Session, nothing: Nothing) -> NothingOut:
+    ending = served.ending(session.annotator, nothing.because)
+    back = None if ending is None else EndingOut(kind=ending.kind, code=ending.code, url=ending.url)
+    return NothingOut(because=nothing.because, reason=nothing.reason, ending=back)
 
 
 @router.post("/judgments")

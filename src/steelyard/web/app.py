@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from steelyard.version import __version__
-from steelyard.web import api, live, manage, manage_api, pages
+from steelyard.web import api, hooks, live, manage, manage_api, pages
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
 from steelyard.web.identity import Gate, ManageKey
@@ -23,6 +23,7 @@ from steelyard.web.tending import Tender
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
+WORKERS = "STEELYARD_WORKERS"
 _DESCRIPTION = "What the pages do, for scripts too. Annotators have a session cookie; the manager a bearer token."
 
 
@@ -56,6 +57,7 @@ def create_app(studies: Studies, *, token: str, limits: Limits | None = None) ->
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
+    app.include_router(hooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
     app.include_router(live.router)
@@ -71,7 +73,8 @@ def app_from_environment() -> FastAPI:
     configure_logging()
     listing = Path(os.environ[LISTING])
     studies = Studies(database=os.environ.get(DATABASE), listing=listing)
-    return create_app(studies, token=os.environ[TOKEN])
+    limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
+    return create_app(studies, token=os.environ[TOKEN], limits=limits)
 
 
 def configure_logging() -> None:

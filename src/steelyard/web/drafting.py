@@ -20,6 +20,7 @@ from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
+from steelyard.store.engine import without_password
 from steelyard.study import StudyConfig
 from steelyard.study.config import CONFIG_FILE
 from steelyard.study.opening import check_study
@@ -54,7 +55,9 @@ _EXAMPLES = (
     "the seventh",
     "the eighth",
 )
-_FILE_KEYS = {("people", "consent"), ("people", "instructions"), ("people", "training")}
+_FILE_KEYS = {"items", "file", "training", "media"}
+_TEXT_KEYS = {"consent", "instructions"}
+"""Keys that hold a text, or the name of a file with it."""
 
 
 class ItemsFile(BaseModel):
@@ -117,14 +120,15 @@ class DraftOut(BaseModel):
     items: str
 
 
-def check_draft(draft: Draft, base: Path | None = None) -> CheckedOut:
-    """Check a draft without keeping anything; `base` is the folder of the study that it would change."""
+def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
+    """Check a draft without keeping anything; `changed` is the study that it would change."""
     try:
-        values = _values(draft)
+        draft = draft if changed is None else _with_password(draft, changed)
+        values = _values(draft, changed)
     except ConfigError as error:
         return CheckedOut(problems=_out(error.problems), text=draft.text or "")
     text = draft.text if draft.text is not None else toml_text(values)
-    with _scratch(draft, text, base) as folder:
+    with _scratch(draft, text, None if changed is None else changed.folder) as folder:
         config, items, problems = _checked(folder)
     preview, page = _preview(values, config, items)
     judgments = None
@@ -139,7 +143,7 @@ def check_draft(draft: Draft, base: Path | None = None) -> CheckedOut:
         judgments=judgments,
         preview=preview,
         page=page,
-        text=text,
+        text=without_password(text),
     )
 
 
@@ -181,13 +185,28 @@ def draft_of(served: Served) -> DraftOut:
     """Return a study's configuration for its form."""
     config = served.study.config
     source = dict(config.source or {})
+    text = (served.folder / CONFIG_FILE).read_text(encoding="utf-8")
+    if isinstance(own := source.get("database"), str):
+        # A password is nobody's business who may look at a study.
+        source["database"] = without_password(own)
+        text = text.replace(own, without_password(own))
     return DraftOut(
         values=source,
-        text=(served.folder / CONFIG_FILE).read_text(encoding="utf-8"),
+        text=text,
         begun=_begun(served),
         by_form="stage" not in source,
         items=config.items.file,
     )
+
+
+def _with_password(draft: Draft, served: Served) -> Draft:
+    """Put the database's password back where it was hidden."""
+    own = (served.study.config.source or {}).get("database")
+    if not isinstance(own, str) or (shown := without_password(own)) == own:
+        return draft
+    values = {**draft.values, "database": own} if draft.values.get("database") == shown else draft.values
+    text = None if draft.text is None else draft.text.replace(shown, own)
+    return draft.model_copy(update={"values": values, "text": text})
 
 
 def _begun(served: Served) -> bool:
@@ -199,7 +218,8 @@ def _begun(served: Served) -> bool:
 def save_draft(served: Served, draft: Draft) -> MadeOut:
     """Change a study; if the new configuration cannot be opened, everything stays as it was."""
     try:
-        values = _values(draft)
+        draft = _with_password(draft, served)
+        values = _values(draft, served)
     except ConfigError as error:
         return MadeOut(problems=_out(error.problems))
     text = draft.text if draft.text is not None else toml_text(_kept(served, values))
@@ -247,18 +267,23 @@ def _free_folder(parent: Path, title: str) -> Path:
 # Reading a draft
 
 
-def _values(draft: Draft) -> dict[str, Any]:
+def _values(draft: Draft, changed: Served | None = None) -> dict[str, Any]:
     """Return a draft's values as study.toml would have them; refuse files outside the study's folder."""
     if draft.text is not None:
         try:
             given: dict[str, Any] = tomllib.loads(draft.text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"not valid TOML: {error}.", "Correct that place.", field="text") from None
+        if draft.items is not None and _named_in(draft.text) is None:
+            _items_name(draft.items)
     else:
         given = _read(draft.values, "")
         if draft.items is not None:
             given["items"] = _items_name(draft.items)
-    _refuse_other_places(given)
+    _refuse_other_places(
+        {**given, "$": [draft.text or "", draft.items.text if draft.items is not None else ""]},
+        None if changed is None else (changed.study.config.source or {}).get("database"),
+    )
     return given
 
 
@@ -293,28 +318,48 @@ def _items_name(items: ItemsFile) -> str:
     return f"items{suffix}"
 
 
-def _refuse_other_places(values: Mapping[str, Any]) -> None:
-    """Refuse files elsewhere on the machine: who may manage studies need not be who may read everything."""
-    items = values.get("items")
-    named = [("items", items.get("file") if isinstance(items, Mapping) else items)]
-    for table, key in _FILE_KEYS:
-        inner = values.get(table)
-        named.append((f"{table}.{key}", inner.get(key) if isinstance(inner, Mapping) else None))
-    page = values.get("page")
-    named.append(("page.media", page.get("media") if isinstance(page, Mapping) else None))
+def _refuse_other_places(values: Mapping[str, Any], own_database: str | None) -> None:
+    """Refuse files and databases elsewhere: who may manage studies need not be who may read everything."""
     problems = [
-        Problem(f"'{name}' is not in the study's folder.", "Name a file in that folder.", field=field)
-        for field, name in named
-        if isinstance(name, str) and "\n" not in name and _leads_away(name, field)
+        Problem(f"'{_plain(text)}' is not in the study's folder.", "Name a file in that folder.", field=place)
+        for place, key, text in _texts(values)
+        if _leads_away(text, key)
+    ]
+    if values.get("database", own_database) != own_database:
+        problems.append(
+            Problem("where judgments are kept cannot be chosen here.", "Change study.toml itself.", field="database")
+        )
+    problems += [
+        Problem("it holds characters that no file can.", "Write it anew.", field=_plain(place))
+        for place, _, text in _texts(values)
+        if _plain(place + text) != place + text
     ]
     if problems:
         raise ConfigError(problems)
 
 
-def _leads_away(name: str, field: str) -> bool:
-    is_file = field in {"items", "page.media", "people.training"} or name.endswith((".md", ".txt"))
+def _texts(value: Any, place: str = "", key: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield every text in a configuration, with its place and the key it is under."""
+    if isinstance(value, str):
+        yield place, key, value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _texts(inner, f"{place}.{name}".lstrip("."), str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, place, key)
+
+
+def _plain(text: str) -> str:
+    """Leave out what UTF-8 cannot write."""
+    return text.encode("utf-8", "ignore").decode()
+
+
+def _leads_away(name: str, key: str) -> bool:
+    is_file = key in _FILE_KEYS or (key in _TEXT_KEYS and "\n" not in name and name.endswith((".md", ".txt")))
     parts = re.split(r"[/\\]", name)
-    return is_file and (".." in parts or name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None)
+    away = ".." in parts or name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None
+    return is_file and (away or "\0" in name)
 
 
 @contextmanager

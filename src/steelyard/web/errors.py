@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from steelyard.errors import AnswerError, Problem, SteelyardError, StoreError, TaskError
+from steelyard.errors import AnswerError, Problem, SteelyardError, StoreError, StudyChangedError, TaskError
 
 log = logging.getLogger("steelyard.web")
 
@@ -126,8 +126,7 @@ def _on_refusal(request: Request, error: Exception) -> Response:
 
 def _on_steelyard_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SteelyardError)  # noqa: S101
-    if isinstance(error, StoreError):
-        # Another process may have changed the study's configuration; a study opened anew knows it.
+    if isinstance(error, StudyChangedError):
         request.app.state.studies.reopen_soon(request.path_params.get("study"))
     return respond(request, refusal_for(error), cause="" if isinstance(error, AnswerError | TaskError) else error)
 

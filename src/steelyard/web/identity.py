@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from steelyard.crowd.links import LinkRefusedError, link_secret, read_arrival
 from steelyard.errors import TaskError
 from steelyard.study.tasks import annotator_name
 from steelyard.web.errors import Refusal
@@ -211,7 +212,7 @@ def join_by_name(request: Request, served: Served, given: str) -> Session:
     if wait := gate.joining.take(address_of(request.scope)):
         raise too_many(wait)
     invited = any(grant.annotator == name and grant.note != RESUME for grant in study.access.grants("invite"))
-    if invited or study.standing(name).answered:
+    if invited or study.arrivals_of(name) or study.standing(name).answered:
         raise Refusal(
             409,
             "name_taken",
@@ -242,6 +243,43 @@ def join_by_invite(request: Request, served: Served, token: str) -> Session:
     if current is not None and current.annotator == grant.annotator:
         return current
     return new_session(served, grant.annotator)
+
+
+def join_by_link(request: Request, served: Served) -> Session | None:
+    """Let somebody in by a panel's link; None where the address says nothing of a participant.
+
+    One participant is one annotator: on another device, or after a reload, they go on where they were.
+    """
+    link = served.study.config.link
+    if link is None:
+        return None
+    gate: Gate = request.app.state.gate
+    address = address_of(request.scope)
+    if wait := gate.guessing.wait(address):
+        raise too_many(wait)
+    try:
+        arrival = read_arrival(
+            link,
+            request.query_params.multi_items(),
+            slug=served.slug,
+            now=time.time(),
+            study_id=served.books().study_id or None,
+            secret=link_secret() if link.signed else None,
+        )
+    except LinkRefusedError as error:
+        if error.forged:
+            gate.guessing.take(address)
+        problem = error.problems[0]
+        raise Refusal(403, "link_invalid", problem.what, problem.remedy) from None
+    if arrival is None:
+        return None
+    current = session_of(request, served)
+    annotator = served.study.arrive(arrival.participant, arrival.study, arrival.session)
+    if current is not None and current.annotator == annotator:
+        return current
+    if wait := gate.joining.take(address):
+        raise too_many(wait)
+    return new_session(served, annotator)
 
 
 def new_session(served: Served, annotator: str) -> Session:

@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from steelyard.errors import SteelyardError, TaskError
 from steelyard.report import board as calculation
+from steelyard.study import exported_log, forgetting
 from steelyard.web.drafting import (
     CheckedOut,
     Draft,
@@ -44,6 +45,7 @@ _STUDY = "/api/v1/studies/{study}/manage"
 router = APIRouter(tags=["manage"], responses=_REFUSALS)
 
 _MOST_ROWS = 500
+_RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
 _BOARD_TABLES = Literal[
     "scores",
     "annotators",
@@ -78,6 +80,21 @@ class Exclusion(_Asked):
 
     annotator: Annotated[str, Field(min_length=1, max_length=200)]
     reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class Forgetting(_Asked):
+    """Whom to forget; without `sure` it is only said what that would do."""
+
+    annotator: Annotated[str, Field(min_length=1, max_length=200)]
+    sure: bool = False
+
+
+class ForgottenOut(BaseModel):
+    """What forgetting a person does to the study, or did, in sentences; and what is left for people to do."""
+
+    done: bool
+    said: list[str]
+    still_to_do: list[str]
 
 
 class Verdict(_Asked):
@@ -222,13 +239,15 @@ async def chart(
     width: Annotated[int, Query(ge=200, le=2000)] = 640,
     item: str | None = None,
     download: bool = False,
+    real_ids: _RealIds = False,
 ) -> Response:
     """A chart as SVG, PNG or Vega-Lite specification (json), or its data (csv)."""
     watch = watch_of(request, served)
     if form == "csv":
-        body = await watch.run(calculation.export, name, form, None, item)
+        body = await watch.run(calculation.export, name, form, None, item, real_ids)
     else:
-        body = await watch.run(calculation.draw, name, form, theme, width, item)
+        # The dashboard shows its manager who is who; a file that is kept does not say it unasked.
+        body = await watch.run(calculation.draw, name, form, theme, width, item, real_ids or not download)
     if body is None:
         raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
@@ -242,11 +261,11 @@ def _plain(name: str) -> str:
 
 
 @router.get(_STUDY + "/download/log.jsonl", response_class=StreamingResponse)
-def download_log(served: ServedStudy, _: Manager) -> StreamingResponse:
+def download_log(served: ServedStudy, _: Manager, real_ids: _RealIds = False) -> StreamingResponse:
     """The whole log, from which the study can be rebuilt, an event a line."""
 
     def lines() -> Iterator[str]:
-        for event in served.study.events():
+        for event in exported_log(served.study, real_ids=real_ids):
             yield event.as_json() + "\n"
 
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-log.jsonl"'}
@@ -261,9 +280,10 @@ async def download(
     what: Literal["scores", "judgments", "answers", "annotators", "figures", "items"],
     form: Literal["csv", "jsonl", "parquet"],
     stage: str | None = None,
+    real_ids: _RealIds = False,
 ) -> Response:
     """A table as a file: judgments as `import` and `fit` read them, answers with times, scores, annotators …"""
-    body = await watch_of(request, served).run(calculation.export, what, form, stage)
+    body = await watch_of(request, served).run(calculation.export, what, form, stage, None, real_ids)
     if body is None:
         raise Refusal(404, "no_such_table", f"There are no {what} yet.", "Collect some judgments first.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{what}.{form}"'}
@@ -287,6 +307,20 @@ def readmit(served: ServedStudy, _: Manager, wanted: Exclusion) -> DoneOut:
     """Undo an exclusion: the annotator's judgments count again."""
     _done(lambda: served.study.readmit(wanted.annotator, wanted.reason.strip()))
     return DoneOut()
+
+
+@router.post(_STUDY + "/forget")
+def forget(served: ServedStudy, _: Manager, wanted: Forgetting) -> ForgottenOut:
+    """Take a person out of the study for good; first ask without `sure`, to hear what that does to the scores."""
+    try:
+        act = forgetting.forget if wanted.sure else forgetting.preview
+        found = act(served.study, wanted.annotator)
+    except TaskError as error:
+        problem = error.problems[0]
+        raise Refusal(404, "nobody", problem.what, problem.remedy, field="annotator") from None
+    return ForgottenOut(
+        done=wanted.sure, said=found.did() if wanted.sure else found.would(), still_to_do=found.still_to_do()
+    )
 
 
 @router.post(_STUDY + "/settle")
@@ -324,7 +358,7 @@ def read_forms(_: Manager) -> FormsOut:
 def check(request: Request, _: Manager, draft: Draft) -> CheckedOut:
     """Check a draft of a study without keeping it: every problem with its field, and what people would see."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
-    return check_draft(draft, None if changed is None else changed.folder)
+    return check_draft(draft, changed)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)

@@ -12,7 +12,14 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.errors import Refusal
-from steelyard.web.identity import ManageKey, ServedStudy, join_by_invite, session_of, set_session_cookie
+from steelyard.web.identity import (
+    ManageKey,
+    ServedStudy,
+    join_by_invite,
+    join_by_link,
+    session_of,
+    set_session_cookie,
+)
 
 HERE = Path(__file__).parent
 
@@ -67,10 +74,10 @@ def landing(request: Request) -> Response:
 
 @router.get("/s/{study}/")
 def annotate(served: ServedStudy, request: Request, invite: str | None = None) -> Response:
-    """Show the page that people judge on; a personal link lets them in first."""
-    if invite is not None:
-        session = join_by_invite(request, served, invite)
-        # The token must not stay in the address bar, nor in the history.
+    """Show the page that people judge on; a personal link, or a panel's, lets them in first."""
+    session = join_by_link(request, served) if invite is None else join_by_invite(request, served, invite)
+    if session is not None:
+        # Who they are, or their token, must not stay in the address bar, nor in the history.
         response: Response = RedirectResponse(served.url, 303)
         set_session_cookie(request, response, served, session)
         return response

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
@@ -32,6 +32,8 @@ CONTENT_SECURITY_POLICY = "; ".join(
 _HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
+    # For browsers that do not know frame-ancestors.
+    "X-Frame-Options": "DENY",
     # Addresses may hold a personal token; nobody else is told where people come from.
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -68,6 +70,14 @@ class Limits:
     """New annotators from one address."""
     guessing: Rate = Rate(20, 0.2)
     """Wrong tokens from one address."""
+
+    def shared_by(self, workers: int) -> Limits:
+        """Give each of several processes its part of what one address may guess, so that it holds for them together.
+
+        Who is slowed down elsewhere only waits a little longer than needed; so those limits are each process's own.
+        """
+        burst, per_second = max(1.0, self.guessing.burst / workers), self.guessing.per_second / workers
+        return replace(self, guessing=Rate(burst, per_second))
 
 
 class Buckets:

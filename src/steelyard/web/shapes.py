@@ -169,11 +169,20 @@ class Welcome(BaseModel):
     language: str
 
 
+class EndingOut(BaseModel):
+    """How somebody who came from a panel goes back to it."""
+
+    kind: Literal["completed", "screened_out", "failed"]
+    code: str | None
+    url: Annotated[str | None, Field(description="an address from study.toml, or Prolific's")]
+
+
 class NothingOut(BaseModel):
     """Why there is no (further) task."""
 
     because: Literal["done", "waiting", "quota", "excluded", "paused", "closed"]
     reason: str
+    ending: Annotated[EndingOut | None, Field(description="for those who came by a panel's link")] = None
 
 
 class TasksOut(BaseModel):

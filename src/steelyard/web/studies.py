@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import statistics
@@ -13,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from steelyard.crowd.books import Books
+from steelyard.crowd.links import Ending, ending_for, link_secret
 from steelyard.errors import SteelyardError
 from steelyard.quality import Question
 from steelyard.study import Study
@@ -75,12 +78,17 @@ class Served:
         self._lock = threading.Lock()
         self._tried = 0.0
         self._ready: set[str] = set()
+        self._ready_since = 0
+        self._books: tuple[int, Books] | None = None
         self._open()
 
     def _open(self) -> None:
         self.study = Study.open(self.folder, database=self._database)
         self._tried = time.monotonic()
-        page = self.study.config.page
+        page, link = self.study.config.page, self.study.config.link
+        if link is not None and link.signed:
+            # Said before anybody comes, rather than to the first who does.
+            link_secret()
         self.media = MediaFolder(self.folder / page.media, f"{self.url}media/")
         texts = self.study.texts()
         self.consent_html = None if texts.consent is None else render_page_text(texts.consent, self.media.url)
@@ -89,8 +97,10 @@ class Served:
         )
         self.training: list[Question] = self.study.training()
         self._ready = set()
-        # The log is read now, so that the first annotator need not wait for it.
+        # The log is read now, so that the first annotator need not wait for it. What it adds up to stays: to go
+        # through millions of judgments in search of garbage now and then would hold everybody up for seconds.
         _ = self.study.state
+        gc.freeze()
 
     @property
     def database(self) -> str | None:
@@ -102,6 +112,17 @@ class Served:
         """Where annotators find it."""
         return f"/s/{self.slug}/"
 
+    def books(self) -> Books:
+        """What was agreed with Prolific; read anew only when there is something new in the log."""
+        notes = self.study.dealings()
+        if self._books is None or self._books[0] != len(notes):
+            self._books = (len(notes), Books.of(notes))
+        return self._books[1]
+
+    def ending(self, annotator: str, because: str) -> Ending | None:
+        """How somebody who is asked nothing more goes back to where they came from."""
+        return ending_for(self.study, annotator, because, self.books().codes)
+
     def reopen(self) -> None:
         """Read the study's folder again; requests under way keep what they have."""
         with self._lock:
@@ -110,7 +131,7 @@ class Served:
             before.close()
 
     def reopen_soon(self) -> None:
-        """Open the study anew after its database failed, but not at every request."""
+        """Open the study anew after its configuration changed, but not at every request."""
         with self._lock:
             if time.monotonic() - self._tried < _REOPEN_SECONDS:
                 return
@@ -125,6 +146,9 @@ class Served:
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """What an annotator must do before the first task. Who has done it all is not looked up again."""
+        if self._ready_since != self.study.generation:
+            # Somebody was forgotten: who comes under that name now is new here.
+            self._ready, self._ready_since = set(), self.study.generation
         if annotator in self._ready:
             return None
         standing = self.study.standing(annotator)
@@ -187,7 +211,7 @@ class Studies:
         return served
 
     def reopen_soon(self, slug: str | None) -> None:
-        """Open a study anew after its database failed."""
+        """Open a study anew after another process changed its configuration."""
         served = self._by_slug.get(slug or "")
         if served is not None:
             served.reopen_soon()

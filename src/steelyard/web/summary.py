@@ -117,7 +117,7 @@ def _left_words(board: Board, finished: bool) -> dict[str, str]:
 
 def _cost_words(board: Board, config: StudyConfig) -> dict[str, str]:
     so_far, _, in_all = board.tables["costs"].rows(named=True)
-    if not (config.pay.per_task or config.pay.per_hour):
+    if config.pay.nothing:
         if not so_far["hours"]:
             return {"cost": "–", "cost_forecast": "no pay is set in study.toml, and no times are known"}
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 
 from steelyard.errors import SteelyardError
@@ -59,7 +60,7 @@ class Tender:
                     if await asyncio.to_thread(self._has_work, served):
                         for line in await self._watches.of(served).run(tend):
                             log.info("%s: %s", served.slug, line)
-                except SteelyardError as error:
+                except (SteelyardError, BrokenProcessPool) as error:
                     log.warning("%s could not be tended: %s", served.slug, error)
 
     def _has_work(self, served: Served) -> bool:

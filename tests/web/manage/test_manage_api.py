@@ -144,6 +144,45 @@ def test_the_log_downloads_whole_and_rebuilds_the_study(judged, tmp_path):
         assert again.scores().equals(server.study.scores())
 
 
+@pytest.mark.parametrize(
+    "path", ["/download/log.jsonl", "/download/judgments.csv", "/download/annotators.jsonl", "/charts/annotators.csv"]
+)
+def test_downloads_name_nobody_unless_asked(judged, path):
+    server, manager = judged
+    called = server.study.pseudonym("bob")
+    text = manager.get(path).text
+    assert called in text
+    assert "bob" not in text
+    assert "bob" in manager.get(path, real_ids=True).text
+
+
+def test_the_chart_of_an_item_names_people_on_the_page_and_not_in_a_file(judged):
+    _, manager = judged
+    shown = manager.get("/charts/item.json", item="w0").text
+    assert '"bob"' in shown
+    kept = manager.get("/charts/item.json", item="w0", download=True)
+    assert kept.status_code == 200
+    assert "bob" not in kept.text
+
+
+def test_a_person_is_forgotten_only_by_a_manager_who_is_sure(judged):
+    server, manager = judged
+    bob = server.person()
+    bob.join_by(server.invite("bob").rpartition("=")[2])
+    would = manager.post("/forget", {"annotator": "bob"}).json()
+    assert would["done"] is False
+    assert "5 of 5 scores are others" in " ".join(would["said"])
+    assert bob.get("/me").json()["standing"]["answered"] == 5
+    assert httpx.post(f"{server.api}/manage/forget", json={"annotator": "bob", "sure": True}).status_code == 401
+    done = manager.post("/forget", {"annotator": "bob", "sure": True}).json()
+    assert done["done"] is True
+    assert server.study.pseudonym("bob") in " ".join(done["still_to_do"])
+    assert bob.get("/me").json()["annotator"] is None
+    assert b"bob" not in (server.folders[0] / "study.db").read_bytes()
+    assert wait_for(lambda: {row["annotator"] for row in manager.table("annotators")["rows"]} == {"ann"})
+    assert manager.post("/forget", {"annotator": "bob"}).json()["error"]["code"] == "nobody"
+
+
 def test_an_exclusion_sets_scores_aside_and_undoing_it_brings_them_back(judged):
     server, manager = judged
     before = {row["item"]: row["score"] for row in manager.get("/scores").json()["rows"]}

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
-from steelyard.report.document import Block, Prose, Section, Table, count_column, number_column, text_column
+from steelyard.quality.pay import with_times
+from steelyard.report.document import (
+    Block,
+    Prose,
+    Section,
+    Table,
+    count_column,
+    money_column,
+    number_column,
+    text_column,
+)
 from steelyard.report.history import observations_of
 from steelyard.report.material import Material
+from steelyard.report.sections.stopping import look_table
+from steelyard.report.tables import answers_to_target, costs, forecast, paid_people
+from steelyard.study.config_tables import Pay
 
 TITLE = "Costs"
 IN_ALL = "in all"
@@ -17,6 +31,7 @@ _SCHEMA: dict[str, Any] = {
     "stage": pl.String,
     "answers": pl.Int64,
     "labels": pl.Int64,
+    "bonus": pl.Float64,
     "cost": pl.Float64,
     "hours": pl.Float64,
     "elapsed": pl.Float64,
@@ -26,12 +41,11 @@ _SCHEMA: dict[str, Any] = {
 
 
 def section(material: Material) -> Section:
-    """Return labels, cost, hours, labels per unit of money and labels per hour."""
+    """Return labels, cost, hours, labels per unit of money and labels per hour, and what the rest will cost."""
     table = cost_table(material)
     if table.is_empty():
         return Section("costs", TITLE, absent=("Costs: nobody has answered here.",))
     pay = material.study.config.pay
-    free = not (pay.per_task or pay.per_hour)
     columns = [
         text_column("stage", "stage"),
         count_column("answers", "answers"),
@@ -41,57 +55,114 @@ def section(material: Material) -> Section:
         number_column("labels_per_hour", "labels per hour elapsed"),
     ]
     absent: tuple[str, ...] = ()
-    if free:
+    if pay.nothing:
         absent = ("Cost: the study does not say what is paid ([pay]).",)
         said = "Labels are the single values, labels, comparisons or choices that count."
     else:
-        columns.insert(3, number_column("cost", f"cost ({pay.currency})", 4))
+        columns.insert(3, money_column("cost", f"cost ({pay.currency})"))
+        if pay.bonus is not None:
+            columns.insert(4, money_column("bonus", f"of it bonuses ({pay.currency})"))
         columns.append(number_column("labels_per_unit", f"labels per {pay.currency}"))
-        paid = [
-            f"{amount:g} {pay.currency} {per}"
-            for amount, per in ((pay.per_task, "for each answer"), (pay.per_hour, "for each hour of active time"))
-            if amount
-        ]
-        said = f"Paid: {' and '.join(paid)}" + (f", with a fee of {100 * pay.fee:g} % on top. " if pay.fee else ". ")
-        said += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
-        said += "judgments set aside were paid for, too."
+        said = pay_in_words(pay, several_stages=table.height > 1)
     blocks: tuple[Block, ...] = (
         Prose(said),
         Table("costs", "Labels, costs and times (after Table 3 of Snow et al., 2008).", table, tuple(columns)),
+        *_forecast(material),
     )
     return Section("costs", TITLE, blocks, absent)
+
+
+def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
+    """Say what was paid for."""
+    paid = [
+        f"{amount:g} {pay.currency} {per}"
+        for amount, per in (
+            (pay.per_task, "for each answer"),
+            (pay.per_visit, "to each annotator"),
+            (pay.per_hour, "for each hour of active time"),
+        )
+        if amount
+    ]
+    said = f"Paid: {', '.join(paid) or 'a bonus only'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
+    if pay.bonus is not None:
+        said += f"The bonus, to each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
+    if several_stages and (pay.per_visit or pay.bonus is not None):
+        said += "What is paid to a person belongs to no stage: it is in the last row only. "
+    said += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
+    return said + "judgments set aside were paid for, too."
 
 
 def cost_table(material: Material) -> pl.DataFrame:
     """Return a row for each stage in which somebody answered here, and one for all where there are several.
 
-    Columns: `answers` (all that were paid), `labels` that count, `cost`, `hours` of active time, hours `elapsed` from
-    the first answer to the last, `labels_per_unit` of money and `labels_per_hour` elapsed. Where an answer has
-    no time, the mean of the others stands in.
+    Columns: `answers` (all that were paid), `labels` that count, `bonus` and `cost` with the fee, `hours` of active
+    time, hours `elapsed` from the first answer to the last, `labels_per_unit` of money and `labels_per_hour` elapsed.
+    Where an answer has no time, the mean of the others stands in. What is paid to people rather than for answers
+    (visits, bonuses) is in the last row only.
     """
     names = [stage.name for stage in material.study.config.stages]
-    rows = [row for name in names if (row := _row(material, name, [name])) is not None]
+    answered = [name for name in names if (material.history.judgments["stage"] == name).any()]
+    rows = [row for name in answered if (row := _row(material, name, [name], people=len(answered) == 1)) is not None]
     if len(rows) > 1:
-        total = _row(material, IN_ALL, names)
+        total = _row(material, IN_ALL, names, people=True)
         rows += [] if total is None else [total]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _row(material: Material, called: str, stages: list[str]) -> tuple[Any, ...] | None:
-    pay = material.study.config.pay
-    here = pl.col("stage").is_in(stages)
-    own = material.history.judgments.filter(here & ~pl.col("imported"))
+def _row(material: Material, called: str, stages: list[str], *, people: bool) -> tuple[Any, ...] | None:
+    rates = material.study.config.pay.rates
+    own = with_times(material.history.judgments.filter(pl.col("stage").is_in(stages)))
     if own.is_empty():
         return None
-    # A mean for each stage: tasks of one may take longer than those of another.
-    seconds = own.with_columns(pl.col("seconds").fill_null(pl.col("seconds").mean().over("stage")))["seconds"].sum()
-    hours = float(seconds) / 3600
-    cost = (pay.per_task * own.height + pay.per_hour * hours) * (1 + pay.fee)
+    hours = float(own["seconds"].sum()) / 3600
+    paid = paid_people(material.history, material.study) if people else None
+    visits, bonuses = (0, 0.0) if paid is None else (paid.height, float(paid["bonus"].sum()))
+    cost = rates.cost(own.height, hours, visits, bonuses)
     ends: Any = (own["at"].min(), own["at"].max())
     elapsed = (ends[1] - ends[0]).total_seconds() / 3600
     labels = _labels(material, stages)
     each = (labels / cost if cost else None, labels / elapsed if elapsed else None)
-    return (called, own.height, labels, cost, hours, elapsed, *each)
+    bonus = rates.cost(0, 0, 0, bonuses) if people else None
+    return (called, own.height, labels, bonus, cost, hours, elapsed, *each)
+
+
+def _forecast(material: Material) -> tuple[Block, ...]:
+    """Return what the rest of a study that goes on will cost, where pay is known."""
+    study, history = material.study, material.history
+    status, pay = study.status(), study.config.pay
+    planned = forecast(history, status, datetime.now(UTC)).tasks
+    if pay.nothing or status.state == "closed" or not planned:
+        return ()
+    people = paid_people(history, study)
+    table = costs(history, study.config, planned, people, left="all that is planned")
+    said = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
+    target = _left_to_target(material)
+    if target is not None:
+        to_target = costs(history, study.config, min(target, planned), people, left="until the target, about")
+        table = pl.concat([table[:1], to_target[1:2], table[1:]])
+        said += " How many answers the target takes is reckoned from the last look: the study may need more or fewer."
+        if target > planned:
+            said += " All that is planned will hardly be enough."
+    columns = (
+        text_column("part", ""),
+        number_column("judgments", "answers", 4),
+        number_column("hours", "hours of work"),
+        money_column("cost", f"cost ({pay.currency})"),
+        money_column("lower", "at least"),
+        money_column("upper", "at most"),
+    )
+    return (Table("forecast", said, table, columns),)
+
+
+def _left_to_target(material: Material) -> float | None:
+    """Return how many answers the study's target still takes, as far as the last look can tell."""
+    rule, looks = material.study.config.stop, look_table(material)
+    if rule is None or looks.is_empty() or looks["value"][-1] is None:
+        return None
+    answered = material.history.judgments.filter(~pl.col("imported"))
+    then = float((answered["at"] <= looks["at"][-1]).sum())
+    wanted = answers_to_target(float(looks["value"][-1]), rule, then)
+    return None if wanted is None else max(0.0, wanted - answered.height)
 
 
 def _labels(material: Material, stages: list[str]) -> int:

@@ -128,14 +128,19 @@ export function languageChoice(languages, changed) {
 
 /** A personal link, to read and to copy. */
 export function personalLink(url) {
-  const id = uniqueId("link");
-  const input = h("input", { type: "text", id, readonly: true, value: url, dir: "ltr", onfocus: () => input.select() });
+  return copyField(t("Your personal link, to go on later or on another device. Keep it to yourself."), url);
+}
+
+/** Something to copy: it is selected at a touch, and there is a button where the browser lets pages copy. */
+export function copyField(label, value) {
+  const id = uniqueId("copy");
+  const input = h("input", { type: "text", id, readonly: true, value, dir: "ltr", onfocus: () => input.select() });
   const copy = h(
     "button",
     {
       type: "button",
       onclick: async () => {
-        await navigator.clipboard.writeText(url);
+        await navigator.clipboard.writeText(value);
         copy.textContent = t("Copied");
       },
     },
@@ -144,7 +149,7 @@ export function personalLink(url) {
   return h(
     "div",
     { class: "field" },
-    h("label", { for: id }, t("Your personal link, to go on later or on another device. Keep it to yourself.")),
+    h("label", { for: id }, label),
     h("div", { class: "link-row" }, input, navigator.clipboard ? copy : null),
   );
 }

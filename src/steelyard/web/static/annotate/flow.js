@@ -418,7 +418,7 @@ export class Flow {
     const at = this.#revised ?? this.#current;
     if (event.key === "Enter") {
       if (event.repeat) return true;
-      const primary = at ? null : this.#frame.main.querySelector("button.primary");
+      const primary = at ? null : this.#frame.main.querySelector("button.primary, a.primary");
       const toDo = at ? at.view.missing() === null : primary !== null;
       if (!toDo && this.#told?.dismiss({ byEnter: true })) return true;
       if (at) this.#submit();

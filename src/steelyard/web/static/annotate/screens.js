@@ -1,5 +1,5 @@
 import { explained } from "./content.js";
-import { languageChoice, personalLink } from "./dialogs.js";
+import { copyField, languageChoice, personalLink } from "./dialogs.js";
 import { h, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
 import { workedExample } from "./task.js";
@@ -163,8 +163,35 @@ export function feedback(result, go) {
   );
 }
 
+/** The way back to the panel somebody came from; only when every answer is saved, or it would be lost on the way. */
+function wayBack(ending, underWay) {
+  if (!ending) return null;
+  if (underWay) return h("p", {}, t("As soon as they are saved, the way back appears here."));
+  const { url, code } = ending;
+  return h(
+    "div",
+    { class: "way-back flow" },
+    h(
+      "p",
+      {},
+      url
+        ? t("One step is left: go back to where you came from, so that they know.")
+        : t("One step is left: enter this code where you came from."),
+    ),
+    url
+      ? h(
+          "a",
+          { class: "button primary", href: url, rel: "noreferrer" },
+          h("span", {}, t("Go back")),
+          h("kbd", { "aria-hidden": "true" }, "⏎"),
+        )
+      : null,
+    code ? copyField(t("Your code"), code) : null,
+  );
+}
+
 /** Nothing to ask: why, and what now. */
-export function nothingScreen({ because, reason }, { answered, underWay, welcome, lookAgain }) {
+export function nothingScreen({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
   const said = reason ? h("p", { dir: "auto" }, reason) : null;
   const given = underWay
     ? h(
@@ -175,7 +202,9 @@ export function nothingScreen({ because, reason }, { answered, underWay, welcome
         }),
       )
     : h("p", {}, t("Answers you have given: {count}. All of them are saved.", { count: answered }));
-  const link = welcome.resume_url ? personalLink(welcome.resume_url) : null;
+  const back = wayBack(ending, underWay);
+  const close = ending ? null : h("p", {}, t("You can close this page."));
+  const link = welcome.resume_url && !ending ? personalLink(welcome.resume_url) : null;
   const again = h("button", { type: "button", onclick: lookAgain }, t("Look again now"));
   const contact = welcome.study.contact;
   const thanks = t("Thank you!");
@@ -186,13 +215,16 @@ export function nothingScreen({ because, reason }, { answered, underWay, welcome
         h("p", {}, t("Others are still answering; then there may be more for you. This page looks again by itself.")),
         given,
         again,
+        back ? h("p", {}, t("You need not wait.")) : null,
+        back,
         link,
       );
     case "quota":
       return screen(
         thanks,
-        h("p", {}, t("You have answered everything that was meant for you. You can close this page.")),
+        h("p", {}, t("You have answered everything that was meant for you.")),
         given,
+        back ?? close,
       );
     case "excluded":
       return screen(
@@ -205,6 +237,7 @@ export function nothingScreen({ because, reason }, { answered, underWay, welcome
             ? t("If you think that this is a mistake, write to {contact}.", { contact })
             : t("If you think that this is a mistake, write to the people who gave you the link."),
         ),
+        back,
       );
     case "paused":
       return screen(
@@ -221,9 +254,10 @@ export function nothingScreen({ because, reason }, { answered, underWay, welcome
         said,
         h("p", {}, t("Thank you for your interest. There is nothing more to do.")),
         given,
+        back,
       );
     default:
-      return screen(thanks, h("p", {}, t("Everything has been answered. You can close this page.")), given);
+      return screen(thanks, h("p", {}, t("Everything has been answered.")), given, back ?? close);
   }
 }
 

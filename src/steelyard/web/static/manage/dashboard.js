@@ -160,3 +160,12 @@ if (first) show(JSON.parse(first));
 reloadBoard();
 figures.refresh();
 live();
+
+part("real-ids").addEventListener("change", (event) => {
+  for (const link of part("files").querySelectorAll("a[download]")) {
+    const url = new URL(link.href);
+    if (event.target.checked) url.searchParams.set("real_ids", "true");
+    else url.searchParams.delete("real_ids");
+    link.href = url.href;
+  }
+});

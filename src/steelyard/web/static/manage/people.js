@@ -3,13 +3,17 @@ import { post, toast } from "./api.js";
 import { interval, number, seconds, share, when } from "./cells.js";
 import { Table } from "./tables.js";
 
-/** The annotators: their work, and excluding or readmitting one. */
+/** The annotators: their work; excluding, readmitting and forgetting one. */
 
 const dialog = document.getElementById("ask");
 const part = (id) => document.getElementById(id);
 
-/** Ask for a reason; resolves to it, or to null when it is left. `needed`: an empty one is refused. */
-export function askReason({ title, why, action, needed = false, value = "" }) {
+/**
+ * Ask for a reason; resolves to it, or to null when it is left. `needed`: an empty one is refused, and with `same`
+ * any but that text.
+ */
+export function askReason({ title, why, action, needed = false, value = "", label = "Reason", same = null }) {
+  part("ask-label").textContent = label;
   part("ask-title").textContent = title;
   part("ask-why").textContent = why;
   part("ask-do").textContent = action;
@@ -27,7 +31,8 @@ export function askReason({ title, why, action, needed = false, value = "" }) {
     form.onsubmit = (event) => {
       event.preventDefault();
       const reason = part("ask-reason").value.trim();
-      if (needed && !reason) part("ask-error").textContent = "Say why; it stays in the log.";
+      if (same !== null && reason !== same) part("ask-error").textContent = `Type ${same}.`;
+      else if (needed && !reason) part("ask-error").textContent = "Say why; it stays in the log.";
       else end(reason);
     };
     part("ask-not").onclick = () => end(null);
@@ -104,10 +109,15 @@ export class People {
   #named(row) {
     const reason = this.#excluded(row);
     const why = reason === null ? null : h("span", { class: "small m-text", dir: "auto", title: reason }, `excluded: ${reason}`);
-    return h("div", {}, h("span", { dir: "auto" }, row.annotator), why);
+    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), why);
   }
 
   #button(row) {
+    const forget = h("button", { type: "button", class: "m-small m-plain", onclick: () => this.#forget(row.annotator), "aria-label": `Forget ${row.annotator}` }, "Forget…");
+    return h("div", { class: "m-actions" }, this.#excluding(row), forget);
+  }
+
+  #excluding(row) {
     const reason = this.#excluded(row);
     if (reason !== null) return h("button", { type: "button", class: "m-small", onclick: () => this.#readmit(row.annotator, reason), "aria-label": `Readmit ${row.annotator}` }, "Readmit");
     return h("button", { type: "button", class: "m-small", onclick: () => this.#exclude(row.annotator), "aria-label": `Exclude ${row.annotator}` }, "Exclude…");
@@ -122,6 +132,25 @@ export class People {
     });
     if (reason === null) return;
     await this.#do("exclude", annotator, reason, `${annotator} is excluded.`, () => this.#readmit(annotator, reason));
+  }
+
+  async #forget(annotator) {
+    try {
+      const would = await post(`${this.api}/forget`, { annotator });
+      const typed = await askReason({
+        title: `Forget ${annotator}?`,
+        why: ["Their judgments, consent, links and all they wrote are deleted. This cannot be undone.", ...would.said].join(" "),
+        action: "Forget for good",
+        label: `Type ${annotator} to confirm`,
+        same: annotator,
+      });
+      if (typed === null) return;
+      const done = await post(`${this.api}/forget`, { annotator, sure: true });
+      toast([...done.said, ...done.still_to_do].join(" "));
+      await this.refresh();
+    } catch (refused) {
+      toast(refused.message);
+    }
   }
 
   async #readmit(annotator, reason) {

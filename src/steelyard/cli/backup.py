@@ -1,0 +1,62 @@
+"""steelyard backup and steelyard restore: a whole study in one file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+_Database = Annotated[
+    str | None,
+    typer.Option(help="Another database than the study's own, e.g. postgresql://user@host/name.", show_default=False),
+]
+
+
+def backup(
+    folder: StudyFolder,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file; else DIR-DATE.steelyard here.", show_default=False),
+    ] = None,
+    database: _Database = None,
+) -> None:
+    """Write a whole study to one file: log, settings, items, media, and who may come in. Safe while it is served.
+
+    The file holds all that the study's folder holds: keep it as safe as that.
+
+    Example: steelyard backup words -o words.steelyard
+    """
+    from datetime import datetime
+
+    from steelyard.cli.output import print_done
+    from steelyard.study.backup import SUFFIX
+    from steelyard.study.backup import backup as write_backup
+
+    existing_folder(folder)
+    path = output or Path(f"{folder.resolve().name}-{datetime.now():%Y-%m-%d-%H%M%S}{SUFFIX}")
+    made = write_backup(folder, path, database=database)
+    size = path.stat().st_size / 1e6
+    print_done(f"{made.events:,} events and {made.files:,} files written to {path} ({size:.1f} MB).")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="The file that backup wrote.", metavar="FILE", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="DIR", show_default=False)],
+    database: _Database = None,
+) -> None:
+    """Build the study of a backup in a new folder, every event checked; nothing is overwritten.
+
+    Example: steelyard restore words.steelyard words-again
+    """
+    from steelyard.cli.output import print_done, print_notes
+    from steelyard.study.backup import restore as read_backup
+
+    made = read_backup(file, folder, database=database)
+    print_done(f"{made.events:,} events and {made.files:,} files of {made.made} restored to {folder}.")
+    if database is not None:
+        print_notes(
+            [f"its judgments are in the database given: say so in {folder / 'study.toml'}, or to every command"]
+        )

@@ -1,0 +1,36 @@
+"""steelyard forget: take a person out of a study."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+
+def forget(
+    folder: StudyFolder,
+    annotator: Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+) -> None:
+    """Take a person out of a study: judgments, consent, tokens, sessions, and what they wrote.
+
+    Says first what that does to the scores, and asks. It cannot be undone. To set judgments aside and keep them,
+    use `steelyard exclude`.
+
+    Example: steelyard forget words bob
+    """
+    from steelyard.cli.output import err_console, print_done
+    from steelyard.study import Study, forgetting
+
+    with Study.open(existing_folder(folder)) as study:
+        if not yes:
+            for line in forgetting.preview(study, annotator).would():
+                err_console().print(line, highlight=False, markup=False, soft_wrap=True)
+            typer.confirm(f"Forget {annotator}? It cannot be undone.", abort=True, err=True)
+        done = forgetting.forget(study, annotator)
+    for line in done.did():
+        print_done(line)
+    for line in done.still_to_do():
+        err_console().print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,59 @@
+"""steelyard pay: what every annotator has earned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+
+
+def pay(
+    folder: StudyFolder,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A file (.csv .tsv .jsonl .parquet) to write it to.", show_default=False),
+    ] = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Say what every annotator has earned: for tasks, hours and visits, and the bonus of [pay].
+
+    Nobody is paid by this: it is the list to pay by.
+
+    Example: steelyard pay words -o pay.csv
+    """
+    import polars as pl
+    from rich.console import Console
+
+    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.errors import ConfigError
+    from steelyard.formats import write_table
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        config = study.config.pay
+        if config.nothing:
+            raise ConfigError(
+                "the study does not say what is paid.", "Add [pay] with per_task, per_visit, per_hour or bonus."
+            )
+        table = study.pay()
+    if output is not None:
+        write_table(table, output)
+        typer.echo(f"{table.height:,} rows written to {output}", err=True)
+    elif form is not Format.table:
+        print_frame(table, form)
+    else:
+        console = Console(highlight=False)
+        shown = table.with_columns(
+            pl.col("hours").round(2),
+            *(pl.col(name).map_elements("{:.2f}".format, pl.String) for name in ("pay", "bonus", "total")),
+            excluded=pl.when("excluded").then(pl.lit("excluded")).otherwise(pl.lit("")),
+        )
+        console.print(
+            plain_table(shown.drop([] if table["checks_asked"].sum() else ["checks_right", "checks_asked"]), "")
+        )
+        total = float(table["total"].sum())
+        fee = f", {total * (1 + config.fee):,.2f} with the fee of {100 * config.fee:g} %" if config.fee else ""
+        console.print(f"{total:,.2f} {config.currency} for {table.height:,} annotators{fee}")

@@ -1,0 +1,87 @@
+"""steelyard pilot: what the first people's answers say of the full run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder, existing_folder
+
+if TYPE_CHECKING:
+    from steelyard.crowd.pilot import Findings, Pace
+    from steelyard.study import Study
+
+
+def pilot(
+    folder: StudyFolder,
+    target: Annotated[
+        float, typer.Option("--target-reliability", "-t", help="Split-half reliability wanted of the full run.")
+    ] = 0.9,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", min=2, help="How many will judge; the places on Prolific, or 50.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Other simulated studies for another number.")] = 0,
+) -> None:
+    """Say what a pilot came to: time, pay per hour, agreement, and what the full run will take with such people.
+
+    Any few people will do as a pilot, from a panel, from Prolific or by invitation.
+
+    Example: steelyard pilot words
+    """
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        print_pilot(study, target=target, seed=seed, people=people)
+
+
+def print_pilot(study: Study, *, target: float, seed: int, people: int | None = None) -> None:
+    """Print what a pilot came to."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from steelyard.cli.output import figures_table, print_notes
+    from steelyard.crowd.pilot import pilot_findings
+
+    console = Console(highlight=False)
+    found = pilot_findings(study, target=target, seed=seed, people=people)
+    currency = study.config.pay.currency
+    console.print(Text(f"{study.config.title}: {found.people} people, {found.answers:,} answers", style="bold"))
+    console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person", soft_wrap=True)
+    if found.per_person is None or found.per_hour is None:
+        console.print("pay    not known: the study does not say what people are paid ([pay] or [prolific])")
+    else:
+        hourly = f"{found.per_hour:,.2f} {currency} an hour of active time"
+        console.print(f"pay    {found.per_person:,.2f} {currency} a person: {hourly}")
+    for criterion, table in found.agreement.items():
+        console.print(figures_table(table, f"agreement on {criterion}" if criterion else "agreement"))
+    for line in _plan_lines(found, target, currency):
+        console.print(line, soft_wrap=True)
+    print_notes([found.plan_note] if found.plan_note else [])
+
+
+def _pace(pace: Pace) -> str:
+    """Write a time for people: seconds up to two minutes, then minutes."""
+    scale, unit, digits = (1, "s", 1) if pace.median < 120 else (60, "min", 1)
+    low, middle, high = (f"{value / scale:.{digits}f}" for value in (pace.lower, pace.median, pace.upper))
+    return f"{middle} {unit} (half of them {low} to {high})"
+
+
+def _plan_lines(found: Findings, target: float, currency: str) -> list[str]:
+    """Say what the full run will take, beside what the design asks for now."""
+    wants = f"full run  the design as it is set wants {found.wanted:,} more answers"
+    if found.plan is None:
+        return [wants]
+    row = found.plan.row(0, named=True)
+    how = f"{row['protocol']}, {row['design']}"
+    if row["judgments"] is None:
+        return [wants, f"planner   {target:g} is not reached by {how}: at best {row['best']:.2f}"]
+    more = f", {row['cost']:,.2f} {currency}" if row["cost"] is not None else ""
+    said = (
+        f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in all "
+        f"({row['lower']:,} to {row['upper']:,}; {how}), {row['hours']:,.1f} hours{more}"
+    )
+    each = found.tasks_each
+    people = [] if not each else [f"          that is {-(-row['judgments'] // each):,} people with {each} tasks each"]
+    return [wants, said, *people]

@@ -1,0 +1,253 @@
+"""steelyard prolific: a study on Prolific, from the draft to the bonuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder
+from steelyard.cli.prolific_options import Api, DryRun, Url, Yes, ask, open_client, open_study
+from steelyard.cli.prolific_paying import approve, bonus, reject
+from steelyard.cli.prolific_printing import cost_question, print_offer, print_terms
+
+if TYPE_CHECKING:
+    from steelyard.crowd.client import Client
+    from steelyard.study import Study
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Put a study to people on Prolific. The API token is read from STEELYARD_PROLIFIC_TOKEN (or PROLIFIC_TOKEN), "
+    "and from nowhere else.",
+)
+
+
+@app.command()
+def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Api = None) -> None:
+    """Make the study on Prolific, unpublished, or bring its draft up to date with study.toml.
+
+    Example: steelyard prolific draft words --url https://judge.example.org
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.prolific import draft as make_draft
+    from steelyard.web.studies import slug_of
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        made = make_draft(client, study, _base(study, url), slug_of(folder))
+        if not dry_run:
+            print_terms(study)
+            print_done(
+                f"Drafted on Prolific as {made}. Publish it with: steelyard prolific publish {folder} --pilot 10"
+            )
+
+
+@app.command()
+def publish(
+    folder: StudyFolder,
+    pilot: Annotated[
+        int | None, typer.Option("--pilot", min=1, help="Only so many places, to try it out first.", show_default=False)
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option(help="With --pilot: wait for these people, then say what came of it (steelyard pilot).")
+    ] = True,
+    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between looks while waiting.")] = 60.0,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    api: Api = None,
+) -> None:
+    """Publish the study, or give a published one the further places that study.toml says. The cost is asked about.
+
+    Example: steelyard prolific publish words --pilot 10
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.prolific import offer
+    from steelyard.crowd.prolific import publish as make_public
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        found = offer(client, study, pilot)
+        if found.nothing_to_do:
+            Console(highlight=False).print(f"The study is on Prolific with {found.places} places. Nothing to do.")
+        else:
+            print_offer(study, found)
+            if not dry_run:
+                ask(cost_question(study, found), yes)
+            make_public(client, study, found)
+        if dry_run:
+            return
+        if not found.nothing_to_do:
+            print_done(
+                f"{found.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
+            )
+        if pilot is not None and wait:
+            _wait_for_pilot(client, study, found.places, every)
+
+
+@app.command()
+def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = None) -> None:
+    """Say how the study stands on Prolific, and what it has cost. Nothing is changed.
+
+    Example: steelyard prolific status words
+    """
+    import polars as pl
+    from rich.console import Console
+
+    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.crowd.bonuses import bonuses_shown
+    from steelyard.crowd.books import sighting_of
+    from steelyard.crowd.estimates import money
+    from steelyard.crowd.prolific import drafted_id
+
+    with open_study(folder) as study, open_client(api, dry=False) as client:
+        there = client.study(drafted_id(study))
+        listed, at = client.submissions(drafted_id(study))
+        seen = [sighting_of(data, at) for data in listed]
+        bonuses = bonuses_shown(listed)
+        rows = [
+            {
+                "participant": one.participant,
+                "submission": one.submission,
+                "status": one.status,
+                "answered": study.standing(one.participant).answered if one.participant else 0,
+                "bonus": bonuses.get(one.participant, 0) / 100,
+            }
+            for one in seen
+        ]
+        currency = study.config.pay.currency
+    schema = dict.fromkeys(("participant", "submission", "status"), pl.String)
+    frame = pl.DataFrame(rows, schema={**schema, "answered": pl.Int64, "bonus": pl.Float64})
+    if form is not Format.table:
+        print_frame(frame, form)
+        return
+    console = Console(highlight=False)
+    places = there.get("total_available_places", 0)
+    console.print(
+        f"{there.get('name')}: {there.get('status')}, {there.get('places_taken', 0)} of {places} places taken"
+    )
+    if frame.height:
+        console.print(plain_table(frame.group_by("status").len("submissions").sort("status"), ""))
+    approved = sum(one.status == "APPROVED" for one in seen)
+    paid = approved * int(there.get("reward", 0)) + sum(bonuses.values())
+    console.print(f"Paid to people so far: {money(paid, currency)} (bonuses {money(sum(bonuses.values()), currency)})")
+
+
+@app.command()
+def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
+    """Look at the submissions: tasks of people who returned, timed out or were rejected go to others at once.
+
+    Example: steelyard prolific sync words
+    """
+    from steelyard.cli.output import print_done, print_notes
+    from steelyard.crowd.prolific import sync as look
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        found = look(client, study)
+        left = [name for name in study.gone if study.standing(name).answered]
+    if dry_run:
+        return
+    states = ", ".join(f"{count} {status.lower()}" for status, count in found.counted().items()) or "none yet"
+    print_done(f"Submissions: {states}. {found.news} changed; {found.freed} tasks are free for others.")
+    if left:
+        print_notes(
+            [
+                f"{len(left)} people gave their place back after answering something; these answers count. "
+                f"Who withdrew for good can be left out: steelyard exclude {folder} {left[0]} --reason withdrew"
+            ]
+        )
+
+
+app.command()(approve)
+app.command()(reject)
+app.command()(bonus)
+
+
+@app.command()
+def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Api = None) -> None:
+    """Take the study off Prolific: nobody new comes. Whoever is at it may finish.
+
+    Example: steelyard prolific stop words
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.prolific import stop as take_off
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        if not dry_run:
+            ask("Stop the study on Prolific? It cannot be started again.", yes)
+        state = take_off(client, study)
+    if not dry_run:
+        print_done(f"Stopped; on Prolific it is {state.lower()} now.")
+
+
+@app.command()
+def hook(
+    folder: StudyFolder,
+    workspace: Annotated[str, typer.Option("--workspace", help="The id of your workspace on Prolific.")],
+    url: Url = None,
+    dry_run: DryRun = False,
+    api: Api = None,
+) -> None:
+    """Have Prolific tell the server when submissions change, so that tasks are free without waiting for a sync.
+
+    If the workspace has no secret yet, one is made and printed, this once; the server needs it in
+    STEELYARD_PROLIFIC_HOOK_SECRET.
+
+    Example: steelyard prolific hook words --workspace 6278acb09062db3b35bcbeb0
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.submissions import HOOK_SECRET
+    from steelyard.web.studies import slug_of
+
+    event = "submission.status.change"
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        target = f"{_base(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
+        if not client.hook_secrets(workspace):
+            made = client.make_hook_secret(workspace)
+            Console(highlight=False).print(f"{HOOK_SECRET}={made.get('value', '')}", soft_wrap=True, markup=False)
+        there = [
+            one for one in client.hooks(workspace) if (one.get("target_url"), one.get("event_type")) == (target, event)
+        ]
+        if not there:
+            client.subscribe(workspace, event, target)
+    if not dry_run:
+        print_done(f"Prolific tells {target} when submissions change.")
+
+
+# Inside
+
+
+def _base(study: Study, given: str | None) -> str:
+    from steelyard.errors import ConfigError
+
+    table = study.config.prolific
+    base = given or (None if table is None else table.url)
+    if base is None:
+        raise ConfigError(
+            "it is not said where the study is served.",
+            "Set url in [prolific], or give --url https://judge.example.org.",
+        )
+    return base
+
+
+def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> None:
+    """Look until the pilot's people are through, then say what came of it."""
+    from rich.console import Console
+
+    from steelyard.cli.pilot import print_pilot
+    from steelyard.crowd.prolific import sync as look
+
+    console = Console(highlight=False, stderr=True)
+    console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
+    through = -1
+    while True:
+        counted = look(client, study).counted()
+        done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
+        if done != through:
+            console.print(f"{done} of {places} have finished")
+            through = done
+        if done >= places:
+            break
+        client.wait(every)
+    print_pilot(study, target=0.9, seed=0)

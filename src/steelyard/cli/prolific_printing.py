@@ -1,0 +1,92 @@
+"""What steelyard prolific prints: terms, costs, verdicts and bonuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from steelyard.crowd.prolific import Offer
+    from steelyard.crowd.reviewing import Verdict
+    from steelyard.study import Study
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def hourly(reward: int, minutes: int, currency: str) -> str:
+    """Write what a visit pays, and an hour."""
+    from steelyard.crowd.estimates import money
+
+    time = f"about {minutes} minutes" if minutes > 1 else "about a minute"
+    return f"{money(reward, currency)} for {time}: {money(reward * 60 / minutes, currency)} an hour"
+
+
+def print_terms(study: Study) -> None:
+    """Say how long it takes and what it pays."""
+    from steelyard.crowd.estimates import estimate, reward, whole_minutes
+
+    console = _console()
+    found = estimate(study)
+    console.print(f"Each person gets {found.tasks} tasks at {found.seconds_a_task:.1f} seconds ({found.source})")
+    console.print(hourly(reward(study), whole_minutes(study), study.config.pay.currency))
+
+
+def print_offer(study: Study, found: Offer) -> None:
+    """Say what publishing would do."""
+    from steelyard.cli.output import print_notes
+
+    console = _console()
+    console.print(hourly(found.reward, found.minutes, study.config.pay.currency))
+    more = f" (now {found.places_now})" if found.published else ""
+    console.print(f"{found.places} places{more}{', as a pilot' if found.pilot else ''}")
+    stages = study.status().stages
+    wanted = sum(stage.total - stage.done for stage in stages)
+    tasks = study.config.people.tasks or 0
+    given = (found.places - (found.places_now if found.published else 0)) * tasks
+    console.print(f"These people give up to {given:,} answers, checks among them; the design wants {wanted:,} more")
+    if given > 1.5 * wanted:
+        print_notes(["that is far more than the design has questions for: who finds nothing left is screened out"])
+
+
+def cost_question(study: Study, found: Offer) -> str:
+    """Ask whether it may cost that."""
+    from steelyard.crowd.estimates import money
+
+    verb = "Add the places" if found.published else "Publish"
+    if found.cost is None:
+        return f"{verb}? Prolific did not say what it costs."
+    return f"{verb} for {money(found.cost, study.config.pay.currency)}, fees and taxes included?"
+
+
+def print_verdicts(found: list[Verdict], chosen: set[str]) -> None:
+    """List submissions, those to look at first."""
+    import polars as pl
+
+    from steelyard.cli.output import plain_table
+
+    rows: list[dict[str, Any]] = [
+        {
+            "participant": verdict.participant,
+            "why": verdict.why,
+            "": "approve" if verdict.submission in chosen else "look",
+        }
+        for verdict in sorted(found, key=lambda one: one.submission in chosen)
+    ]
+    if rows:
+        _console().print(plain_table(pl.DataFrame(rows), ""))
+
+
+def print_bonuses(owed: dict[str, int], currency: str) -> None:
+    """List who gets what."""
+    import polars as pl
+
+    from steelyard.cli.output import plain_table
+    from steelyard.crowd.estimates import money
+
+    rows = [{"participant": name, "bonus": money(amount, currency)} for name, amount in owed.items()]
+    _console().print(plain_table(pl.DataFrame(rows), ""))

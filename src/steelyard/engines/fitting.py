@@ -1,0 +1,157 @@
+"""Fitting a model to a log: the engine sums, and the model's own solver does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.engines.duckdb_engine import DuckDBEngine
+from steelyard.engines.engine import Engine, number
+from steelyard.engines.files import files_of
+from steelyard.engines.labels import LogGroups, LogLabels
+from steelyard.engines.log import Log, open_log
+from steelyard.engines.opening import open_engine
+from steelyard.engines.pairs import LogPairs, showings_view
+from steelyard.engines.values import LogValues
+from steelyard.errors import ConfigError, DataError
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.counting import Counting
+from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.easl import EASL
+from steelyard.models.fit import Fit, Model
+from steelyard.models.gold import Gold
+from steelyard.models.gold_calibrated import GoldCalibrated
+from steelyard.models.label_table import need_annotators
+from steelyard.models.majority import Majority
+from steelyard.models.mean import Mean
+from steelyard.models.paired_model import PairedModel
+from steelyard.models.thurstone import Thurstone
+from steelyard.models.win_rate import WinRate
+
+
+def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:
+    """Fit a model to the judgments of one criterion, to the same scores as in memory."""
+    if type(model) not in _FITTERS:
+        names = ", ".join(known.name for known in _FITTERS)
+        raise ConfigError(f"{model.name} needs all judgments in memory.", f"With an engine, use one of {names}.")
+    if log.kind not in model.eats:
+        raise DataError(f"{model.name} needs {' or '.join(model.eats)}; these are {log.kind}.", "Choose another model.")
+    fitted: Fit = _FITTERS[type(model)](model, log, gold)
+    return model.with_gold_noted(fitted, gold, log_items(fitted))
+
+
+def fit_files(
+    model: Model,
+    source: str | Path | Sequence[str | Path],
+    *,
+    engine: str | Engine = DuckDBEngine.name,
+    gold: Gold | None = None,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+) -> Fit:
+    """Fit a model to Parquet files that may be larger than the memory.
+
+    Parameters
+    ----------
+    model
+        One of those that engines know; another is refused with their names.
+    source
+        A file, a folder, a pattern such as "folder/*.parquet", or several of these.
+    engine
+        "duckdb" or "spark", or an engine that was opened before, such as ``SparkEngine(session)``; that one is left
+        open.
+    gold
+        The known classes of some items.
+    kind, columns, scale, strict
+        As of `read_judgments`. A file with several criteria is for `open_log`.
+    """
+    files = files_of(source)
+    with open_engine(engine) if isinstance(engine, str) else nullcontext(engine) as opened:
+        logs = open_log(opened, files, kind=kind, columns=columns, scale=scale, strict=strict)
+        if len(logs.by_criterion) > 1:
+            raise DataError(
+                f"there are {len(logs.by_criterion)} criteria: {', '.join(logs.by_criterion)}.",
+                "Fit each by fit_log(model, open_log(…).by_criterion[name]).",
+            )
+        fitted = fit_log(model, next(iter(logs.by_criterion.values())), gold)
+    return replace(fitted, notes=(*logs.notes, *fitted.notes))
+
+
+def log_items(fitted: Fit) -> set[str]:
+    """Return the items of a fit."""
+    return set(fitted.scores["item"].to_list())
+
+
+def _ratings(log: Log, value: str) -> LogValues:
+    name = f"{log.prefix}ratings"
+    log.engine.view(name, log.sql("showings_of_ratings", unit=log.unit_column, value=value))
+    return LogValues(log, name)
+
+
+def _bounds(log: Log) -> tuple[float, float] | None:
+    return log.scale if log.scale_known else None
+
+
+def _mean(model: Mean, log: Log, _gold: Gold | None) -> Fit:
+    return model.solve(_ratings(log, "value"), log.scale, _bounds(log))
+
+
+def _easl(model: EASL, log: Log, _gold: Gold | None) -> Fit:
+    low, high = log.scale
+    unit_value = f"(value - {number(low)}) / {number(high - low)}"
+    return model.solve(_ratings(log, unit_value), log.scale, _bounds(log))
+
+
+def _counting(model: Counting, log: Log, _gold: Gold | None) -> Fit:
+    return model.solve(LogValues(log, showings_view(log, by_unit=log.unit != "judgments")))
+
+
+def _win_rate(model: WinRate, log: Log, _gold: Gold | None) -> Fit:
+    if log.kind == "choices" and log.unit == "judgments":
+        raise ConfigError(
+            "resampling single choices needs every row in memory.",
+            "Say who judged (a column annotator), or use --engine memory.",
+        )
+    pairs = LogPairs.of(log)
+    values = LogValues(log, showings_view(log, by_unit=log.unit != "judgments", win_rate=True), pairs.items)
+    shown = pairs.table.appearances.astype("int32") if log.kind == "comparisons" else None
+    beats = pairs.table.beats() if log.kind == "comparisons" else None
+    return model.solve(values, pairs.counts(shown), beats)
+
+
+def _paired(model: PairedModel, log: Log, _gold: Gold | None) -> Fit:
+    pairs = LogPairs.of(log)
+    return model.solve(model.prepared(pairs.table, log.kind, pairs.likelihood(model)), pairs)
+
+
+def _majority(model: Majority, log: Log, _gold: Gold | None) -> Fit:
+    return model.solve(LogLabels(log))
+
+
+def _gold_calibrated(model: GoldCalibrated, log: Log, gold: Gold | None) -> Fit:
+    return model.solve(LogLabels(log), gold)
+
+
+def _dawid_skene(model: DawidSkene, log: Log, gold: Gold | None) -> Fit:
+    labels = LogLabels(log)
+    need_annotators(model.name, labels)
+    return model.solve(labels, LogGroups.of(model.name, labels, gold))
+
+
+_FITTERS: dict[type[Model], Callable[[Any, Log, Gold | None], Fit]] = {
+    Mean: _mean,
+    EASL: _easl,
+    Counting: _counting,
+    WinRate: _win_rate,
+    BradleyTerry: _paired,
+    Thurstone: _paired,
+    Majority: _majority,
+    GoldCalibrated: _gold_calibrated,
+    DawidSkene: _dawid_skene,
+}
+"""The models whose sums can be had in SQL."""

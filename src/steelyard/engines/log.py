@@ -1,0 +1,252 @@
+"""A log of judgments in Parquet files, under our names: looked over once, and then asked for sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from steelyard.engines.checks import check, odd
+from steelyard.engines.engine import PREFIX, Engine, sql
+from steelyard.engines.files import check_partitions, schema_of
+from steelyard.errors import ConfigError, DataError, Problem, did_you_mean
+from steelyard.formats.judgments import sentence, unknown_column, unused_columns
+from steelyard.formats.problems import Problems
+from steelyard.formats.roles import Roles, find_roles
+from steelyard.formats.tables import Table
+from steelyard.observations import KINDS, Index, IntArray
+
+NULL = "CAST(NULL AS STRING)"
+_SPACES = " \t\n\r"
+_RENAMED = {"left": "left_item", "right": "right_item"}
+"""Words that SQL keeps for itself."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The judgments of one criterion, ready for sums.
+
+    Attributes
+    ----------
+    kind
+        ratings, comparisons, choices or labels.
+    prefix
+        Begins the names of this log's views.
+    places
+        The columns of the items of a tuple, for choices.
+    kept
+        The condition, in SQL, of rows that count.
+    rows
+        How many do.
+    unit
+        What is resampled: annotators, tasks or judgments.
+    scale, scale_known
+        As of `Ratings`.
+    """
+
+    engine: Engine
+    kind: str
+    prefix: str
+    places: tuple[str, ...] = ()
+    kept: str = ""
+    rows: int = 0
+    unit: str = "judgments"
+    knows_annotators: bool = False
+    scale: tuple[float, float] = (0.0, 1.0)
+    scale_known: bool = True
+    label: str = "the log"
+    strict: bool = False
+    loser: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def sql(self, name: str, **parts: object) -> str:
+        """Return a statement about this log."""
+        return sql(name, p=self.prefix, **{"kept": self.kept, **parts})
+
+    def query(self, name: str, **parts: object) -> pl.DataFrame:
+        """Run a statement about this log."""
+        return self.engine.query(self.sql(name, **parts))
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @cached_property
+    def items(self) -> Index:
+        """The items of ratings and labels."""
+        return index_of(self.query("items")["item"])
+
+    @property
+    def unit_column(self) -> str:
+        """The column with each row's unit."""
+        return {"annotators": "annotator", "tasks": "task", "judgments": NULL}[self.unit]
+
+
+@dataclass(frozen=True)
+class LogFiles:
+    """What was opened: the log of each criterion, and what was odd about it."""
+
+    by_criterion: dict[str, Log]
+    notes: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of judgments."""
+        return next(iter(self.by_criterion.values())).kind
+
+
+def open_log(
+    engine: Engine,
+    files: Sequence[Path],
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+    label: str | None = None,
+) -> LogFiles:
+    """Look files over and make them ready: as `read_judgments`, but nothing is read into memory."""
+    called = label or (str(files[0]) if len(files) == 1 else f"{files[0].parent}/*")
+    roles = roles_of(files, kind=kind, columns=columns, scale=scale, strict=strict, label=called)
+    notes = unused_columns(roles)
+    log = _trimmed(engine, files, roles, called, strict)
+    by_criterion = {}
+    for number, name in enumerate(_criteria(log, roles)):
+        one = _of_criterion(log, name, number) if name is not None else log
+        ready = _ready(one, scale)
+        by_criterion[name or ""] = ready
+        notes += [f"criterion {name}: {note}" if name else note for note in ready.notes]
+    return LogFiles(by_criterion, tuple(map(sentence, notes)))
+
+
+def roles_of(
+    files: Sequence[Path],
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    strict: bool = False,
+    label: str,
+) -> Roles:
+    """Find the part that each column plays, and refuse files that engines cannot read; only their ends are read."""
+    if kind is not None and kind not in KINDS:
+        raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
+    if scale is not None and not scale[0] < scale[1]:
+        raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
+    schema = schema_of(files)
+    roles = find_roles(Table(pl.DataFrame(schema=schema), label), kind, columns)
+    _refuse_types(roles, schema, files[0])
+    check_partitions(files, schema, roles.columns.values())
+    if strict and roles.unused:
+        what = "unknown column."
+        raise DataError(Problem(what, unknown_column(name, roles), label, field=name) for name in roles.unused)
+    return roles
+
+
+def _refuse_types(roles: Roles, schema: pl.Schema, file: Path) -> None:
+    """Ids must be texts or whole numbers and values numbers: engines would write others in ways of their own."""
+    if roles.kind == "rankings" or "items" in roles.columns:
+        what = "rankings" if roles.kind == "rankings" else "tuples in one column"
+        raise ConfigError(
+            f"engines do not read {what}.",
+            "Write them as comparisons (left, right, winner) or as item1, item2 …, or use --engine memory.",
+        )
+    problems = Problems(str(file), lambda rows: [row + 1 for row in rows])
+    for name, column in roles.columns.items():
+        dtype = schema[column]
+        if name in ("value", "seconds"):
+            if name == "value" and not dtype.is_numeric():
+                problems.add(f"the column holds {str(dtype).lower()} values.", "Write numbers.", field=column)
+        elif not (dtype.is_integer() or isinstance(dtype, pl.String | pl.Categorical | pl.Enum)):
+            problems.add(
+                f"the column holds {str(dtype).lower()} values.", "Write ids as texts or whole numbers.", field=column
+            )
+    problems.refuse()
+
+
+def _trimmed(engine: Engine, files: Sequence[Path], roles: Roles, label: str, strict: bool) -> Log:
+    """Name the columns, take the spaces off ids, and make empty ones null."""
+    found = {_RENAMED.get(name, name): column for name, column in roles.columns.items() if name != "seconds"}
+    loser = "loser" in found
+    if loser:
+        found["left_item"], found["right_item"] = found["winner"], found.pop("loser")
+    engine.read(f"{PREFIX}files", files, found)
+    expressions = [
+        f"CAST({name} AS DOUBLE) AS {name}"
+        if name == "value"
+        else f"NULLIF(TRIM(BOTH '{_SPACES}' FROM CAST({name} AS STRING)), '') AS {name}"
+        for name in found
+    ]
+    expressions += [f"{NULL} AS {name}" for name in ("annotator", "task", "criterion") if name not in found]
+    engine.view(f"{PREFIX}trimmed", f"SELECT {', '.join(expressions)} FROM {PREFIX}files")  # noqa: S608 - our names
+    places = tuple(name for name in found if name.startswith("item") and name != "item")
+    log = Log(engine, roles.kind, PREFIX, places, label=label, strict=strict, loser=loser)
+    engine.view(f"{PREFIX}log", f"SELECT * FROM {PREFIX}trimmed")  # noqa: S608 - our names
+    return replace(log, kept=_kept(log))
+
+
+def _kept(log: Log) -> str:
+    """Return the condition of rows that count."""
+    if log.kind == "comparisons":
+        return "(winner IS NOT NULL AND right_item IS NOT NULL)" if log.loser else "(winner IS NOT NULL)"
+    if log.kind == "choices":
+        there = " + ".join(f"CASE WHEN {place} IS NULL THEN 0 ELSE 1 END" for place in log.places)
+        return f"({there} > 1)"
+    return "(value IS NOT NULL)" if log.kind == "ratings" else "(label IS NOT NULL)"
+
+
+def _criteria(log: Log, roles: Roles) -> list[str | None]:
+    if "criterion" not in roles.columns:
+        return [None]
+    return sorted(log.query("criteria")["criterion"].to_list())
+
+
+def _of_criterion(log: Log, name: str, number: int) -> Log:
+    one = replace(log, prefix=f"{PREFIX}{number}_", notes=[])
+    log.engine.put(f"{one.prefix}criterion", pl.DataFrame({"criterion": [name]}))
+    log.engine.view(f"{one.prefix}log", log.sql("rows_of_criterion", q=one.prefix))
+    return one
+
+
+def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
+    """Refuse what cannot be used, count what is odd, and find out who judged."""
+    checked = check(log, scale)
+    if not checked.rows:
+        raise DataError(
+            f"no row can be used. {' '.join(map(sentence, log.notes))}".strip(),
+            "Check that the right columns were read.",
+            file=log.label,
+        )
+    who = log.query("who")
+    for name, missing in (("annotator", "nobody"), ("task", "no_task")):
+        unknown = int(who.filter(missing)["n"].sum())
+        if 0 < unknown < int(who["n"].sum()):
+            odd(log, unknown, f"no {name}", f"kept, {name} unknown")
+    kept = who.filter("kept")
+    knows_annotators, knows_tasks = (not kept[missing].any() for missing in ("nobody", "no_task"))
+    unit = "annotators" if knows_annotators else "tasks" if knows_tasks else "judgments"
+    return replace(
+        log,
+        rows=checked.rows,
+        unit=unit,
+        knows_annotators=knows_annotators,
+        scale=checked.scale,
+        scale_known=scale is not None,
+    )
+
+
+def coded(names: pl.Series, index: Index) -> IntArray:
+    """Return the codes of ids that are all in the index."""
+    return names.cast(pl.Enum(index.ids)).to_physical().cast(pl.Int32).to_numpy()
+
+
+def by_item(frame: pl.DataFrame, items: Index) -> pl.DataFrame:
+    """Put a row of each item in the order of the index."""
+    return frame.with_columns(pl.Series("item", coded(frame["item"], items))).sort("item")
+
+
+def index_of(names: pl.Series) -> Index:
+    """Index ids in sorted order."""
+    return Index(sorted(set(names.to_list())))

@@ -1,0 +1,37 @@
+"""Choosing an engine by name, or by the size of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.engines.duckdb_engine import DuckDBEngine
+from steelyard.engines.engine import Engine
+from steelyard.engines.files import machine_memory, size_of
+from steelyard.engines.spark_engine import SparkEngine
+from steelyard.errors import ConfigError, did_you_mean
+
+MEMORY = "memory"
+ENGINES = (MEMORY, DuckDBEngine.name, SparkEngine.name)
+
+
+def chosen_engine(name: str | None, files: Sequence[Path]) -> str:
+    """Return the engine to use: the one asked for, else DuckDB for files larger than half of the memory."""
+    if name is None:
+        parquet = all(file.suffix == ".parquet" for file in files)
+        return DuckDBEngine.name if parquet and size_of(files) > machine_memory() / 2 else MEMORY
+    _known(name)
+    return name
+
+
+def open_engine(name: str, *, spark_master: str | None = None, memory: str | None = None) -> Engine:
+    """Start DuckDB or Spark, or say what is missing."""
+    _known(name)
+    if name == MEMORY:
+        raise ConfigError("memory is no engine that can be opened.", "Use read_judgments and the model's own fit.")
+    return DuckDBEngine(memory) if name == DuckDBEngine.name else SparkEngine(master=spark_master)
+
+
+def _known(name: str) -> None:
+    if name not in ENGINES:
+        raise ConfigError(f"there is no engine '{name}'.", did_you_mean(name, ENGINES))

@@ -1,0 +1,116 @@
+"""Spark: on this machine or a cluster, in a session of our own or one that is there already."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from steelyard.engines.engine import Engine
+from steelyard.errors import ConfigError, DataError
+
+LOCAL = "local[*]"
+
+
+class SparkEngine(Engine):
+    """A Spark session.
+
+    Parameters
+    ----------
+    session
+        An existing `SparkSession`, which is left open; else one is made, and stopped at the end.
+    master
+        Where the new session runs: `local[*]` (this machine), `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark
+        Connect.
+    settings
+        Further settings of the new session, such as ``{"spark.executor.memory": "8g"}``.
+    """
+
+    name = "spark"
+
+    def __init__(
+        self, session: Any = None, *, master: str | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        try:
+            from pyspark.errors import PySparkException
+            from pyspark.sql import SparkSession
+        except ModuleNotFoundError:
+            raise ConfigError("PySpark is not installed.", "Install it: pip install 'steelyard[spark]'") from None
+        self._errors: type[Exception] = PySparkException
+        self._kept: list[Any] = []
+        self._names: set[str] = set()
+        self._ours = session is None
+        self._session = session or _started(SparkSession, master or LOCAL, dict(settings or {}))
+
+    def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
+        """Name the columns; nothing but a footer is read yet."""
+        from pyspark.sql import functions
+
+        frame = self._session.read.parquet(*(_path(file) for file in files))
+        # Backticks, as a column's name may have a dot in it.
+        chosen = [functions.col("`" + theirs.replace("`", "``") + "`").alias(ours) for ours, theirs in columns.items()]
+        self._name(view, frame.select(*chosen))
+
+    def view(self, name: str, sql: str) -> None:
+        """Name a statement."""
+        self._name(name, self._session.sql(sql))
+
+    def keep(self, name: str, sql: str) -> None:
+        """Keep a result in the memories and on the disks of the cluster."""
+        frame = self._session.sql(sql).persist()
+        self._kept.append(frame)
+        self._name(name, frame)
+
+    def put(self, name: str, frame: pl.DataFrame) -> None:
+        """Send a table to the cluster."""
+        self._name(name, self._session.createDataFrame(frame.to_arrow()))
+
+    def query(self, sql: str) -> pl.DataFrame:
+        """Fetch a result by way of Arrow."""
+        try:
+            found = pl.from_arrow(self._session.sql(sql).toArrow())
+        except self._errors as error:
+            reason = str(error).partition("\n")[0]
+            raise DataError(f"Spark could not finish: {reason}", "Look at the job in Spark's own pages.") from error
+        return found if isinstance(found, pl.DataFrame) else found.to_frame()
+
+    def close(self) -> None:
+        """Drop what is ours; stop the session if it is ours too."""
+        for frame in self._kept:
+            frame.unpersist()
+        for name in self._names:
+            self._session.catalog.dropTempView(name)
+        if self._ours:
+            self._session.stop()
+
+    def _name(self, name: str, frame: Any) -> None:
+        frame.createOrReplaceTempView(name)
+        self._names.add(name)
+
+
+def _path(file: Path) -> str:
+    return str(file) if "://" in str(file) else file.resolve().as_uri()
+
+
+def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
+    builder = builder_of.builder.appName("steelyard")
+    if master.startswith("sc://"):
+        return builder.remote(master).getOrCreate()
+    if not (shutil.which("java") or _java_home()):
+        raise ConfigError(
+            "Spark needs Java, and there is none.",
+            "Install one (Debian: apt-get install default-jre-headless), or set JAVA_HOME.",
+        )
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    for key, value in {**quiet, **settings}.items():
+        builder = builder.config(key, value)
+    return builder.master(master).getOrCreate()
+
+
+def _java_home() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return home is not None and (Path(home) / "bin" / "java").exists()

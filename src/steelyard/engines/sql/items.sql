@@ -1,0 +1,2 @@
+-- The items of the rows that count.
+SELECT DISTINCT item FROM {p}log WHERE {kept}

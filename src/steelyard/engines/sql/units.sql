@@ -1,0 +1,2 @@
+-- The units, each once.
+SELECT DISTINCT unit FROM {cells}

@@ -1,0 +1,30 @@
+"""What a database says when it fails, turned into an error for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from steelyard.errors import StoreError
+
+READ = ("the database could not be read", "Check that it is still there.")
+WRITTEN = (
+    "the database could not be written",
+    "Send it again when that is mended: what was saved is never counted twice.",
+)
+
+
+@contextmanager
+def said_plainly(what: str, remedy: str) -> Iterator[None]:
+    """Turn a failure of the database inside the block into a StoreError: what did not work, why, and what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        # The first line says it; PostgreSQL's client adds guesses about what that probably means.
+        why = (str(error.orig).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise StoreError(f"{what}: {why}.", remedy) from error
+    except PoolTimeoutError as error:
+        raise StoreError(f"{what}: all connections have been busy for too long.", remedy) from error

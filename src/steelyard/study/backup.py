@@ -1,0 +1,194 @@
+"""A whole study in one file: made while people judge, restored anywhere, and checked on both ways.
+
+The file is a ZIP archive: `manifest.json`, `log.jsonl` (as `steelyard export --what log --real-ids` writes it),
+`access.jsonl` (digests of the tokens that let people in), `secret.txt` (what pseudonyms are made with), and `folder/`
+(study.toml, items, media and the rest).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from steelyard.errors import DataError, StoreError
+from steelyard.store import Store
+from steelyard.store.engine import sqlite_files, study_url
+from steelyard.store.events import to_json
+from steelyard.study.config import CONFIG_FILE, read_config
+from steelyard.study.rebuild import parse_log, replay, unaltered
+from steelyard.version import __version__
+
+FORMAT = 1
+SUFFIX = ".steelyard"
+_MANIFEST, _LOG, _ACCESS, _SECRET, _FOLDER = "manifest.json", "log.jsonl", "access.jsonl", "secret.txt", "folder/"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup holds: how many events, up to which digest, and when it was made."""
+
+    format: int
+    software: str
+    name: str
+    made: str
+    events: int
+    digest: str
+    tokens: int
+    files: int
+
+
+def backup(folder: str | Path, path: str | Path, *, database: str | None = None) -> Manifest:
+    """Write a study as it is at this moment to one file, whole or not at all; people may judge meanwhile.
+
+    The log's digests are checked on the way. A file that is there already is left alone.
+    """
+    folder, path = Path(folder), Path(path)
+    config = read_config(folder / CONFIG_FILE)
+    url = study_url(folder, config.database, database)
+    with Store.open(url, config.name, create=False) as store, _new_file(path) as file, store.frozen() as moment:
+        tokens = moment.tokens()
+        files = _files(folder, sqlite_files(url) | {path.resolve()})
+        manifest = Manifest(
+            format=FORMAT,
+            software=__version__,
+            name=store.name,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            events=moment.last_seq,
+            digest=moment.digest,
+            tokens=len(tokens),
+            files=len(files),
+        )
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(_MANIFEST, json.dumps(asdict(manifest), indent=1, ensure_ascii=False))
+            for found in files:
+                archive.write(found, f"{_FOLDER}{found.relative_to(folder).as_posix()}")
+            archive.writestr(_ACCESS, "".join(f"{to_json(token)}\n" for token in tokens))
+            archive.writestr(_SECRET, moment.secret)
+            with archive.open(_LOG, "w", force_zip64=True) as log:
+                for line in moment.log_lines():
+                    log.write(f"{line}\n".encode())
+    return manifest
+
+
+def restore(path: str | Path, folder: str | Path, *, database: str | None = None) -> Manifest:
+    """Build the study of a backup in a new folder: all of it, or nothing.
+
+    Its judgments go where `database` says, else where its study.toml does, else beside it. Nothing is overwritten:
+    the folder must not be there, and the database must not hold the study. Every event's digest is checked.
+    """
+    path, folder = Path(path), Path(folder)
+    if folder.exists():
+        raise DataError(f"{folder} is there already.", "Nothing is overwritten: choose a new folder.")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be made: {error.strerror}.", "Check the folder it is to be in.") from None
+    try:
+        with _opened(path) as archive:
+            manifest = _manifest(archive, path)
+            _unpack_folder(archive, path, scratch)
+            config = read_config(scratch / CONFIG_FILE)
+            url = study_url(scratch, config.database, database)
+            with Store.open(url, config.name or manifest.name or None) as store:
+                _write_database(archive, path, manifest, store)
+        scratch.chmod(0o755)
+        scratch.rename(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
+    finally:
+        if scratch.exists():
+            shutil.rmtree(scratch)
+    return manifest
+
+
+def _write_database(archive: zipfile.ZipFile, path: Path, manifest: Manifest, store: Store) -> None:
+    with store.write() as writer:
+        with archive.open(_LOG) as lines:
+            replay(unaltered(parse_log(lines, f"{path.name}: {_LOG}")), writer)
+        if (writer.last_seq, writer.digest) != (manifest.events, manifest.digest):
+            raise StoreError(
+                f"{path} holds {writer.last_seq:,} events and not the {manifest.events:,} that it should.",
+                "Use another backup.",
+            )
+        # The same people go by the same pseudonyms.
+        writer.keep_secret(archive.read(_SECRET).decode())
+        writer.add_tokens(json.loads(line) for line in archive.read(_ACCESS).decode().splitlines())
+
+
+def _files(folder: Path, without: set[Path]) -> list[Path]:
+    """List what belongs to a study besides its database: every file in its folder but hidden ones and backups."""
+    return [
+        found
+        for found in sorted(folder.rglob("*"))
+        if found.is_file()
+        and found.resolve() not in without
+        and found.suffix != SUFFIX
+        and not any(part.startswith(".") for part in found.relative_to(folder).parts)
+    ]
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[io.BufferedWriter]:
+    """Give a file to write to that gets its name only when it is whole and on disk; others cannot read it."""
+    if path.exists():
+        raise DataError(f"{path} is there already.", "Nothing is overwritten: choose another name.")
+    try:
+        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+            try:
+                yield file.file  # type: ignore[misc]  # the stub does not say which kind of file it wraps
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink()
+                raise
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}.", "Give the file that steelyard backup wrote.") from None
+    except (zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
+        raise DataError(f"{path} is not a whole backup: {error}.", "Use another backup.") from None
+
+
+def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
+    try:
+        found = json.loads(archive.read(_MANIFEST))
+        if found["format"] > FORMAT:
+            raise DataError(
+                f"{path} was made by a newer Steelyard ({found['software']}; this is {__version__}).",
+                "Upgrade Steelyard: pip install -U steelyard.",
+            )
+        return Manifest(**found)
+    except (ValueError, TypeError, KeyError):
+        raise DataError(f"{path} is not a backup of a study.", "Give the file that steelyard backup wrote.") from None
+
+
+def _unpack_folder(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
+    for name in archive.namelist():
+        if not name.startswith(_FOLDER):
+            continue
+        parts = PurePosixPath(name.removeprefix(_FOLDER)).parts
+        if not parts or any(part in {"..", "/"} or "\\" in part or ":" in part for part in parts):
+            raise DataError(f"{path} holds a file with a strange name, {name!r}.", "Use another backup.")
+        place = folder.joinpath(*parts)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(name) as packed, place.open("wb") as file:
+            shutil.copyfileobj(packed, file)

@@ -1,0 +1,314 @@
+"""Forgetting a person: what the log says of them is taken out, and what that does to the scores is said.
+
+The log stays a log. Events keep their numbers, so that what others were asked stays as it was; the person's own are
+replaced: tasks that went out stay, under a stand-in for the name, and come back unanswered (`withdrawn`); all else
+becomes `blank`. From the first replaced event on the digests are chained anew, and a tombstone (`forgotten`) says
+so, with marks of the log's digest before and after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from steelyard.errors import DataError, TaskError
+from steelyard.store import Event, StoredTask, Writer
+from steelyard.study.pseudonyms import without_name
+from steelyard.study.recruits import without_participant
+from steelyard.study.status import Status
+from steelyard.study.study import Study
+from steelyard.study.tasks import annotator_name, task_after
+
+_TOLD_ABOUT = ("skip", "flag", "exclusion", "readmission", "state")
+"""Events with a text that somebody wrote."""
+_SHORTEST_NAME = 3
+"""Shorter names than this are not looked for in what others wrote: they are words, too."""
+SOMEBODY = "[forgotten]"
+_SAME = 1e-9
+"""Scores that differ by no more are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What leaving a person's judgments out does to the scores."""
+
+    items: int
+    changed: int
+    """Items whose score, or label, is another."""
+    lost: int
+    """Items that had a score and have none any more."""
+    ranks: int
+    """Items whose rank is another."""
+    largest: tuple[str, float, float] | None
+    """The item whose score changes most, with its score before and after; none for labels."""
+    largest_rank: tuple[str, int, int] | None
+    """The item whose rank changes most, with its rank before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is known of a person, or was, and what became of it."""
+
+    pseudonym: str
+    """What they are called in files that were exported earlier."""
+    judgments: int
+    revisions: int
+    events: int
+    tokens: int
+    mentions: int
+    """Texts of others in which their name was struck out."""
+    again: int
+    """Judgments that the design will ask of others again."""
+    effect: Effect | None
+    """What it does to the scores; none where there are no scores before or after."""
+    left: str = ""
+    """What is left to do until the bytes are off the disk, if anything."""
+
+    def would(self) -> list[str]:
+        """Say what forgetting would do."""
+        again = f"Up to {_counted(self.again, 'judgment')} will be asked of others again."
+        return [f"There are {self._held()}.", f"Without them, {_scores_said(self.effect)}", again]
+
+    def did(self) -> list[str]:
+        """Say what it did."""
+        again = f"{_counted(self.again, 'judgment')} will be asked of others again."
+        return [f"Forgotten: {self._held()}.", f"Now {_scores_said(self.effect)}", again]
+
+    def still_to_do(self) -> list[str]:
+        """Say what is left for people to do."""
+        files = f"Yours to do: backups, the server's log, and files exported earlier, where they are {self.pseudonym}."
+        return [f"Left to do: {self.left}", files] if self.left else [files]
+
+    def _held(self) -> str:
+        parts = [_counted(self.judgments, "judgment"), _counted(self.events, "event") + " in the log"]
+        parts.append(_counted(self.tokens, "token or session", "tokens and sessions"))
+        if self.mentions:
+            parts.append(f"the name in {_counted(self.mentions, 'text')} of others")
+        return ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _scores_said(effect: Effect | None) -> str:
+    if effect is None:
+        return "there are no scores to compare."
+    if not effect.changed and not effect.lost:
+        return f"none of {effect.items:,} scores is another."
+    said = f"{effect.changed:,} of {effect.items:,} scores are others"
+    if effect.largest is not None:
+        item, was, now = effect.largest
+        said += f", '{item}' most: {was:.4g} to {now:.4g}"
+    if effect.lost:
+        said += f"; {_counted(effect.lost, 'item')} have none any more"
+    if effect.largest_rank is not None:
+        item, before, after = effect.largest_rank
+        said += f"; so are {_counted(effect.ranks, 'rank')}, that of '{item}' most: {before:,} to {after:,}"
+    elif effect.largest is not None:
+        said += "; every rank is the same"
+    return said + "."
+
+
+def preview(study: Study, annotator: str) -> Forgotten:
+    """Say what forgetting a person would do, and do nothing."""
+    annotator = _known(study, annotator)
+    before, after = _scores(study), _scores(study, annotator)
+    return replace(_holdings(study, annotator), effect=effect(before, after))
+
+
+def forget(study: Study, annotator: str) -> Forgotten:
+    """Take a person out of a study: judgments, consent, tokens, sessions, and what they wrote.
+
+    What cannot be reached from here stays: backups, exported files, the server's log.
+    """
+    annotator = _known(study, annotator)
+    before, status = _scores(study), study.status()
+    held = _holdings(study, annotator)
+    take_out(study, annotator)
+    left = study.wipe()
+    return replace(held, effect=effect(before, _scores(study)), again=_missing(status, study.status()), left=left)
+
+
+def descends_from(study: Study, digest: str) -> bool:
+    """Say whether a study's log was rewritten from the one with this last digest (of an earlier export or backup)."""
+    marks = {event.data["before"] for event in study.events(("forgotten",))}
+    return _mark(study.secret, digest) in marks
+
+
+def _mark(secret: str, digest: str) -> str:
+    # Plain, the digest would tell whoever guesses right what was forgotten: the rest of the log is there to see.
+    return hmac.new(secret.encode(), digest.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _known(study: Study, annotator: str) -> str:
+    name = annotator_name(annotator)
+    if any(event.annotator == name for event in study.events()) or study.access.of(name):
+        return name
+    raise TaskError(f"nobody called '{name}' has worked on this study.", "Check the name's spelling.")
+
+
+def _holdings(study: Study, annotator: str) -> Forgotten:
+    kinds: Counter[str] = Counter()
+    mentions = 0
+    for event in study.events():
+        if event.annotator == annotator:
+            kinds[event.kind] += 1
+        elif _struck(event, annotator) is not event:
+            mentions += 1
+    return Forgotten(
+        pseudonym=study.pseudonym(annotator),
+        judgments=kinds["judgment"],
+        revisions=kinds["revision"],
+        events=kinds.total(),
+        tokens=len(study.access.of(annotator)),
+        mentions=mentions,
+        again=study.counted_of(annotator),
+        effect=None,
+    )
+
+
+def _missing(before: Status, after: Status) -> int:
+    return sum(was.done for was in before.stages) - sum(now.done for now in after.stages)
+
+
+# The log
+
+
+class _Eraser:
+    """Changes a log event by event: the person's own are replaced, their name struck out of the rest."""
+
+    def __init__(self, annotator: str, stand_in: str) -> None:
+        self.annotator = annotator
+        self.stand_in = stand_in
+        self.tasks: dict[str, StoredTask] = {}
+        """The person's tasks as the table of tasks has them afterwards."""
+        self.replaced = 0
+        self.judgments = 0
+
+    def change(self, event: Event, previous: str) -> Event:
+        """Return what stands in the log instead of an event; `previous` is the digest before it."""
+        if event.annotator == self.annotator:
+            self.replaced += 1
+            self.judgments += event.kind == "judgment"
+            event = self._replaced(event)
+        else:
+            event = _struck(event, self.annotator)
+        # A pick names the state it was made in, an earlier tombstone the one it stands after.
+        named = {"picked": "state", "forgotten": "after"}.get(event.kind)
+        return event if named is None else replace(event, data={**event.data, named: previous})
+
+    def _replaced(self, event: Event) -> Event:
+        name = str(event.judgment_id)
+        if event.kind == "picked":
+            event = replace(event, annotator=self.stand_in)
+        elif event.kind in {"judgment", "skip", "expired"} and self._is_open(name):
+            event = replace(event, kind="withdrawn", annotator=self.stand_in, data={})
+        else:
+            return replace(event, kind="blank", annotator=None, judgment_id=None, data={})
+        self.tasks[name] = task_after(event, self.tasks.get(name))
+        return event
+
+    def _is_open(self, name: str) -> bool:
+        return name in self.tasks and self.tasks[name].state == "open"
+
+    def withdraw(self, writer: Writer, now: int) -> None:
+        """Take back the tasks that are still out."""
+        for name, task in self.tasks.items():
+            if task.state == "open":
+                event = writer.append("withdrawn", at=now, annotator=self.stand_in, judgment_id=name)
+                self.tasks[name] = task_after(event, task)
+
+
+def _struck(event: Event, annotator: str) -> Event:
+    """Strike a name out of what somebody else wrote, and out of the dealings with a platform."""
+    if event.kind == "crowd":
+        step = without_participant(event.data, annotator, SOMEBODY)
+        return event if step is event.data else replace(event, data=step)
+    reason = event.data.get("reason")
+    if event.kind not in _TOLD_ABOUT or not isinstance(reason, str) or len(annotator) < _SHORTEST_NAME:
+        return event
+    text = without_name(reason, annotator, SOMEBODY)
+    return event if text == reason else replace(event, data={**event.data, "reason": text})
+
+
+def take_out(study: Study, annotator: str) -> None:
+    """Rewrite the log without a person, and delete their tasks and tokens, in one transaction."""
+    with study.rewriting() as writer:
+        first = next(
+            (
+                event.seq
+                for event in writer.events(0)
+                if event.annotator == annotator or _struck(event, annotator) is not event
+            ),
+            None,
+        )
+        writer.erase_person(annotator)
+        if first is None:
+            return
+        # No name can begin with a space, so nobody is ever called like this.
+        eraser = _Eraser(annotator, f" forgotten {writer.last_seq + 1}")
+        before, now = writer.digest, study.now()
+        writer.rewrite(first, eraser.change)
+        eraser.withdraw(writer, now)
+        writer.add_tasks(eraser.tasks.values())
+        writer.append(
+            "forgotten",
+            at=now,
+            data={
+                "first": first,
+                "events": eraser.replaced,
+                "judgments": eraser.judgments,
+                "before": _mark(study.secret, before),
+                "after": writer.digest,
+            },
+        )
+
+
+# The scores
+
+
+def _scores(study: Study, without: str | None = None) -> pl.DataFrame | None:
+    try:
+        return study.fit(without=without).scores
+    except DataError:
+        return None
+
+
+def effect(before: pl.DataFrame | None, after: pl.DataFrame | None) -> Effect | None:
+    """Hold two tables of scores against each other."""
+    if before is None or after is None:
+        return None
+    keys = ["item", *(["criterion"] if "criterion" in before.columns else [])]
+    what = "score" if "score" in before.columns else "label"
+    ranked = ["rank"] if "rank" in before.columns else []
+    columns = [*keys, what, *(pl.col(name).cast(pl.Int64) for name in ranked)]
+    both = before.select(columns).join(
+        after.select(columns), on=keys, how="left", suffix="_after", maintain_order="left"
+    )
+    was, now = pl.col(what), pl.col(f"{what}_after")
+    differ = (was - now).abs() > _SAME if what == "score" else was != now
+    changed = both.filter(was.is_not_null() & now.is_not_null() & differ)
+    moved = both.filter(pl.col("rank") != pl.col("rank_after")) if ranked else both.clear()
+    return Effect(
+        items=both.height,
+        changed=changed.height,
+        lost=both.filter(was.is_not_null() & now.is_null()).height,
+        ranks=moved.height,
+        largest=_largest(changed, keys, "score") if what == "score" else None,
+        largest_rank=_largest(moved, keys, "rank"),
+    )
+
+
+def _largest(table: pl.DataFrame, keys: list[str], what: str) -> tuple[str, Any, Any] | None:
+    if table.is_empty():
+        return None
+    one = table.sort((pl.col(f"{what}_after") - pl.col(what)).abs(), descending=True, maintain_order=True).row(
+        0, named=True
+    )
+    return " ".join(one[key] for key in keys), one[what], one[f"{what}_after"]

@@ -1,0 +1,64 @@
+"""What annotators are called outside the study: names made with its secret, the same in every export."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+_LENGTH = 10
+_TOLD = frozenset({"reason", "excluded"})
+"""Columns in which the researcher wrote about people."""
+
+
+def pseudonym(secret: str, name: str) -> str:
+    """Return what an annotator is called in exports; nobody can find the name from it without the secret."""
+    if not name:
+        return name
+    mark = hmac.new(secret.encode(), name.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+    return "A-" + base64.b32encode(mark).decode().lower()[:_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What each annotator is called in a file or report: by a pseudonym, or by their own names."""
+
+    called: dict[str, str]
+
+    @classmethod
+    def of(cls, names: Iterable[str], secret: str | None) -> Names:
+        """Name people by pseudonyms, or, without a secret, as they are called."""
+        return cls({name: name if secret is None else pseudonym(secret, name) for name in names if name})
+
+    def column(self, name: str = "annotator") -> pl.Expr:
+        """Rename a column of annotators."""
+        return pl.col(name).replace(self.called)
+
+    def within(self, text: str) -> str:
+        """Rename annotators in what somebody wrote."""
+        changed = {name: called for name, called in self.called.items() if name != called and name in text}
+        if not changed:
+            return text
+        return _whole_words(changed).sub(lambda found: changed[found[0]], text)
+
+    def frame(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Rename annotators wherever a table speaks of them."""
+        if "annotator" in table.columns:
+            table = table.with_columns(self.column())
+        told = [name for name in table.columns if name in _TOLD and table.schema[name] == pl.String]
+        return table.with_columns(pl.col(name).map_elements(self.within, pl.String) for name in told)
+
+
+def _whole_words(names: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first))
+
+
+def without_name(text: str, name: str, instead: str) -> str:
+    """Put something else for a name in what somebody wrote, where it stands as a word of its own."""
+    return _whole_words([name]).sub(lambda _: instead, text) if name in text else text

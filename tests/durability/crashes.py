@@ -1,0 +1,264 @@
+"""A server under a crowd, killed again and again; and what must hold afterwards.
+
+The short form runs in the tests, the full one by `make crash` and `make workers` (benchmarks/crash.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from steelyard import Study
+from steelyard.designs import Redundant
+from steelyard.store import Event
+from steelyard.study import differing_picks, rebuild
+from tests.durability.crowd import Books, Crowd, Place
+from tests.study.crowds import SETUPS, check_places, check_shown_once, one_person, write_items
+from tests.web.processes import ServeProcess
+
+DESIGNS = ("redundant", "balanced_tuples", "match_quality")
+"""One that counts items, one that plans its tasks, one that learns from the answers."""
+
+TOKEN = "the-manager-of-these-crashes"
+LEASE_SECONDS = 4.0
+_AT_WORK = 10
+"""So many answers are acknowledged between two kills, at least."""
+
+
+@dataclass
+class Tally:
+    """What was counted over a run, and over its checks."""
+
+    kills: int = 0
+    kills_under_way: int = 0
+    """Kills while somebody waited for an answer."""
+    kills_at_start: int = 0
+    seconds: float = 0.0
+    acknowledged: int = 0
+    sent_again: int = 0
+    """Answers on disk of which the server did not live to tell: they were sent again, and counted once."""
+    late: int = 0
+    expired: int = 0
+    events: int = 0
+    finished_with: int = 0
+    """Judgments with which the studies were completed afterwards."""
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def make_studies(place: Path, items: int, each: int) -> list[Path]:
+    """Write a study for each design, with leases short enough to run out while a server is away."""
+    folders = []
+    for design in DESIGNS:
+        folder = place / design
+        folder.mkdir()
+        protocol, settings = SETUPS[design]
+        (folder / "study.toml").write_text(
+            f'name = "{design}"\ntitle = "{design}"\nquestion = "Which?"\nitems = "items.csv"\n'
+            f"[protocol]\n{protocol}\n[design]\n{settings.format(each=each)}\n"
+            f"[people]\nlease_minutes = {LEASE_SECONDS / 60}\n"
+        )
+        write_items(folder, design, items)
+        folders.append(folder)
+    return folders
+
+
+def crash(
+    folders: list[Path], database: str | None, *, people: int, kills: int, look: float, seed: int, log: Path
+) -> Tally:
+    """Kill a server under a crowd so many times; return what was counted."""
+    process = ServeProcess(folders, token=TOKEN, database=database, log=log)
+    return _run(process, folders, database, people, look, seed, kills=kills, lasting=0.0)
+
+
+def several_workers(
+    folders: list[Path], database: str, *, workers: int, people: int, lasting: float, look: float, seed: int, log: Path
+) -> Tally:
+    """Let several processes serve a crowd for some seconds; return what was counted."""
+    process = ServeProcess(folders, token=TOKEN, workers=workers, database=database, log=log)
+    return _run(process, folders, database, people, look, seed, kills=0, lasting=lasting, workers=workers)
+
+
+def _run(
+    process: ServeProcess,
+    folders: list[Path],
+    database: str | None,
+    people: int,
+    look: float,
+    seed: int,
+    *,
+    kills: int,
+    lasting: float,
+    workers: int = 1,
+) -> Tally:
+    tally = Tally()
+    places = []
+    for folder in folders:
+        with Study.open(folder, database=database) as study:
+            places.append(Place(folder.name.replace("_", "-"), study.config.stages[0].protocol))
+    began = time.monotonic()
+    process.start()
+    if workers > 1:
+        _wait_for_workers(str(database), len(folders) * workers)
+    try:
+        crowd, live = asyncio.run(_under_load(process, places, tally, people, look, seed, kills, lasting))
+    finally:
+        process.end(signal.SIGKILL if kills else signal.SIGINT)
+    tally.seconds = time.monotonic() - began
+    time.sleep(LEASE_SECONDS)
+    for folder, place in zip(folders, places, strict=True):
+        with Study.open(folder, database=database) as study:
+            _check(study, crowd.books[place.slug], live[place.slug], tally)
+    return tally
+
+
+def _wait_for_workers(database: str, connections: int) -> None:
+    """Wait until every worker has opened every study: the first to be up would have the crowd to itself."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    give_up = time.monotonic() + 120
+    with psycopg.connect(database, autocommit=True) as connection:
+        while connection.execute(others).fetchall()[0][0] < connections:
+            assert time.monotonic() < give_up, "not all workers came up"
+            time.sleep(0.05)
+
+
+async def _under_load(
+    process: ServeProcess,
+    places: list[Place],
+    tally: Tally,
+    people: int,
+    look: float,
+    seed: int,
+    kills: int,
+    lasting: float,
+) -> tuple[Crowd, dict[str, dict[str, object]]]:
+    crowd = Crowd(process.url, places, people, look, seed)
+    crowd.begin()
+    if kills:
+        await _kill(process, crowd, tally, kills, random.Random(seed))
+    else:
+        until = time.monotonic() + lasting
+        # On a slow machine it takes longer until everybody has done something.
+        while time.monotonic() < until or crowd.acknowledged < 3 * people:
+            assert time.monotonic() < until + 120, "hardly anybody gets an answer"
+            await asyncio.sleep(0.5)
+            crowd.check_alive()
+    await asyncio.sleep(1)
+    await crowd.end()
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as manager:
+        live = {
+            place.slug: (await manager.get(f"{process.url}/api/v1/studies/{place.slug}/manage/summary")).json()
+            for place in places
+        }
+    return crowd, live
+
+
+async def _kill(process: ServeProcess, crowd: Crowd, tally: Tally, kills: int, chance: random.Random) -> None:
+    """Kill the server at random moments, and start it again each time."""
+    while tally.kills < kills:
+        # On a slow machine it takes a while until people are at work again.
+        wanted, patience = crowd.acknowledged + _AT_WORK, time.monotonic() + 30
+        await asyncio.sleep(0.1 + chance.random())
+        while crowd.acknowledged < wanted and time.monotonic() < patience:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(chance.random() / 2)
+        crowd.check_alive()
+        tally.kills_under_way += crowd.waiting > 0
+        await asyncio.to_thread(process.end, signal.SIGKILL)
+        tally.kills += 1
+        while tally.kills < kills and chance.random() < 0.15:
+            # Killed again before it was even up: in the middle of opening its databases, with some luck.
+            process.launch()
+            await asyncio.sleep(3 * chance.random())
+            await asyncio.to_thread(process.end, signal.SIGKILL)
+            tally.kills += 1
+            tally.kills_at_start += 1
+        await asyncio.to_thread(process.start)
+
+
+def _check(study: Study, books: Books, live: dict[str, object], tally: Tally) -> None:
+    """Hold a study against the crowd's books, its design, the live server's figures, and its own log."""
+    assert books.failures == []
+    events = list(study.events())
+    counted = Counter(event.judgment_id for event in events if event.kind == "judgment")
+    assert set(counted.values()) <= {1}, "an answer is there twice"
+    lost = set(books.acknowledged) - set(counted)
+    assert not lost, f"{len(lost)} acknowledged answers are lost"
+    assert set(counted) <= set(books.sent), "an answer is there that nobody sent"
+    answers = {event.judgment_id: event for event in events if event.kind in {"judgment", "revision"}}
+    for key, answer in books.acknowledged.items():
+        assert answers[key].data["answer"] == answer, f"{key} is not as it was acknowledged"
+        assert answers[key].annotator == books.sent[key]
+    status = study.status()
+    assert live["judgments"] == status.judgments == len(counted), "the server counted otherwise than the log"
+    check_shown_once(events)
+    check_places(study, events)
+    _check_quota(study, events)
+    assert differing_picks(events) == [], "a pick does not replay"
+    tally.acknowledged += len(books.acknowledged)
+    first = {event.judgment_id: event.at for event in events if event.kind == "judgment"}
+    tally.sent_again += sum(first[key] < books.last_try[key] for key in books.acknowledged)
+    tally.late += status.late
+    tally.counts += books.counts
+    _check_leases(study)
+    tally.finished_with += _finish(study)
+    _check_rebuilt(study)
+    tally.expired += study.status().expired
+    tally.events += sum(1 for _ in study.events())
+
+
+def _check_quota(study: Study, events: list[Event]) -> None:
+    """No item is asked more often than the design says, but for answers that came after their lease."""
+    taken: Counter[str] = Counter()
+    asked = {}
+    for event in events:
+        if event.kind == "picked":
+            design = study.config.stages[event.data["stage"]].design
+            if not isinstance(design, Redundant):
+                return
+            asked[event.judgment_id] = event.data["items"]
+            for item in event.data["items"]:
+                assert taken[item] < design.judgments, f"{item} is over-assigned"
+                taken[item] += 1
+        elif event.kind in {"expired", "skip"}:
+            taken.subtract(asked[event.judgment_id])
+
+
+def _check_leases(study: Study) -> None:
+    """Whoever asks next takes back every task whose lease has ended: nothing is stuck."""
+    study.ask("the-one-who-came-after")
+    now = time.time_ns() // 1000
+    with study._journal.writing() as entry:
+        assert entry.store.untimely_tasks(now, 2 * now) == []
+
+
+def _finish(study: Study) -> int:
+    """Complete the study with fresh people: a place that a crash had lost could never be filled."""
+    done = 0
+    for number in range(1000):
+        told = one_person(study, f"fresh-{number}", 10_000, seed=number)
+        done += len(told)
+        (stage,) = study.status().stages
+        if stage.done >= stage.total:
+            return done
+        if not told:
+            # The last places may be with those who gave them back; their leases end soon.
+            time.sleep(LEASE_SECONDS / 8)
+    raise AssertionError(f"the study cannot be completed: {study.status()}")
+
+
+def _check_rebuilt(study: Study) -> None:
+    """Scores and figures built from the log alone are those of the live study, byte for byte."""
+    again = study.folder / f"rebuilt-{os.getpid()}.db"
+    with rebuild(study.events(), study.folder, f"sqlite:///{again}") as rebuilt:
+        assert rebuilt.status() == study.status()
+        assert rebuilt.judgments().equals(study.judgments())
+        assert rebuilt.scores().write_csv() == study.scores().write_csv()

@@ -1,0 +1,33 @@
+"""A server that is killed under its crowd loses nothing that it acknowledged; nor do several that share a study.
+
+The full forms, with a hundred kills under fifty annotators and two hundred annotators on four workers, are
+benchmarks/crash.py (make crash, make workers).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.durability.crashes import crash, make_studies, several_workers
+
+pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
+
+
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(request, tmp_path, engine):
+    database = None if engine == "sqlite" else request.getfixturevalue("postgres_url")
+    folders = make_studies(tmp_path, items=60, each=3)
+    tally = crash(folders, database, people=12, kills=3, look=0.05, seed=3, log=tmp_path / "server.log")
+    assert tally.kills == 3
+    assert tally.acknowledged >= 20
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
+
+
+@pytest.mark.postgres
+def test_several_workers_on_one_study_keep_the_same_promises(postgres_url, tmp_path):
+    folders = make_studies(tmp_path, items=60, each=3)
+    tally = several_workers(
+        folders, postgres_url, workers=3, people=24, lasting=2, look=0.05, seed=4, log=tmp_path / "server.log"
+    )
+    assert tally.acknowledged >= 72
+    assert "Traceback" not in (tmp_path / "server.log").read_text()

@@ -1,0 +1,52 @@
+"""Every model that engines fit, with every way it makes intervals."""
+
+from __future__ import annotations
+
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.counting import Counting
+from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.easl import EASL
+from steelyard.models.fit import Model
+from steelyard.models.gold_calibrated import GoldCalibrated
+from steelyard.models.majority import Majority
+from steelyard.models.mean import Mean
+from steelyard.models.thurstone import Thurstone
+from steelyard.models.win_rate import WinRate
+
+CASES: list[tuple[str, Model]] = [
+    ("ratings", Mean()),
+    ("ratings", EASL()),
+    ("ratings", EASL(interval="bootstrap", replicates=40)),
+    ("ratings", EASL(interval="model", alpha=2.0, estimate="mean")),
+    ("comparisons", Counting()),
+    ("comparisons", Counting(interval="bootstrap", replicates=40)),
+    ("comparisons", WinRate(replicates=40)),
+    ("comparisons", BradleyTerry()),
+    ("comparisons", BradleyTerry(ties="rao_kupper")),
+    ("comparisons", BradleyTerry(ties="half", interval="sandwich")),
+    ("comparisons", BradleyTerry(ties="drop", interval="sandwich")),
+    ("comparisons", BradleyTerry(interval="sandwich")),
+    ("comparisons", BradleyTerry(interval="bootstrap", replicates=25)),
+    ("comparisons", BradleyTerry(ties="drop", interval="bootstrap", replicates=25)),
+    ("comparisons", Thurstone()),
+    ("comparisons", Thurstone(interval="sandwich")),
+    ("choices", Counting()),
+    ("choices", Counting(interval="bootstrap", replicates=40)),
+    ("choices", WinRate(replicates=40)),
+    ("choices", BradleyTerry()),
+    ("choices", Thurstone(interval="bootstrap", replicates=25)),
+    ("labels", Majority()),
+    ("labels", GoldCalibrated()),
+    ("labels", GoldCalibrated(prior="gold", folds=3)),
+    ("labels", DawidSkene(interval="model")),
+    ("labels", DawidSkene(replicates=20)),
+]
+
+
+def called(case: object) -> str:
+    """Name a case for the test's report."""
+    if not isinstance(case, Model):
+        return str(case)
+    plain = type(case)()
+    changed = [f"{key}={value}" for key, value in case.settings().items() if value != plain.settings()[key]]
+    return f"{case.name}({', '.join(changed)})"

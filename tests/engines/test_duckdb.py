@@ -1,0 +1,141 @@
+"""DuckDB gives what the model in memory gives, however the log is cut up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from steelyard.engines import DuckDBEngine, Log, open_log
+from steelyard.engines.agreement import log_agreement
+from steelyard.engines.weights import weigh
+from steelyard.errors import ConfigError
+from steelyard.formats import read_judgments
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.counting import Counting
+from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.easl import EASL
+from steelyard.models.fit import Model
+from steelyard.models.majority import Majority
+from steelyard.models.mean import Mean
+from steelyard.models.resampling import HASHED_UNITS, poisson_weights
+from steelyard.models.win_rate import WinRate
+from steelyard.reliability import agreement
+from tests.engines.data import gold, made_up, written
+from tests.engines.models import CASES, called
+from tests.engines.same import assert_same, by_engine, in_memory
+
+pytest.importorskip("duckdb")
+
+
+@pytest.fixture
+def engine() -> Iterator[DuckDBEngine]:
+    with DuckDBEngine(threads=2) as engine:
+        yield engine
+
+
+def known_of(kind: str, model: Model) -> dict[str, str] | None:
+    return gold() if kind == "labels" and model.takes_gold() else None
+
+
+@pytest.mark.parametrize(("kind", "model"), CASES, ids=called)
+def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_path):
+    frame = made_up(kind)
+    found = by_engine(engine, model, written(frame, tmp_path, 3), known_of(kind, model))
+    assert_same(found, in_memory(model, frame, known_of(kind, model)))
+
+
+@pytest.mark.parametrize("parts", [1, 17])
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("ratings", EASL(interval="bootstrap", replicates=40)),
+        ("comparisons", BradleyTerry(interval="bootstrap", replicates=25)),
+        ("choices", Counting()),
+        ("labels", DawidSkene(replicates=20)),
+    ],
+    ids=called,
+)
+def test_the_parts_of_a_log_do_not_matter(kind: str, model: Model, parts: int, engine, tmp_path):
+    frame = made_up(kind, rows=300, seed=4)
+    found = by_engine(engine, model, written(frame, tmp_path, parts, seed=parts))
+    assert_same(found, in_memory(model, frame))
+
+
+@pytest.mark.parametrize("who", ["tasks", "both", "nobody"])
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("ratings", Mean()),
+        ("ratings", EASL(interval="bootstrap", replicates=40)),
+        ("comparisons", Counting()),
+        ("comparisons", WinRate(replicates=40)),
+        ("comparisons", BradleyTerry(interval="bootstrap", replicates=25)),
+        ("choices", Counting(interval="bootstrap", replicates=40)),
+        ("labels", Majority()),
+    ],
+    ids=called,
+)
+def test_tasks_or_judgments_are_resampled_where_annotators_are_not_known(kind, model, who, engine, tmp_path):
+    frame = made_up(kind, who=who)
+    assert_same(by_engine(engine, model, written(frame, tmp_path, 3)), in_memory(model, frame))
+
+
+@pytest.mark.parametrize(
+    "model", [BradleyTerry(interval="sandwich"), BradleyTerry(interval="bootstrap", replicates=25)]
+)
+def test_few_annotators_leave_single_judgments_as_the_unit(model, engine, tmp_path):
+    frame = made_up("comparisons", people=4)
+    files = written(frame, tmp_path, 3)
+    if model.interval == "bootstrap":
+        assert_same(by_engine(engine, model, files), in_memory(model, frame))
+        return
+    with pytest.raises(ConfigError, match="interval=posterior"):
+        by_engine(engine, model, files)
+
+
+@pytest.mark.parametrize("count", [50, HASHED_UNITS + 5])
+def test_weights_in_sql_are_those_of_the_models(count: int, engine):
+    names = tuple(f"annotator {n} é" for n in range(count))
+    engine.put("steelyard_some", pl.DataFrame({"unit": names}))
+    log = Log(engine, "ratings", "steelyard_")
+    weigh(log, "steelyard_some", range(3), seed=7)
+    found = engine.query("SELECT unit, replicate, weight FROM steelyard_weights")
+    frame = found.pivot("replicate", index="unit", values="weight").sort("unit")
+    expected = pl.DataFrame({"unit": names, **{str(r): w for r, w in enumerate(poisson_weights(names, 3, 7))}})
+    assert frame.select("0", "1", "2").rows() == expected.sort("unit").select("0", "1", "2").rows()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
+    rows = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from("abcde"), st.sampled_from("uvw"), st.integers(0, 6)), min_size=1, max_size=40
+        )
+    )
+    frame = pl.DataFrame(
+        {"item": [r[0] for r in rows], "annotator": [r[1] for r in rows], "value": [r[2] / 0.06 for r in rows]}
+    )
+    files = written(frame, tmp_path_factory.mktemp("ratings"), min(3, len(rows)))
+    with DuckDBEngine(threads=1) as engine:
+        assert_same(by_engine(engine, Mean(draws=20), files), in_memory(Mean(draws=20), frame))
+
+
+@pytest.mark.parametrize("kind", ["ratings", "labels"])
+@pytest.mark.parametrize("who", ["annotators", "nobody"])
+def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
+    frame = made_up(kind, who=who, people=8)
+    expected = agreement(read_judgments(frame, scale=(0, 100)).observations)
+    logs = open_log(engine, written(frame, tmp_path, 3), scale=(0, 100))
+    found = log_agreement(logs.by_criterion[""])
+    assert {figure.name for figure in found.figures} >= {"alpha (ordinal)" if kind == "ratings" else "alpha (nominal)"}
+    for figure in found.figures:
+        same = expected[figure.name]
+        assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)
+        assert (figure.value, figure.lower, figure.upper) == pytest.approx(
+            (same.value, same.lower, same.upper), abs=1e-9
+        )

@@ -1,0 +1,98 @@
+"""Spark gives what the model in memory gives. One session serves all tests: it takes long to start."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+from steelyard.engines import Log, SparkEngine
+from steelyard.engines.weights import weigh
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.counting import Counting
+from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.fit import Model
+from steelyard.models.gold_calibrated import GoldCalibrated
+from steelyard.models.majority import Majority
+from steelyard.models.mean import Mean
+from steelyard.models.resampling import HASHED_UNITS, poisson_weights
+from steelyard.models.win_rate import WinRate
+from tests.conftest import missing_tool
+from tests.engines.data import gold, made_up, written
+from tests.engines.models import called
+from tests.engines.same import assert_same, by_engine, in_memory
+
+pytest.importorskip("pyspark")
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    if shutil.which("java") is None:
+        missing_tool("Spark needs Java (apt-get install default-jre-headless)")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").appName("tests")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        # Small data, many statements: compiling them would take longer than running them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def engine(session: Any) -> Iterator[SparkEngine]:
+    with SparkEngine(session) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("kind", "who", "model"),
+    [
+        ("ratings", "annotators", Mean()),
+        ("comparisons", "annotators", WinRate(replicates=20)),
+        ("comparisons", "tasks", BradleyTerry(interval="bootstrap", replicates=20)),
+        ("comparisons", "annotators", BradleyTerry(ties="rao_kupper", interval="sandwich")),
+        ("choices", "annotators", Counting()),
+        ("labels", "annotators", GoldCalibrated()),
+        ("labels", "annotators", DawidSkene(interval="model", max_iterations=3, tolerance=1.0)),
+    ],
+    ids=called,
+)
+def test_every_model_is_the_one_in_memory(kind: str, who: str, model: Model, engine, tmp_path):
+    frame = made_up(kind, who=who, rows=300)
+    known = gold() if model.takes_gold() and isinstance(model, GoldCalibrated) else None
+    found = by_engine(engine, model, written(frame, tmp_path, 2), known)
+    assert_same(found, in_memory(model, frame, known))
+
+
+@pytest.mark.parametrize("count", [50, HASHED_UNITS + 5])
+def test_weights_in_sql_are_those_of_the_models(count: int, engine):
+    names = tuple(f"annotator {n} é" for n in range(count))
+    engine.put("steelyard_some", pl.DataFrame({"unit": names}))
+    weigh(Log(engine, "ratings", "steelyard_"), "steelyard_some", range(2), seed=7)
+    found = engine.query("SELECT unit, replicate, weight FROM steelyard_weights")
+    frame = found.pivot("replicate", index="unit", values="weight").sort("unit")
+    expected = pl.DataFrame({"unit": names, **{str(r): w for r, w in enumerate(poisson_weights(names, 2, 7))}})
+    assert frame.select("0", "1").rows() == expected.sort("unit").select("0", "1").rows()
+
+
+def test_an_existing_session_is_left_as_it_was(session, tmp_path):
+    before = {table.name for table in session.catalog.listTables()}
+    with SparkEngine(session) as engine:
+        by_engine(engine, Majority(), written(made_up("labels", rows=60), tmp_path, 1))
+    assert {table.name for table in session.catalog.listTables()} == before
+    assert session.sql("SELECT 1 AS one").first()["one"] == 1

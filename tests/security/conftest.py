@@ -1,0 +1,5 @@
+"""Servers for the security tests, as the web tests have them."""
+
+from tests.web.conftest import serve_study
+
+__all__ = ["serve_study"]
