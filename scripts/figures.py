@@ -14,6 +14,7 @@ import polars as pl
 from scipy import stats
 
 import steelyard
+from steelyard.experiments.calibrated.methods import Crowd, both_ways, pearson
 from steelyard.models.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
 
@@ -121,6 +122,25 @@ def rating_models() -> Any:
             width = np.mean(scores["upper"].to_numpy() - scores["lower"].to_numpy())
             rows.append({"ratings an item": each, "width": float(width), "interval": name})
     return lines(rows, "Four times the ratings, half the interval", "ratings an item", "width", "interval")
+
+
+@figure
+def calibrated_scale() -> Any:
+    """The same simulated judgments, scored by their mean and on the calibrated scale."""
+    rows = []
+    for each in (3, 4, 6, 8, 10, 14, 20):
+        agreed: dict[str, list[float]] = {}
+        for seed in range(4):
+            crowd = Crowd(items=200, people=40, random=0.1).drawn(np.random.default_rng(seed))
+            ratings = crowd.ratings(*crowd.who(each))
+            for method, score in both_ways(ratings).items():
+                agreed.setdefault(method, []).append(pearson(score, crowd.truth))
+        rows += [
+            {"judgments an item": each, "r with the truth": float(np.mean(found)), "method": method}
+            for method, found in agreed.items()
+        ]
+    title = "The same judgments say more once annotators are calibrated"
+    return lines(rows, title, "judgments an item", "r with the truth", "method")
 
 
 @figure
