@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from steelyard.errors import DataError
@@ -127,3 +128,15 @@ def test_amt_files_that_need_a_mapping_say_so(tmp_path: Path, header: str, optio
 def test_a_batch_with_every_assignment_rejected_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1 rejected"):
         judged(tmp_path, f"{AMT}Input.item,Answer.value\nh1,w1,Rejected,9,x,1\n")
+
+
+def test_columns_of_lists_are_refused_by_name(tmp_path):
+    """Found by fuzzing: Parquet files whose columns hold lists where texts are expected."""
+    wmt = {"srclang": ["a"], "trglang": [["b"]], "srcIndex": ["1"], "judgeId": ["j"]}
+    for place in (1, 2):
+        wmt |= {f"system{place}Id": [f"s{place}"], f"system{place}rank": [place]}
+    amt = {"WorkerId": ["w"], "AssignmentStatus": [["x"]], "Input.item": ["a"], "Answer.value": [1.0]}
+    for name, made, column in (("wmt", wmt, "trglang"), ("amt", amt, "AssignmentStatus")):
+        pl.DataFrame(made).write_parquet(tmp_path / f"{name}.parquet")
+        with pytest.raises(DataError, match=column):
+            read_judgments(tmp_path / f"{name}.parquet")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from steelyard import Study
+from steelyard.crowd.submissions import HOOK_SECRET
 from steelyard.web.security import Limits, Rate
 from tests.fuzz import examples
 from tests.web.conftest import TOKEN, Server, start_in_thread
@@ -41,6 +42,9 @@ def place(
         for name in ("ann", "bob", "cleo"):
             while (task := study.ask(name)) is not None:
                 study.tell(task, {task.items[0].id: len(name) * 10.0}, seconds=3)
+    # So that what platforms send is tried, too.
+    hook = pytest.MonkeyPatch()
+    hook.setenv(HOOK_SECRET, "x" * 32)
     server = start_in_thread(folders, limits=NO_LIMITS)
     headers = {"manager": {"Authorization": f"Bearer {TOKEN}"}, "nobody": {}}.get(request.param)
     if headers is None:
@@ -49,6 +53,7 @@ def place(
         headers = {"Cookie": f"steelyard_session={token}", "X-CSRF-Token": welcome.json()["csrf"]}
     yield server, headers
     server.stop()
+    hook.undo()
 
 
 _STRICT = """

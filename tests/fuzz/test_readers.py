@@ -168,7 +168,7 @@ def test_any_bytes_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", READERS)
 def test_nearly_right_files_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path) -> None:
-    @examples(120, 10_000)
+    @examples(120, 3000)
     @given(near_valid())
     def reads(made: tuple[str, bytes]) -> None:
         suffix, data = made
@@ -212,7 +212,7 @@ RIGHT = ['title = "t"', 'question = "q"', 'items = "items.csv"', "[protocol]", '
 def test_any_study_toml_ends_in_a_study_or_an_error_of_ours(begin: list[str], tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("id,text\na,x\nb,y\nc,z\n")
 
-    @examples(150, 10_000)
+    @examples(150, 5000)
     @given(LINES, st.binary(max_size=3), st.integers(0, 300))
     def reads(lines: list[str], damage: bytes, place: int) -> None:
         data = "\n".join([*begin, *lines]).encode("utf-8", "surrogatepass")

@@ -73,7 +73,7 @@ def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | N
                 field=field,
             )
     notes: list[str] = []
-    kept = _not_rejected(table.frame, notes)
+    kept = _not_rejected(table, notes)
     frame, row = _questions(table, fields, kind)
     use = kept[row]
     if "missing" in frame.columns:
@@ -148,12 +148,11 @@ def _guess(fields: Mapping[str, Numbered], table: Table) -> str:
     )
 
 
-def _not_rejected(frame: pl.DataFrame, notes: list[str]) -> NDArray[np.bool_]:
-    if "AssignmentStatus" not in frame.columns:
-        return np.ones(frame.height, np.bool_)
-    rejected = (
-        (frame["AssignmentStatus"].str.strip_chars().str.to_lowercase() == "rejected").fill_null(False).to_numpy()
-    )
+def _not_rejected(table: Table, notes: list[str]) -> NDArray[np.bool_]:
+    if "AssignmentStatus" not in table.frame.columns:
+        return np.ones(table.frame.height, np.bool_)
+    status = _column(table, "AssignmentStatus").str.strip_chars().str.to_lowercase()
+    rejected = (status == "rejected").fill_null(False).to_numpy()
     if rejected.any():
         notes.append(f"{counted(int(rejected.sum()), 'rejected assignment')}: left out.")
     return ~rejected

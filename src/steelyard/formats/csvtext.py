@@ -25,7 +25,7 @@ def parse_csv(data: bytes, separator: str, file: str) -> pl.DataFrame:
     header = _header(data, separator, file)
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return _parse_carefully(data, separator, file, header)
     if frame.width != len(header) or (b'"' in data and _quotes_or_newlines_inside(frame)):
         return _parse_carefully(data, separator, file, header)

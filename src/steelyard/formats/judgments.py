@@ -120,7 +120,7 @@ def read_judgments(
     def line(criterion: str, number: int) -> int:
         return rows.lines([row_of(criterion, number)])[0]
 
-    times = rows.frame["seconds"].cast(pl.Float64, strict=False).to_list() if "seconds" in rows else None
+    times = rows.text("seconds").cast(pl.Float64, strict=False).to_list() if "seconds" in rows else None
 
     def seconds(criterion: str, number: int) -> float | None:
         value = None if times is None else times[row_of(criterion, number)]

@@ -35,6 +35,9 @@ _CELLS_ALWAYS_READ = 100_000_000
 _MOST_CELLS_A_BYTE = 25
 """A Parquet file may hold so many cells for each of its bytes; what repeats packs well in it."""
 
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises over a file that is not right; it panics over some that are damaged."""
+
 supported: tuple[str, ...] = (
     *(suffix + gz for suffix in (*_SEPARATORS, *_JSON_LINES) for gz in ("", ".gz")),
     ".parquet",
@@ -217,7 +220,7 @@ def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
                 file=label,
             )
         frame = pl.read_parquet(io.BytesIO(data))
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise DataError(
             f"it is not a Parquet file ({_first_line(error)}).",
             "Write it again, or give it the ending of the format it has.",
@@ -232,7 +235,7 @@ def _parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
         raise DataError("the file is empty.", "Write one object a line.", file=label)
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise DataError(capped(_broken_json_lines(data, label))) from error
     return _with_trimmed_names(frame, label)
 
@@ -267,7 +270,7 @@ def _json_lines(data: bytes) -> list[int]:
     return [number for number, text in enumerate(data.split(b"\n"), 1) if text.strip()]
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 

@@ -13,7 +13,7 @@ from steelyard.formats.columns import find_columns
 from steelyard.formats.problems import Problems
 from steelyard.formats.ranked import from_places
 from steelyard.formats.rows import Reading, Rows, counted
-from steelyard.formats.tables import Table
+from steelyard.formats.tables import Table, strings
 
 _SYSTEM = re.compile(r"system(\d+)Id", re.IGNORECASE)
 _RANK = re.compile(r"system(\d+)rank", re.IGNORECASE)
@@ -43,7 +43,8 @@ def rows_from_wmt(table: Table, columns: Mapping[str, str] | None, strict: bool)
     ours = [pl.col(name).alias(field) for field, name in headers.items()]
     segment = [name for name in _SEGMENT if name in frame.columns]
     if "task" not in headers and segment:
-        ours.append(pl.concat_str([pl.col(name).cast(pl.String) for name in segment], separator="-").alias("task"))
+        texts = [strings(frame[name], table.file, name) for name in segment]
+        ours.append(pl.concat_str(texts, separator="-").alias("task"))
     for place, (system, rank) in enumerate(_places(frame), 1):
         ours += [pl.col(system).alias(f"system{place}"), pl.col(rank).alias(f"rank{place}")]
         headers |= {f"system{place}": system, f"rank{place}": rank}

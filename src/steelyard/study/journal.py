@@ -118,6 +118,14 @@ class Journal:
         """The log, in order."""
         return self._store.events(kinds=kinds)
 
+    def answers(self) -> Iterator[tuple[int, Event]]:
+        """Every judgment in the order they first came: when, and its latest answer."""
+        return self._store.answers()
+
+    def answered(self) -> int:
+        """How many judgments there are."""
+        return self._store.answered()
+
     def settle(self, seq: int) -> None:
         """Hold on to the configuration: from its event on, one changed by another process is an error."""
         self._ledger.settled_at = seq

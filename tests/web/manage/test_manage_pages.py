@@ -223,3 +223,17 @@ def test_every_control_on_the_dashboard_has_a_name_and_the_page_is_light(judged,
         ]
     )
     assert own + len(page.content()) < MOST_BYTES
+
+
+def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    page.get_by_role("button", name="Forget bob").click()
+    page.get_by_text("Without them, 5 of 5 scores are others").wait_for()
+    page.get_by_label("Type bob to confirm").fill("ann")
+    page.get_by_role("button", name="Forget for good").click()
+    page.get_by_text("Type bob.").wait_for()
+    page.get_by_label("Type bob to confirm").fill("bob")
+    page.get_by_role("button", name="Forget for good").click()
+    page.get_by_text("Forgotten: 5 judgments").wait_for()
+    page.locator("#annotators-table").get_by_text("bob").wait_for(state="detached")
+    assert judged.study.annotators() == ["ann"]

@@ -47,5 +47,5 @@ export function toast(words, undo) {
   box.hidden = false;
   box.timer = setTimeout(() => {
     box.hidden = true;
-  }, undo ? 12000 : 6000);
+  }, Math.max(undo ? 12000 : 6000, 60 * words.length));
 }

@@ -113,8 +113,8 @@ export class People {
   }
 
   #button(row) {
-    const forget = h("button", { type: "button", class: "m-small", onclick: () => this.#forget(row.annotator), "aria-label": `Forget ${row.annotator}` }, "Forget…");
-    return h("div", { class: "m-actions" }, this.#excluding(row), " ", forget);
+    const forget = h("button", { type: "button", class: "m-small m-plain", onclick: () => this.#forget(row.annotator), "aria-label": `Forget ${row.annotator}` }, "Forget…");
+    return h("div", { class: "m-actions" }, this.#excluding(row), forget);
   }
 
   #excluding(row) {
