@@ -76,7 +76,7 @@ def test_a_column_that_comes_up_late_is_there_from_the_start(make_study, tmp_pat
     )
     with Study.open(make_study('name = "best_worst"')) as study:
         import_file(study, tmp_path / "judgments.csv")
-        assert write_judgments(study, tmp_path / "out.parquet") == 2
+        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True) == 2
     found = pl.read_parquet(tmp_path / "out.parquet")
     assert found.sort("annotator")["item4"].to_list() == [None, "w3"]
 
