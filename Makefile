@@ -1,8 +1,8 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make check  security: bandit on our code, pip-audit on what we depend on
-# make crowds, make stopping, make kills, make fuzz, make pictures: slow checks and the pictures of the docs
-.PHONY: demo test lint types tests tools bench crowds stopping kills fuzz check pictures clean
+# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, kills, fuzz, pictures
+.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -30,6 +30,22 @@ tools:
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+# A hundred million comparisons on DuckDB under 2 GB, and on Spark; takes some minutes and 1 GB of disk.
+bench-engines: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.bench_engines --rows 1e6 1e7 1e8 --spark 1e8
+
+# How many answers a second, how long each waits, and how both grow from a thousand to a million judgments.
+bench-load: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.load
+
+# A server under fifty annotators, killed a hundred times, on both databases: nothing acknowledged is lost.
+crash: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.crash
+
+# Two hundred annotators on four processes that share one PostgreSQL: the same promises.
+workers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.crash --workers 4
 
 # Two hundred annotators at once on every design, in threads and in processes, on both databases.
 crowds: $(VENV)/.dev

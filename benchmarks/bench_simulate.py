@@ -30,6 +30,7 @@ STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 2, "annotators": 3}),
     ({"name": "scored_ranking"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 20}),
+    ({"name": "pairwise"}, {"name": "information_gain", "judgments": 20}),
 ]
 
 

@@ -18,7 +18,7 @@ from tests.postgres import PostgresServer, find_postgres
 
 from steelyard.errors import SteelyardWarning
 
-ITEMS, EACH = 1000, 5
+EACH = 5
 
 
 def show(engine: str, tally: Tally) -> None:
@@ -43,7 +43,7 @@ def run(engine: str, database: str | None, arguments: argparse.Namespace) -> Non
     """Run one engine's half."""
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        folders = make_studies(place, ITEMS, EACH)
+        folders = make_studies(place, arguments.items, EACH)
         log = place / "server.log"
         if arguments.workers:
             assert database is not None
@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=None, help="annotators: 50, or 200 with --workers")
     parser.add_argument("--lasting", type=float, default=60.0, help="seconds under load with --workers")
     parser.add_argument("--look", type=float, default=0.5, help="seconds an annotator looks at a task")
+    parser.add_argument("--items", type=int, default=1000, help="items of each study; they must not run out meanwhile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=["sqlite", "postgresql"], default=None)
     arguments = parser.parse_args()

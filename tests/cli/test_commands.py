@@ -262,3 +262,15 @@ def _oracle() -> Path:
     from steelyard.examples import FOLDER
 
     return FOLDER / "verbs" / "oracle.csv"
+
+
+def test_files_of_several_kinds_are_scored_on_one_scale(tmp_path):
+    sliders = "".join(f"{who},{item},{value}\n" for who in "uv" for item, value in (("a", 10), ("b", 60), ("c", 90)))
+    (tmp_path / "sliders.csv").write_text(f"annotator,item,value\n{sliders}")
+    (tmp_path / "pairs.csv").write_text("annotator,left,right,winner\nu,a,d,right\nx,d,c,right\nx,b,c,tie\n")
+    files = ("sliders.csv", "pairs.csv", "--scale", "0", "100")
+    rows = json.loads(run("fit", *files, "-f", "json", cwd=tmp_path).stdout)
+    assert {row["item"]: row["judgments"] for row in rows} == {"a": 3, "b": 3, "c": 4, "d": 2}
+    assert all(0 <= row["score"] <= 100 for row in rows)
+    refused = run("fit", *files, "--model", "mean", cwd=tmp_path, code=1).stderr
+    assert "mean needs ratings; these are mixed. Use calibrated_scale" in refused

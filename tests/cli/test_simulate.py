@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import joblib  # type: ignore[import-untyped]
 import pytest
 
 from tests.cli.running import run
@@ -68,3 +69,10 @@ def test_too_few_people_and_items_are_warned_of(make_study):
 def test_a_study_with_mistakes_is_refused(make_study):
     folder = make_study(design="judgements = 5")
     assert "Did you mean 'judgments'" in run("simulate", folder.name, cwd=folder.parent, code=1).stderr
+
+
+def test_several_jobs_and_another_backend_of_joblib_find_the_same(words):
+    alone, threads = (run("simulate", "words", "-f", "json", *jobs, cwd=words).stdout for jobs in ((), ("-j", "2")))
+    assert threads == alone
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert run("simulate", "words", "-f", "json", "-j", "2", cwd=words).stdout == alone

@@ -33,6 +33,7 @@ SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
         ({"judgments": 6}, 2),
         ({"judgments": 6, "aim": "top", "top": 3, "annotators": 1}, 2),
         ({"judgments": 8, "aim": "scores"}, 4),
+        ({"judgments": 4, "aim": "threshold", "threshold": 0.5}, 1),
     ],
     "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
 }

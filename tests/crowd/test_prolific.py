@@ -17,6 +17,7 @@ from steelyard.crowd.client import Client, PlatformError
 from steelyard.crowd.prolific import drafted_id
 from steelyard.errors import ConfigError
 from steelyard.study import Study
+from steelyard.study.rebuild import check_chain, read_log, rebuild, write_log
 from tests.cli.running import run
 from tests.crowd.conftest import work
 from tests.crowd.standin import TOKEN, RefusedError
@@ -396,6 +397,38 @@ def test_more_people_than_fit_into_a_batch_are_paid_in_several(approved, folder,
     assert approved.paid("bonus") == OWED
 
 
+def test_a_log_with_pseudonyms_names_nobody_and_is_whole(prolific, approved, folder, tmp_path):
+    prolific("bonus", "--yes")
+    with Study.open(folder) as study:
+        write_log(study, tmp_path / "log.jsonl")
+        pseudonym = study.pseudonym("p1")
+    text = (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+    assert not [s["id"] for s in approved.submissions.values() if s["id"] in text]
+    assert '"p1"' not in text
+    check_chain(read_log(tmp_path / "log.jsonl"))
+    with rebuild(read_log(tmp_path / "log.jsonl"), folder, f"sqlite:///{tmp_path / 'again.db'}") as again:
+        assert Books.of(again.dealings()).bonuses()[pseudonym] == 65
+        assert len(again.arrivals_of(pseudonym)) == 1
+
+
+def test_who_is_forgotten_is_nowhere_any_more_and_the_books_still_add_up(prolific, approved, folder):
+    prolific("sync")
+    prolific("bonus", "--yes")
+    known = {s["participant_id"]: s["id"] for s in approved.submissions.values()}
+    run("forget", "words", "p1", "--yes", cwd=folder.parent)
+    run("forget", "words", "p2", "--yes", cwd=folder.parent)
+    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert known["p3"].encode() in kept
+    assert known["p1"].encode() not in kept
+    assert known["p2"].encode() not in kept
+    assert [batch.total for batch in books(folder).batches] == [170]
+    # Nobody is paid again for it, and looking again does not bring them back.
+    prolific("sync")
+    prolific("bonus", "--yes")
+    assert approved.paid("bonus") == OWED
+    assert known["p1"].encode() not in b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
 # When the platform fails
 
 
@@ -428,6 +461,19 @@ def test_one_trouble_on_the_way_changes_nothing_in_the_end(prolific, platform, f
     assert (len(platform.studies), only(platform)["status"]) == (1, "ACTIVE")
     assert platform.balance == 1_000_000 - 840 - round(65 * 1.4)
     assert (platform.paid("reward"), platform.paid("bonus")) == ({"p1": 200}, {"p1": 65})
+
+
+def test_an_answer_that_takes_too_long_counts_as_lost(approved, folder, standin):
+    """The request is carried out while nobody waits any more: read again, it may be; paid again, it may not."""
+    approved.on_done = lambda number, request: time.sleep(0.8) if request.endswith("/pay/") else None
+    options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: True}
+    with Study.open(folder) as study, Client(TOKEN, address=standin.url, timeout=0.3) as client:
+        listed, _ = client.submissions(drafted_id(study))
+        with pytest.raises(bonuses.PendingError, match="may have been carried out"):
+            bonuses.pay_owed(client, study, OWED, OWED, listed, **options)
+        batch = Books.of(study.dealings()).open_batch
+        assert bonuses.carry_on(client, study, batch, **options)
+    assert approved.paid("bonus") == OWED
 
 
 def test_a_rate_limit_is_waited_out(prolific, platform):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import psycopg
 
 from steelyard import Study
 from steelyard.designs import Redundant
@@ -29,6 +30,8 @@ DESIGNS = ("redundant", "balanced_tuples", "match_quality")
 
 TOKEN = "the-manager-of-these-crashes"
 LEASE_SECONDS = 4.0
+_AT_WORK = 10
+"""So many answers are acknowledged between two kills, at least."""
 
 
 @dataclass
@@ -81,7 +84,7 @@ def several_workers(
 ) -> Tally:
     """Let several processes serve a crowd for some seconds; return what was counted."""
     process = ServeProcess(folders, token=TOKEN, workers=workers, database=database, log=log)
-    return _run(process, folders, database, people, look, seed, kills=0, lasting=lasting)
+    return _run(process, folders, database, people, look, seed, kills=0, lasting=lasting, workers=workers)
 
 
 def _run(
@@ -94,6 +97,7 @@ def _run(
     *,
     kills: int,
     lasting: float,
+    workers: int = 1,
 ) -> Tally:
     tally = Tally()
     places = []
@@ -102,6 +106,8 @@ def _run(
             places.append(Place(folder.name.replace("_", "-"), study.config.stages[0].protocol))
     began = time.monotonic()
     process.start()
+    if workers > 1:
+        _wait_for_workers(str(database), len(folders) * workers)
     try:
         crowd, live = asyncio.run(_under_load(process, places, tally, people, look, seed, kills, lasting))
     finally:
@@ -112,6 +118,16 @@ def _run(
         with Study.open(folder, database=database) as study:
             _check(study, crowd.books[place.slug], live[place.slug], tally)
     return tally
+
+
+def _wait_for_workers(database: str, connections: int) -> None:
+    """Wait until every worker has opened every study: the first to be up would have the crowd to itself."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    give_up = time.monotonic() + 120
+    with psycopg.connect(database, autocommit=True) as connection:
+        while connection.execute(others).fetchall()[0][0] < connections:
+            assert time.monotonic() < give_up, "not all workers came up"
+            time.sleep(0.05)
 
 
 async def _under_load(
@@ -126,13 +142,35 @@ async def _under_load(
 ) -> tuple[Crowd, dict[str, dict[str, object]]]:
     crowd = Crowd(process.url, places, people, look, seed)
     crowd.begin()
-    chance = random.Random(seed)
-    until = time.monotonic() + lasting
-    while tally.kills < kills or time.monotonic() < until:
-        await asyncio.sleep(0.1 + (2 * chance.random() if kills else 0.4))
+    if kills:
+        await _kill(process, crowd, tally, kills, random.Random(seed))
+    else:
+        until = time.monotonic() + lasting
+        # On a slow machine it takes longer until everybody has done something.
+        while time.monotonic() < until or crowd.acknowledged < 3 * people:
+            assert time.monotonic() < until + 120, "hardly anybody gets an answer"
+            await asyncio.sleep(0.5)
+            crowd.check_alive()
+    await asyncio.sleep(1)
+    await crowd.end()
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as manager:
+        live = {
+            place.slug: (await manager.get(f"{process.url}/api/v1/studies/{place.slug}/manage/summary")).json()
+            for place in places
+        }
+    return crowd, live
+
+
+async def _kill(process: ServeProcess, crowd: Crowd, tally: Tally, kills: int, chance: random.Random) -> None:
+    """Kill the server at random moments, and start it again each time."""
+    while tally.kills < kills:
+        # On a slow machine it takes a while until people are at work again.
+        wanted, patience = crowd.acknowledged + _AT_WORK, time.monotonic() + 30
+        await asyncio.sleep(0.1 + chance.random())
+        while crowd.acknowledged < wanted and time.monotonic() < patience:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(chance.random() / 2)
         crowd.check_alive()
-        if not kills:
-            continue
         tally.kills_under_way += crowd.waiting > 0
         await asyncio.to_thread(process.end, signal.SIGKILL)
         tally.kills += 1
@@ -144,14 +182,6 @@ async def _under_load(
             tally.kills += 1
             tally.kills_at_start += 1
         await asyncio.to_thread(process.start)
-    await asyncio.sleep(1)
-    await crowd.end()
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as manager:
-        live = {
-            place.slug: (await manager.get(f"{process.url}/api/v1/studies/{place.slug}/manage/summary")).json()
-            for place in places
-        }
-    return crowd, live
 
 
 def _check(study: Study, books: Books, live: dict[str, object], tally: Tally) -> None:

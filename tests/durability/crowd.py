@@ -147,6 +147,11 @@ class Crowd:
         """How many wait for an answer of the server."""
         return sum(annotator.waiting for annotator in self.annotators)
 
+    @property
+    def acknowledged(self) -> int:
+        """How many answers were acknowledged so far."""
+        return sum(len(books.acknowledged) for books in self.books.values())
+
     def begin(self) -> None:
         """Let everybody begin."""
         self._work = [asyncio.create_task(annotator.work(self._stop)) for annotator in self.annotators]

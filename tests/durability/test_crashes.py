@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarni
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(request, tmp_path, engine):
     database = None if engine == "sqlite" else request.getfixturevalue("postgres_url")
     folders = make_studies(tmp_path, items=60, each=3)
-    tally = crash(folders, database, people=12, kills=4, look=0.05, seed=3, log=tmp_path / "server.log")
-    assert tally.kills == 4
-    assert tally.acknowledged > 50
+    tally = crash(folders, database, people=12, kills=3, look=0.05, seed=3, log=tmp_path / "server.log")
+    assert tally.kills == 3
+    assert tally.acknowledged >= 20
     assert "Traceback" not in (tmp_path / "server.log").read_text()
 
 
@@ -27,7 +27,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(request, tmp_pat
 def test_several_workers_on_one_study_keep_the_same_promises(postgres_url, tmp_path):
     folders = make_studies(tmp_path, items=60, each=3)
     tally = several_workers(
-        folders, postgres_url, workers=3, people=24, lasting=3, look=0.05, seed=4, log=tmp_path / "server.log"
+        folders, postgres_url, workers=3, people=24, lasting=2, look=0.05, seed=4, log=tmp_path / "server.log"
     )
-    assert tally.acknowledged > 100
+    assert tally.acknowledged >= 72
     assert "Traceback" not in (tmp_path / "server.log").read_text()

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard import Study
 from steelyard.errors import StoreError
-from steelyard.store import Store
+from steelyard.store import Store, engine
 from steelyard.study import differing_picks, rebuild
 from tests.durability.conftest import mounted
 
@@ -299,3 +299,36 @@ def test_clocks_of_two_machines_a_few_seconds_apart_do_not_disturb_each_other(ma
         one.ask("ann")
         other.ask("bob")
         assert [event.kind for event in one.events(["renewed", "expired"])] == []
+
+
+@pytest.mark.postgres
+def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever(make_study, postgres_url, monkeypatch):
+    monkeypatch.setattr(engine, "_TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr(engine, "_SILENT_SECONDS", 3)
+    folder = make_study(items=50)
+    with Study.open(folder, database=postgres_url) as stuck, Study.open(folder, database=postgres_url) as other:
+        task, before = other.ask("ann"), other.last_seq()
+        holds, told = threading.Event(), threading.Event()
+        said = []
+
+        def hold() -> None:
+            try:
+                with stuck._journal.writing() as entry:
+                    entry.append("flag", at=1, judgment_id=task.judgment_id, annotator="ann", data={"reason": "stuck"})
+                    holds.set()
+                    told.wait(60)
+            except StoreError as error:
+                said.append(str(error))
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        holds.wait()
+        with pytest.raises(StoreError, match="lock timeout"):
+            other.tell(task, answer(task))
+        time.sleep(3)
+        told_id = other.tell(task, answer(task)).judgment_id
+        told.set()
+        holder.join()
+        assert "idle-in-transaction timeout" in said[0]
+        assert other.last_seq() == before + 1
+        check_whole(other, [told_id])

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.engines import DuckDBEngine, Log
+from steelyard.engines import DuckDBEngine, Log, open_log
+from steelyard.engines.agreement import log_agreement
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
+from steelyard.formats import read_judgments
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.models.counting import Counting
 from steelyard.models.dawid_skene import DawidSkene
@@ -21,6 +23,7 @@ from steelyard.models.majority import Majority
 from steelyard.models.mean import Mean
 from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
+from steelyard.reliability import agreement
 from tests.engines.data import gold, made_up, written
 from tests.engines.models import CASES, called
 from tests.engines.same import assert_same, by_engine, in_memory
@@ -120,3 +123,19 @@ def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
     files = written(frame, tmp_path_factory.mktemp("ratings"), min(3, len(rows)))
     with DuckDBEngine(threads=1) as engine:
         assert_same(by_engine(engine, Mean(draws=20), files), in_memory(Mean(draws=20), frame))
+
+
+@pytest.mark.parametrize("kind", ["ratings", "labels"])
+@pytest.mark.parametrize("who", ["annotators", "nobody"])
+def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
+    frame = made_up(kind, who=who, people=8)
+    expected = agreement(read_judgments(frame, scale=(0, 100)).observations)
+    logs = open_log(engine, written(frame, tmp_path, 3), scale=(0, 100))
+    found = log_agreement(logs.by_criterion[""])
+    assert {figure.name for figure in found.figures} >= {"alpha (ordinal)" if kind == "ratings" else "alpha (nominal)"}
+    for figure in found.figures:
+        same = expected[figure.name]
+        assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)
+        assert (figure.value, figure.lower, figure.upper) == pytest.approx(
+            (same.value, same.lower, same.upper), abs=1e-9
+        )

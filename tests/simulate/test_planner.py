@@ -149,7 +149,11 @@ def test_hours_and_cost_follow_from_the_judgments(tame_plan):
 
 def test_options_are_those_that_fit():
     assert {option.protocol for option in choose_options(50)} >= {"direct", "pairwise", "best_worst", "scored_ranking"}
-    assert {option.design for option in choose_options(50, ["direct"])} <= {"redundant", "match_quality"}
+    assert {option.design for option in choose_options(50, ["direct"])} <= {
+        "redundant",
+        "match_quality",
+        "information_gain",
+    }
     assert "all_pairs" not in {option.design for option in choose_options(500, ["pairwise"])}
     with pytest.raises(ConfigError, match="labels have no split-half"):
         choose_options(50, ["choice"])

@@ -28,6 +28,8 @@ STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"name": "pairwise"}, {"name": "all_pairs"}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 3}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 3, "mode": "continuous"}),
+    ({"name": "pairwise"}, {"name": "information_gain", "judgments": 4}),
+    ({"name": "direct"}, {"name": "information_gain", "judgments": 3}),
 ]
 KNOWN = [stage for stage in STAGES if stage[1]["name"] in registry.names("designs")]
 

@@ -30,6 +30,7 @@ DESIGNS = {
     "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators = 2\nfollow_up = true', 6),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = 6', 7),
     "continuous": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nmode = "continuous"\nrounds = 6', 7),
+    "information_gain": ('name = "pairwise"', 'name = "information_gain"\njudgments = 5', 7),
     "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = 2', 6),
 }
 

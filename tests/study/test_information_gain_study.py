@@ -18,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarni
 DESIGNS = {
     "pairwise": ('name = "pairwise"', "judgments = 5", 50),
     "best_worst": ('name = "best_worst"', 'judgments = 6\naim = "top"\ntop = 3', 30),
+    "direct": ('name = "direct"', "judgments = 3", 60),
     "scored_ranking": ('name = "scored_ranking"\nsize = 4', "judgments = 6", 30),
 }
 

@@ -155,3 +155,52 @@ def test_groups_are_scored_from_the_judgments_of_their_items(tmp_path):
         scores = study.scores(by="group")
         assert scores.select("item", "score", "judgments").rows() == [("B", 90.0, 2), ("A", 20.0, 4)]
         assert study.scores()["group"].to_list() == ["B", "A", "A"]
+
+
+def test_stages_of_different_protocols_end_on_one_scale(tmp_path):
+    config = """
+[[stage]]
+protocol = { name = "pairwise" }
+design = { judgments = 4 }
+[[stage]]
+protocol = { name = "direct" }
+design = { judgments = 2 }
+[[stage]]
+protocol = { name = "best_worst" }
+design = { judgments = 2 }
+[model]
+name = "calibrated_scale"
+draws = 200
+"""
+    folder = write(tmp_path / "s", config, WORDS)
+    with Study.open(folder) as study:
+        work_through(study, CROWD, TRUTH, np.random.default_rng(2))
+        scores = study.scores().sort("item")
+        told = study.status().judgments
+        mixed = study.observations("mixed")[""]
+        sliders = study.fit(observations=study.observations("ratings")).scores.sort("item")
+        by_part = [(part.kind, len(part)) for part in mixed.parts]
+    assert sorted(by_part) == [("choices", told - 32), ("comparisons", 16), ("ratings", 16)]
+    # On the sliders' scale, though the comparisons came first, and surer than sliders alone.
+    assert scores["score"].is_between(0, 100).all()
+    assert np.corrcoef(scores["score"].to_numpy(), [TRUTH[item] for item in scores["item"]])[0, 1] > 0.9
+    assert (scores["judgments"] > sliders["judgments"]).all()
+    assert scores["sd"].mean() < sliders["sd"].mean()
+
+
+def test_a_mixed_study_is_scored_by_group_too(tmp_path):
+    config = """
+[[stage]]
+protocol = { name = "direct" }
+design = { judgments = 3 }
+[[stage]]
+protocol = { name = "pairwise" }
+design = { judgments = 3 }
+[model]
+name = "calibrated_scale"
+draws = 200
+"""
+    words = "id,text,group\n" + "".join(f"w{n},word {n},{'high' if n > 3 else 'low'}\n" for n in range(8))
+    with Study.open(write(tmp_path / "s", config, words)) as study:
+        work_through(study, CROWD, TRUTH, np.random.default_rng(3))
+        assert study.scores(by="group")["item"].to_list() == ["high", "low"]

@@ -227,4 +227,4 @@ def test_a_webhook_about_something_else_is_acknowledged_and_left_alone(hooked):
 def test_without_a_secret_no_webhook_is_taken(make_study, serve_study, monkeypatch):
     monkeypatch.delenv(HOOK_SECRET, raising=False)
     server = serve_study(make_study(extra="[link]"))
-    assert hook(server, change("RETURNED"), event="e1").status_code == 503
+    assert hook(server, change("RETURNED"), event="e1").status_code == 404

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from steelyard.cli.options import (
     ColumnsOption,
+    EngineOption,
     Format,
     FormatOption,
-    JudgmentsFile,
+    JudgmentsFiles,
     KindOption,
+    MemoryOption,
     ScaleOption,
+    SparkMasterOption,
     StrictOption,
     pairs,
 )
 
 
 def agreement(
-    file: JudgmentsFile,
+    files: JudgmentsFiles,
     form: FormatOption = Format.table,
     columns: ColumnsOption = None,
     kind: KindOption = None,
     scale: ScaleOption = None,
     strict: StrictOption = False,
+    engine: EngineOption = None,
+    spark_master: SparkMasterOption = None,
+    memory: MemoryOption = None,
 ) -> None:
-    """Measure how much the annotators of a file agree.
+    """Measure how much the annotators of one or more files agree.
 
     Example: steelyard agreement labels.csv
     """
@@ -30,11 +36,24 @@ def agreement(
     from rich.console import Console
 
     from steelyard.cli.output import figures_table, print_frame, print_notes
-    from steelyard.formats import read_judgments
+    from steelyard.cli.reading import SeveralFiles, called, reading
+    from steelyard.errors import DataError
+    from steelyard.observations import Observations
     from steelyard.reliability import agreement as measure
 
-    read = read_judgments(file, kind=kind, columns=pairs(columns, "--columns"), scale=scale, strict=strict)
-    measured = {criterion: measure(observations) for criterion, observations in read.by_criterion.items()}
+    options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
+    measured = {}
+    with reading(files, engine, spark_master, memory, **options) as read:
+        if isinstance(read, SeveralFiles):
+            raise DataError("these files hold judgments of several kinds.", "Measure the agreement of each by itself.")
+        for criterion, judgments in read.by_criterion.items():
+            if isinstance(judgments, Observations):
+                measured[criterion] = measure(judgments)
+            else:
+                from steelyard.engines.agreement import log_agreement
+
+                measured[criterion] = log_agreement(judgments)
+        total = sum(map(len, read.by_criterion.values()))
     tables = [
         result.table.select(pl.lit(criterion).alias("criterion"), pl.all()) if criterion else result.table
         for criterion, result in measured.items()
@@ -42,8 +61,7 @@ def agreement(
     frame = pl.concat(tables, how="diagonal")
     print_notes(read.notes)
     if form is Format.table:
-        total = sum(map(len, read.by_criterion.values()))
-        Console().print(figures_table(frame, f"{file.name}: agreement over {total:,} {read.kind}"))
+        Console().print(figures_table(frame, f"{called(files)}: agreement over {total:,} {read.kind}"))
         about = frame.filter(pl.col("note") != "").unique("figure", keep="first", maintain_order=True)
         print_notes(f"{row['figure']}: {row['note']}" for row in about.iter_rows(named=True))
     else:

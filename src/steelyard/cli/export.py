@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from steelyard.cli.options import Format, RealIdsOption, StudyFolder, existing_folder
+
+if TYPE_CHECKING:
+    from steelyard.study import Study
 
 
 class What(StrEnum):
@@ -81,6 +84,10 @@ def export(
             count = write_log(study, output, real_ids=real_ids)
             typer.echo(f"{count:,} events written to {output}", err=True)
             return
+        if output is not None and output.suffix == ".parquet" and what in {What.judgments, What.answers}:
+            rows = _stream(study, what, output, stage, real_ids)
+            typer.echo(f"{rows:,} rows written to {output}", err=True)
+            return
         if what is What.scores:
             frame = study.scores()
         elif what is What.people:
@@ -96,3 +103,20 @@ def export(
         Console().print(plain_table(frame, ""))
     else:
         print_frame(frame, form)
+
+
+def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids: bool) -> int:
+    """Write Parquet some rows at a time, and show how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from steelyard.cli.output import err_console
+    from steelyard.study.exporting import write_answers, write_judgments
+
+    screen = err_console()
+    columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("", total=study.count_judgments())
+        told = lambda count: progress.advance(bar, count)  # noqa: E731
+        if what is What.answers:
+            return write_answers(study, output, real_ids=real_ids, told=told)
+        return write_judgments(study, output, stage, real_ids=real_ids, told=told)

@@ -55,15 +55,15 @@ def fit(
 ) -> None:
     """Score the items of one or more files of judgments.
 
-    Examples: steelyard fit ratings.csv --model easl --scale 0 100
+    Example: steelyard fit ratings.csv --model easl --scale 0 100
 
-    steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
+    Several files on one scale: steelyard fit sliders.csv pairs.csv --model calibrated_scale --scale 0 100
     """
     from rich.console import Console
 
     from steelyard import registry
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
-    from steelyard.cli.reading import reading
+    from steelyard.cli.reading import called, reading
     from steelyard.errors import DataError
     from steelyard.formats import read_gold
     from steelyard.study.results import fit_by_criterion
@@ -77,8 +77,7 @@ def fit(
         fitted = fit_by_criterion(chosen, read.by_criterion, known)
         total = sum(map(len, read.by_criterion.values()))
     print_notes(read.notes)
-    names = ", ".join(Path(file).name for file in files[:3]) + (", …" if len(files) > 3 else "")
-    title = f"{names}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
+    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
     if not annotators:
         print_scores(fitted.scores, title, form, top or None, fitted.level)
     elif fitted.annotators is None:

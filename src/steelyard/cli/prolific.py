@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
-from steelyard.cli.prolific_printing import cost_question, print_bonuses, print_offer, print_terms, print_verdicts
+from steelyard.cli.options import Format, FormatOption, StudyFolder
+from steelyard.cli.prolific_options import Api, DryRun, Url, Yes, ask, open_client, open_study
+from steelyard.cli.prolific_paying import approve, bonus, reject
+from steelyard.cli.prolific_printing import cost_question, print_offer, print_terms
 
 if TYPE_CHECKING:
-    from steelyard.crowd.books import Batch
     from steelyard.crowd.client import Client
-    from steelyard.crowd.reviewing import Verdict
     from steelyard.study import Study
 
 app = typer.Typer(
@@ -21,21 +20,6 @@ app = typer.Typer(
     help="Put a study to people on Prolific. The API token is read from STEELYARD_PROLIFIC_TOKEN (or PROLIFIC_TOKEN), "
     "and from nowhere else.",
 )
-
-DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print every request; send none that changes anything.")
-]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Api: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--api", envvar="STEELYARD_PROLIFIC_API", help="Where the API is, for a rehearsal.", show_default=False
-    ),
-]
-Url: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--url", help="Where the study is served, if study.toml does not say.", show_default=False),
-]
 
 
 @app.command()
@@ -48,7 +32,7 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
     from steelyard.crowd.prolific import draft as make_draft
     from steelyard.web.studies import slug_of
 
-    with _study(folder) as study, _client(api, dry_run) as client:
+    with open_study(folder) as study, open_client(api, dry_run) as client:
         made = make_draft(client, study, _base(study, url), slug_of(folder))
         if not dry_run:
             print_terms(study)
@@ -81,14 +65,14 @@ def publish(
     from steelyard.crowd.prolific import offer
     from steelyard.crowd.prolific import publish as make_public
 
-    with _study(folder) as study, _client(api, dry_run) as client:
+    with open_study(folder) as study, open_client(api, dry_run) as client:
         found = offer(client, study, pilot)
         if found.nothing_to_do:
             Console(highlight=False).print(f"The study is on Prolific with {found.places} places. Nothing to do.")
         else:
             print_offer(study, found)
             if not dry_run:
-                _ask(cost_question(study, found), yes)
+                ask(cost_question(study, found), yes)
             make_public(client, study, found)
         if dry_run:
             return
@@ -115,7 +99,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
     from steelyard.crowd.estimates import money
     from steelyard.crowd.prolific import drafted_id
 
-    with _study(folder) as study, _client(api, dry=False) as client:
+    with open_study(folder) as study, open_client(api, dry=False) as client:
         there = client.study(drafted_id(study))
         listed, at = client.submissions(drafted_id(study))
         seen = [sighting_of(data, at) for data in listed]
@@ -155,16 +139,14 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     Example: steelyard prolific sync words
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.crowd.prolific import books_of
     from steelyard.crowd.prolific import sync as look
 
-    with _study(folder) as study, _client(api, dry_run) as client:
+    with open_study(folder) as study, open_client(api, dry_run) as client:
         found = look(client, study)
-        counted = books_of(study).counted()
         left = [name for name in study.gone if study.standing(name).answered]
     if dry_run:
         return
-    states = ", ".join(f"{count} {status.lower()}" for status, count in counted.items()) or "none yet"
+    states = ", ".join(f"{count} {status.lower()}" for status, count in found.counted().items()) or "none yet"
     print_done(f"Submissions: {states}. {found.news} changed; {found.freed} tasks are free for others.")
     if left:
         print_notes(
@@ -175,137 +157,9 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
         )
 
 
-@app.command()
-def approve(
-    folder: StudyFolder,
-    participants: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Approve these, whatever the rule says; all that pass it if left out.",
-            metavar="PARTICIPANT...",
-            show_default=False,
-        ),
-    ] = None,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    api: Api = None,
-) -> None:
-    """Approve the submissions that pass the rule (all answered, right code, checks passed), after asking you.
-
-    Example: steelyard prolific approve words
-    """
-    from rich.console import Console
-
-    from steelyard.cli.output import print_done
-    from steelyard.crowd.prolific import sync as look
-    from steelyard.crowd.reviewing import approve as approve_all
-    from steelyard.crowd.reviewing import verdicts
-
-    with _study(folder) as study, _client(api, dry_run) as client:
-        found = verdicts(study, look(client, study).submissions)
-        chosen = _named(found, participants) if participants else [verdict for verdict in found if verdict.good]
-        print_verdicts(found, {verdict.submission for verdict in chosen})
-        if not chosen:
-            Console(highlight=False).print("Nothing to approve.")
-            return
-        if not dry_run:
-            _ask(f"Approve {len(chosen)} of {len(found)} submissions? They are paid, and it cannot be undone.", yes)
-        done = approve_all(client, study, chosen)
-    if not dry_run:
-        print_done(f"{done} of {len(chosen)} are approved.")
-        if done < len(chosen):
-            raise typer.Exit(1)
-
-
-@app.command()
-def reject(
-    folder: StudyFolder,
-    participants: Annotated[
-        list[str], typer.Argument(help="Whose submissions.", metavar="PARTICIPANT...", show_default=False)
-    ],
-    message: Annotated[str, typer.Option("--message", "-m", help="What they read: why, in 100 characters or more.")],
-    category: Annotated[str, typer.Option("--category", help="Prolific's word for it.")] = "FAILED_CHECK",
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    api: Api = None,
-) -> None:
-    """Reject submissions, one by one, for a reason that you give. They are not paid.
-
-    Example: steelyard prolific reject words 5f3c0a… -m "…"
-    """
-    from steelyard.cli.output import print_done
-    from steelyard.crowd.reviewing import check_rejection
-    from steelyard.crowd.reviewing import reject as reject_all
-
-    check_rejection(category, message)
-    with _study(folder) as study, _client(api, dry_run) as client:
-        if not dry_run:
-            _ask(f"Reject {', '.join(participants)}? They are not paid, and it cannot be undone.", yes)
-        count = reject_all(client, study, participants, category, message)
-    if not dry_run:
-        print_done(f"{count} rejected; what they still held is free for others.")
-
-
-@app.command()
-def bonus(
-    folder: StudyFolder,
-    grace: Annotated[
-        float,
-        typer.Option(
-            "--grace", min=0, help="Minutes that a payment whose answer was lost may take to show on Prolific."
-        ),
-    ] = 60.0,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    api: Api = None,
-) -> None:
-    """Pay the bonuses that study.toml's formula gives to people whose work is approved, less what they got already.
-
-    You are asked first. A payment is never sent twice: run it again after whatever happened, and it looks on Prolific
-    before it sends.
-
-    Example: steelyard prolific bonus words
-    """
-    from rich.console import Console
-
-    from steelyard.cli.output import print_done
-    from steelyard.crowd import bonuses
-    from steelyard.crowd.estimates import money
-    from steelyard.crowd.prolific import books_of, drafted_id
-
-    with _study(folder) as study, _client(api, dry_run) as client:
-        currency = study.config.pay.currency
-        earned = _earned(study)
-
-        def again(batch: Batch) -> bool:
-            asked = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
-            _ask(
-                f"{asked} more than {grace:g} minutes ago, and Prolific shows none of it. Look at your balance there. "
-                "Send it again?",
-                yes,
-            )
-            return True
-
-        paid = 0
-        begun = books_of(study).open_batch
-        if begun is not None and not dry_run:
-            paid += begun.total * bonuses.carry_on(client, study, begun, grace_minutes=grace, send_again=again)
-        listed, _ = client.submissions(drafted_id(study))
-        owed, _ = bonuses.still_owed(earned, books_of(study), listed)
-        if owed:
-            print_bonuses(owed, currency)
-        if owed and dry_run:
-            for names in _chunks(list(owed), bonuses.AT_ONCE):
-                made = client.set_up_bonuses(drafted_id(study), {name: owed[name] for name in names})
-                client.pay_bonuses(str(made["id"]))
-            return
-        if owed:
-            _ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)
-            paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=again)
-    if paid:
-        print_done(f"{money(paid, currency)} of bonuses are paid.")
-    else:
-        Console(highlight=False).print("No bonuses are owed to people whose work is approved.")
+app.command()(approve)
+app.command()(reject)
+app.command()(bonus)
 
 
 @app.command()
@@ -317,9 +171,9 @@ def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Ap
     from steelyard.cli.output import print_done
     from steelyard.crowd.prolific import stop as take_off
 
-    with _study(folder) as study, _client(api, dry_run) as client:
+    with open_study(folder) as study, open_client(api, dry_run) as client:
         if not dry_run:
-            _ask("Stop the study on Prolific? It cannot be started again.", yes)
+            ask("Stop the study on Prolific? It cannot be started again.", yes)
         state = take_off(client, study)
     if not dry_run:
         print_done(f"Stopped; on Prolific it is {state.lower()} now.")
@@ -347,7 +201,7 @@ def hook(
     from steelyard.web.studies import slug_of
 
     event = "submission.status.change"
-    with _study(folder) as study, _client(api, dry_run) as client:
+    with open_study(folder) as study, open_client(api, dry_run) as client:
         target = f"{_base(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
         if not client.hook_secrets(workspace):
             made = client.make_hook_secret(workspace)
@@ -364,18 +218,6 @@ def hook(
 # Inside
 
 
-def _study(folder: Path) -> Study:
-    from steelyard.study import Study
-
-    return Study.open(existing_folder(folder))
-
-
-def _client(api: str | None, dry: bool) -> Client:
-    from steelyard.crowd.client import PROLIFIC, Client, token_from_environment
-
-    return Client(token_from_environment(), address=api or PROLIFIC, show=typer.echo if dry else None, dry=dry)
-
-
 def _base(study: Study, given: str | None) -> str:
     from steelyard.errors import ConfigError
 
@@ -389,50 +231,19 @@ def _base(study: Study, given: str | None) -> str:
     return base
 
 
-def _ask(question: str, yes: bool) -> None:
-    """Go on only when somebody says so."""
-    if not yes and not typer.confirm(question):
-        typer.echo("Nothing was done.", err=True)
-        raise typer.Exit(1)
-
-
-def _named(found: list[Verdict], participants: list[str]) -> list[Verdict]:
-    from steelyard.errors import ConfigError
-
-    by_name = {verdict.participant: verdict for verdict in found}
-    for name in participants:
-        if name not in by_name:
-            raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")
-    return [by_name[name] for name in participants]
-
-
-def _earned(study: Study) -> dict[str, int]:
-    from steelyard.errors import ConfigError
-
-    if study.config.pay.formula is None:
-        raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
-    table = study.pay()
-    return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
-
-
-def _chunks(names: list[str], size: int) -> list[list[str]]:
-    return [names[start : start + size] for start in range(0, len(names), size)]
-
-
 def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> None:
     """Look until the pilot's people are through, then say what came of it."""
     from rich.console import Console
 
     from steelyard.cli.pilot import print_pilot
-    from steelyard.crowd.prolific import books_of
     from steelyard.crowd.prolific import sync as look
 
     console = Console(highlight=False, stderr=True)
     console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
     through = -1
     while True:
-        look(client, study)
-        done = sum(seen.status in {"AWAITING REVIEW", "APPROVED"} for seen in books_of(study).submissions.values())
+        counted = look(client, study).counted()
+        done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
         if done != through:
             console.print(f"{done} of {places} have finished")
             through = done

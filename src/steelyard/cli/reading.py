@@ -25,6 +25,11 @@ class SeveralFiles:
     notes: tuple[str, ...]
 
 
+def called(sources: Sequence[str]) -> str:
+    """Name the files in a title."""
+    return ", ".join(Path(source).name for source in sources[:3]) + (", …" if len(sources) > 3 else "")
+
+
 @contextmanager
 def reading(
     sources: Sequence[str], engine: str | None, spark_master: str | None, memory: str | None, **options: Any

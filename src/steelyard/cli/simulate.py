@@ -37,6 +37,7 @@ def simulate(
     ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many tasks to print as examples.")] = 3,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another crowd for another number.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Studies at a time; 0 for one a core.")] = 1,
     form: FormatOption = Format.table,
 ) -> None:
     """Dry-run a study: what people would be asked, what it takes, how reliable it may be. Its data stay untouched.
@@ -65,6 +66,7 @@ def simulate(
             seconds=seconds,
             examples=show,
             seed=seed,
+            jobs=jobs or -1,
             told=lambda: progress.advance(bar),
         )
     if form is Format.table:

@@ -141,13 +141,6 @@ class Books:
         known = self.submissions.get(sighting.submission)
         return known is None or (sighting.at >= known.at and sighting.status != known.status)
 
-    def counted(self) -> dict[str, int]:
-        """How many submissions are in each state."""
-        counts: dict[str, int] = {}
-        for seen in self.submissions.values():
-            counts[seen.status] = counts.get(seen.status, 0) + 1
-        return dict(sorted(counts.items()))
-
 
 def status_step(sighting: Sighting, by: str, event: str = "") -> dict[str, Any]:
     """Return the step that notes a submission's state."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import string
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -299,6 +300,10 @@ class Synced:
     news: int
     freed: int
 
+    def counted(self) -> dict[str, int]:
+        """How many submissions are in each state."""
+        return dict(sorted(Counter(sighting_of(data, 0.0).status for data in self.submissions).items()))
+
 
 def sync(client: Client, study: Study) -> Synced:
     """Look at all submissions; tasks of those who gave their place back are free for others at once."""
@@ -309,10 +314,9 @@ def sync(client: Client, study: Study) -> Synced:
     news = freed = 0
     for data in listed:
         sighting = sighting_of(data, at)
-        came = sighting.participant in visits
         # What is known is acted on too, where the command that heard it was killed before it could.
-        stale = came and (sighting.status in LEFT) != (sighting.participant in gone)
-        if client.dry or not (books.is_news(sighting) or stale):
+        stale = (sighting.status in LEFT) != (sighting.participant in gone)
+        if client.dry or sighting.participant not in visits or not (books.is_news(sighting) or stale):
             continue
         released = hear(study, sighting, "sync")
         news += released is not None

@@ -25,8 +25,11 @@ class HookRefusedError(SteelyardError):
 def hear(study: Study, sighting: Sighting, by: str, event: str = "") -> int | None:
     """Take in a submission's state; return how many tasks it freed, or None where it was no news.
 
-    The same news twice changes nothing, and news that was overtaken on its way changes nothing either.
+    The same news twice changes nothing, and news that was overtaken on its way changes nothing either. Of people who
+    never came here, or were forgotten, nothing is written down.
     """
+    if not study.arrivals_of(sighting.participant):
+        return None
 
     def decide(notes: Sequence[Note]) -> dict[str, Any] | None:
         return status_step(sighting, by, event) if Books.of(notes).is_news(sighting, event) else None
@@ -40,10 +43,9 @@ def hear(study: Study, sighting: Sighting, by: str, event: str = "") -> int | No
 
 def _act(study: Study, seen: Sighting) -> int:
     annotator = seen.participant
-    visits = study.arrivals_of(annotator) if annotator else []
-    sessions = [visit.session for visit in visits]
-    if not visits or (seen.submission in sessions and seen.submission != sessions[-1]):
-        # Nobody who came here, or a visit that another has followed since.
+    sessions = [visit.session for visit in study.arrivals_of(annotator)]
+    if seen.submission in sessions[:-1]:
+        # Another visit has followed since.
         return 0
     if seen.status in LEFT:
         # Their answers are in already; only what they still held is given back.

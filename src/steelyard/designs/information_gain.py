@@ -83,10 +83,11 @@ class InformationGain(Design):
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse answers that cannot be learnt from, tasks larger than the study, and settings that do not fit."""
         found = []
-        if "comparisons" not in protocol.kinds:
+        if not {"comparisons", "ratings"} & set(protocol.kinds):
             found.append(
                 Problem(
-                    f"information_gain learns from comparisons, but {protocol.name} gives {', '.join(protocol.kinds)}.",
+                    f"information_gain learns from comparisons or ratings, but {protocol.name} gives "
+                    f"{', '.join(protocol.kinds)}.",
                     "Use the design redundant.",
                     field="design.name",
                 )
@@ -140,7 +141,7 @@ class InformationGain(Design):
             return Nothing(f"All {progress.tasks_answered:,} tasks have been answered.", complete=True)
         if progress.tasks_asked >= budget:
             return WAITING
-        only_new = not self.same_item_again or (task_size == 1 and self.by == "item")
+        only_new = not self.same_item_again or (memory.short_pages and self.by == "item")
         search = Search(memory, progress.person(annotator), annotator, looks=self.first_looks, only_new=only_new)
         found = search.any(rng) if rng.random() < self.explore else None
         best = search.best(rng)

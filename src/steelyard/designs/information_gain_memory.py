@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from steelyard.designs.gains import Aim, Spread, expected_answers, spread_of, wo
 from steelyard.designs.memory import Heard, Memory
 from steelyard.designs.units import GroupUnits, ItemUnits, Units
 from steelyard.models.calibrated_online import CalibratedState, tuple_weight
-from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray
+from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray, Rating
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 
@@ -52,6 +52,10 @@ class GainMemory(Memory):
     ) -> None:
         self.units: Units = GroupUnits() if by_group else ItemUnits()
         self.task_size = protocol.task_size
+        self.short_pages = protocol.takes_short_pages
+        self.rates = "comparisons" not in protocol.kinds
+        """Whether it learns from ratings; sliders side by side are learnt from as comparisons, which no bias moves."""
+        self._scales = protocol.scales()
         self.shown: IntArray = np.zeros(0, np.int32)
         """How many tasks with each unit are answered or out."""
         self.times: Counter[tuple[int, ...]] = Counter()
@@ -118,6 +122,29 @@ class GainMemory(Memory):
         units = dict(
             zip((self.units.ids[item] for item in answer.items), self.units.of_items(answer.items), strict=True)
         )
+        if self.rates:
+            learnt = self._learn_ratings(answer, units) if answer.own else False
+        else:
+            learnt = self._learn_comparisons(answer, units)
+        if learnt:
+            self._learnt()
+
+    def _learn_ratings(self, answer: Heard, units: Mapping[str, int]) -> bool:
+        """Take in ratings, an item's by several criteria as their mean on [0, 1]."""
+        values: defaultdict[int, list[float]] = defaultdict(list)
+        for said in answer.observations:
+            if isinstance(said, Rating) and (unit := units.get(said.item, UNKNOWN)) != UNKNOWN:
+                low, high = self._scales[said.criterion]
+                values[unit].append((said.value - low) / (high - low))
+        if not values:
+            return False
+        self._handles[answer.judgment_id] = self._state.learn_ratings(
+            self._person(answer.annotator), list(values), [sum(each) / len(each) for each in values.values()]
+        )
+        return True
+
+    def _learn_comparisons(self, answer: Heard, units: Mapping[str, int]) -> bool:
+        """Take in comparisons; those of one answer to several items share what they say."""
         pairs = [
             (left, right, said.outcome)
             for said in answer.observations
@@ -126,23 +153,34 @@ class GainMemory(Memory):
             and UNKNOWN not in (left, right)
         ]
         if not pairs:
-            return
-        annotator = self._people.setdefault(answer.annotator, len(self._people))
-        self._state.grow(self.units.count, len(self._people))
+            return False
         left, right, outcome = np.array(pairs, np.int32).T
         if self._state.margin == 0 and not outcome.all():
             # A tie from another stage, or from elsewhere, where nobody could tie so far.
             self._state.margin = FIRST_MARGIN
-        weight = tuple_weight(len(answer.items), len(pairs))
         self._handles[answer.judgment_id] = self._state.learn(
-            annotator, left, right, outcome.astype(np.int8), weight=weight
+            self._person(answer.annotator),
+            left,
+            right,
+            outcome.astype(np.int8),
+            weight=tuple_weight(len(answer.items), len(pairs)),
         )
+        return True
+
+    def _person(self, annotator: str) -> int:
+        code = self._people.setdefault(annotator, len(self._people))
+        self._state.grow(self.units.count, len(self._people))
+        return code
+
+    def _learnt(self) -> None:
+        """Go over all answers again, or look how the items lie, when it is time."""
         self._tables.clear()
         self._heard_since += 1
-        due = self._state.n_comparisons >= self._refit_at
+        count = self._state.n_comparisons + self._state.n_ratings
+        due = count >= self._refit_at
         if due:
             self._state.refit()
-            self._refit_at = max(self._state.n_comparisons * _GROWTH, self._refit_at + 4)
+            self._refit_at = max(count * _GROWTH, self._refit_at + 4)
         if due or self._heard_since * _LOOKS >= self.units.count:
             self._look()
 
@@ -150,7 +188,7 @@ class GainMemory(Memory):
         """Unlearn an answer that was revised or set aside."""
         handles = self._handles.pop(answer.judgment_id, None)
         if handles is not None:
-            self._state.forget(handles)
+            (self._state.forget_ratings if self.rates else self._state.forget)(handles)
             self._tables.clear()
 
     def _count(self, key: tuple[int, ...], by: int) -> None:
@@ -220,9 +258,10 @@ class GainMemory(Memory):
     def answers(self, annotator: int) -> Answers:
         """Return what the answers of an annotator, by code, are expected to tell."""
         if annotator not in self._tables:
-            share = 1.0 if self.task_size < 2 else 2 / self.task_size
             chance = self._state.level_probabilities(annotator)
-            self._tables[annotator] = expected_answers(chance, self._state.margin, share=share)
+            share = 0.0 if self.rates else 2 / self.task_size
+            rated = self._state.rating_precision(annotator) if self.rates else 0.0
+            self._tables[annotator] = expected_answers(chance, self._state.margin, share=share, rated=rated)
         return self._tables[annotator]
 
     def standing(self, barred: NDArray[np.bool_], seen: NDArray[np.int64]) -> Standing:

@@ -45,12 +45,13 @@ class Search:
     def __init__(self, memory: GainMemory, person: Person, annotator: str, *, looks: int, only_new: bool) -> None:
         self.memory = memory
         self.person = person
-        self.size = memory.task_size
         self._looks = looks
-        self._seen = seen_sets(person, self.size)
         self.barred: NDArray[np.bool_] = np.zeros(memory.units.count, np.bool_)
         if only_new:
             self.barred[person.items.rows.ravel()] = True
+        free = int((~self.barred).sum())
+        self.size = min(memory.task_size, free) if memory.short_pages and free else memory.task_size
+        self._seen = seen_sets(person, self.size)
         self.answers = memory.answers_of(annotator)
 
     def best(self, rng: np.random.Generator) -> Found | None:

@@ -23,12 +23,14 @@ class Seen:
     every showing is.
     """
 
-    __slots__ = ("_row", "_rows", "_times")
+    __slots__ = ("_row", "_rows", "_times", "_unwritten")
 
     def __init__(self) -> None:
         self._row: dict[tuple[int, ...], int] = {}
         self._times: dict[tuple[int, ...], int] = {}
         self._rows: IntArray = np.empty((8, 1), np.int32)
+        self._unwritten: list[tuple[int, ...]] = []
+        """The last sets, not yet in the array: a long log is read without anybody looking at it in between."""
 
     def __contains__(self, codes: tuple[int, ...]) -> bool:
         return codes in self._row
@@ -36,22 +38,32 @@ class Seen:
     @property
     def rows(self) -> IntArray:
         """The sets seen so far, one a row; shorter ones are padded with their last code."""
+        if self._unwritten:
+            self._write()
         return self._rows[: len(self._row)]
 
     def add(self, codes: tuple[int, ...]) -> None:
         """Remember a showing of a set."""
-        self._times[codes] = self._times.get(codes, 0) + 1
-        if codes in self._row:
-            return
+        times = self._times.get(codes, 0)
+        self._times[codes] = times + 1
+        if codes not in self._row:
+            self._row[codes] = len(self._row)
+            self._unwritten.append(codes)
+
+    def _write(self) -> None:
+        first = len(self._row) - len(self._unwritten)
         size, width = self._rows.shape
-        if len(self._row) == size or len(codes) > width:
-            larger = np.empty((size * 2, max(width, len(codes))), np.int32)
-            larger[:size] = np.pad(self._rows, ((0, 0), (0, larger.shape[1] - width)), mode="edge")
+        needed = max(width, *map(len, self._unwritten))
+        if len(self._row) > size or needed > width:
+            larger = np.empty((max(size * 2, len(self._row)), needed), np.int32)
+            larger[:size] = np.pad(self._rows, ((0, 0), (0, needed - width)), mode="edge")
             self._rows = larger
-        row = self._rows[len(self._row)]
-        row[: len(codes)] = codes
-        row[len(codes) :] = codes[-1]
-        self._row[codes] = len(self._row)
+        full = [
+            codes if len(codes) == needed else (*codes, *codes[-1:] * (needed - len(codes)))
+            for codes in self._unwritten
+        ]
+        self._rows[first : len(self._row)] = full
+        self._unwritten = []
 
     def discard(self, codes: tuple[int, ...]) -> None:
         """Take one showing of a set back."""
@@ -59,6 +71,8 @@ class Seen:
         if self._times[codes] > 0:
             return
         del self._times[codes]
+        if self._unwritten:
+            self._write()
         place = self._row.pop(codes, None)
         if place is not None and place != len(self._row):
             last = next(key for key, row in self._row.items() if row == len(self._row))
@@ -69,10 +83,12 @@ class Seen:
 class Levels:
     """Items by level (how often asked, or planned), with a member of a level drawn or moved in O(1)."""
 
-    __slots__ = ("_members", "_place", "level")
+    __slots__ = ("_level", "_members", "_place", "level")
 
     def __init__(self) -> None:
         self.level: IntArray = np.zeros(0, np.int32)
+        self._level: list[int] = []
+        """The same: single values are read much faster from a list, and all of them from an array."""
         self._members: list[list[int]] = [[]]
         self._place: list[int] = []
 
@@ -80,6 +96,7 @@ class Levels:
         """Add new items at level 0."""
         first = len(self.level)
         self.level = np.concatenate([self.level, np.zeros(count, np.int32)])
+        self._level += [0] * count
         self._place += range(len(self._members[0]), len(self._members[0]) + count)
         self._members[0] += range(first, first + count)
 
@@ -94,7 +111,7 @@ class Levels:
 
     def move(self, item: int, by: int) -> None:
         """Raise or lower an item by some levels."""
-        level = int(self.level[item])
+        level = self._level[item]
         old = self._members[level]
         last = old.pop()
         place = self._place[item]
@@ -102,7 +119,7 @@ class Levels:
             old[place] = last
             self._place[last] = place
         level += by
-        self.level[item] = level
+        self._level[item] = self.level[item] = level
         while len(self._members) <= level:
             self._members.append([])
         new = self._members[level]

@@ -97,7 +97,6 @@ def _labels(log: Log, _scale: tuple[float, float] | None) -> Checked:
 
 
 def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    log.engine.keep(f"{log.prefix}cells", log.sql("comparison_cells"))
     found = log.query("check_comparisons", needed="FALSE" if log.loser else "TRUE")
     _refuse(log, found)
     given, every = int(found["given"].sum()), int(found["n"].sum())

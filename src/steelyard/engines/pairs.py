@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from steelyard.engines.log import Log, by_item, coded
+from steelyard.engines.log import Log, by_item, coded, index_of
 from steelyard.engines.values import RESULT_ROWS
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
@@ -30,9 +30,7 @@ def pairs_view(log: Log, *, by_unit: bool) -> str:
     name = f"{log.prefix}pairs{'_of_units' if by_unit else ''}"
     unit = log.unit_column if by_unit else "CAST(NULL AS STRING)"
     if log.kind == "comparisons":
-        # Without units, the rows were counted already.
-        source, n = (f"{log.prefix}log", "CAST(1 AS BIGINT)") if by_unit else (f"{log.prefix}cells", "n")
-        log.engine.view(name, log.sql("comparison_pairs", unit=unit, source=source, n=n))
+        log.engine.view(name, log.sql("comparison_pairs", unit=unit))
     else:
         parts = [log.sql("pairs_of_place", unit=unit, place=place) for place in log.places]
         log.engine.view(name, "\nUNION ALL\n".join(parts))
@@ -65,14 +63,11 @@ class LogPairs(Sample):
     @classmethod
     def of(cls, log: Log) -> LogPairs:
         """Count the pairs."""
-        ordered = ordered_view(log, by_unit=False)
-        found = log.query("pair_table", ordered=ordered)
-        shown = [found["first_item"], found["second_item"]]
-        if log.kind == "choices":
-            # An item may be shown and yet be in no pair: where neither best nor worst was said.
-            shown.append(log.query("counts_by_item", showings=showings_view(log, by_unit=False))["item"])
-        items = Index(sorted(set().union(*(names.unique().to_list() for names in shown))))
-        first, second = coded(found["first_item"], items), coded(found["second_item"], items)
+        items = index_of(log.query("counts_by_item", showings=showings_view(log, by_unit=False))["item"])
+        codes = pl.Series(np.arange(len(items), dtype=np.int32))
+        log.engine.put(f"{log.prefix}ids", pl.DataFrame({"id": pl.Series(items.ids, dtype=pl.String), "code": codes}))
+        found = log.query("pair_table", pairs=pairs_view(log, by_unit=False))
+        first, second = (found[name].to_numpy().astype(np.int32) for name in ("first_item", "second_item"))
         order = np.argsort(pair_key(first, second, len(items)), kind="stable")
         counts = [found[name].to_numpy()[order].astype(np.float64) for name in ("wins", "losses", "ties")]
         return cls(log, items, PairTable(len(items), first[order], second[order], *counts))

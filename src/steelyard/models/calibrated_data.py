@@ -29,7 +29,7 @@ from steelyard.observations import (
 MOST_STEPS = 11
 """A scale of up to so many steps is taken as steps; values on a finer one as a slider's."""
 
-BEYOND = 0.2
+BEYOND = 1.0
 """How far beyond the end of a slider a response may lie that was cut there, as a share of the scale."""
 
 GOLD_NOISE = 0.02

@@ -130,3 +130,40 @@ def sweep(
             shift[item] = new_m / new_v
             moved = max(moved, abs(new_m - before))
     return moved
+
+
+@compiled
+def sweep_ratings(
+    rows: NDArray[np.int64],
+    item: IntArray,
+    annotator: IntArray,
+    value: FloatArray,
+    site: FloatArray,
+    precision: FloatArray,
+    shift: FloatArray,
+    bias_precision: FloatArray,
+    bias_shift: FloatArray,
+    noise: FloatArray,
+) -> float:
+    """Make the marks of some ratings anew, in place; return the largest move of an item's mean.
+
+    `value` is in units of the items' spread. A rating is the item, plus its annotator's bias (entry 0 is that of
+    anybody, and stays), plus noise of variance `noise`; its site holds what it says of the item and of the bias.
+    """
+    moved = 0.0
+    for m in rows:
+        i, w = item[m], annotator[m]
+        pi, hi = precision[i] - site[m, 0], shift[i] - site[m, 1]
+        pb, hb = bias_precision[w] - site[m, 2], bias_shift[w] - site[m, 3]
+        before = shift[i] / precision[i]
+        site[m, 0] = 1.0 / (noise[w] + 1.0 / pb)
+        site[m, 1] = site[m, 0] * (value[m] - hb / pb)
+        site[m, 2] = 1.0 / (noise[w] + 1.0 / pi)
+        site[m, 3] = site[m, 2] * (value[m] - hi / pi)
+        precision[i], shift[i] = pi + site[m, 0], hi + site[m, 1]
+        if w != 0:
+            bias_precision[w], bias_shift[w] = pb + site[m, 2], hb + site[m, 3]
+        else:
+            site[m, 2], site[m, 3] = 0.0, 0.0
+        moved = max(moved, abs(shift[i] / precision[i] - before))
+    return moved

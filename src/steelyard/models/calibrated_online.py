@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from steelyard.models.calibrated_kernels import LAPSE, sweep
+from steelyard.models.calibrated_kernels import LAPSE, sweep, sweep_ratings
 from steelyard.observations import UNKNOWN, FloatArray, IntArray
 
 LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf])
@@ -22,6 +22,12 @@ LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf
 
 START: FloatArray = np.array([0.04, 0.07, 0.12, 0.18, 0.2, 0.16, 0.1, 0.06, 0.07])
 """How likely each level is before anything is known."""
+
+USUAL_PLACE, USUAL_SPREAD = 0.5, 0.25
+"""Where ratings on [0, 1] usually lie, and how far items lie apart there."""
+
+BIAS_VARIANCE, RATING_NOISE, RATING_FREEDOM = 0.16, 0.64, 20.0
+"""In units of that spread: variance of biases and of a rating, and how many ratings the latter is worth."""
 
 START_WEIGHT = 10.0
 """How many annotators `START` counts for when a refit learns how likely the levels are."""
@@ -58,6 +64,15 @@ class CalibratedState:
         self._weight: FloatArray = np.zeros(0)
         self._site: FloatArray = np.zeros((0, 4))
         self._told: FloatArray = np.zeros((0, len(LEVELS)))
+        self._ratings = 0
+        self._rated: IntArray = np.zeros(0, np.int32)
+        self._rater: IntArray = np.zeros(0, np.int32)
+        self._value: FloatArray = np.zeros(0)
+        self._rating_site: FloatArray = np.zeros((0, 4))
+        # By annotator and one; 0 is anybody.
+        self._bias_precision: FloatArray = np.full(1, 1 / BIAS_VARIANCE)
+        self._bias_shift: FloatArray = np.zeros(1)
+        self._rating_noise: FloatArray = np.full(1, RATING_NOISE)
         self.grow(n_items, n_annotators)
 
     @property
@@ -74,6 +89,11 @@ class CalibratedState:
     def n_comparisons(self) -> int:
         """How many comparisons were learnt, also those forgotten since."""
         return self._count
+
+    @property
+    def n_ratings(self) -> int:
+        """How many ratings were learnt, also those forgotten since."""
+        return self._ratings
 
     @property
     def mean(self) -> FloatArray:
@@ -93,6 +113,11 @@ class CalibratedState:
             self._shift = _longer(self._shift, room)
         if n_annotators > len(self._belief):
             self._belief = _longer(self._belief, max(n_annotators, 2 * len(self._belief)))
+        if n_annotators >= len(self._rating_noise):
+            room = max(n_annotators + 1, 2 * len(self._rating_noise))
+            self._bias_precision = _longer(self._bias_precision, room, 1 / BIAS_VARIANCE)
+            self._bias_shift = _longer(self._bias_shift, room)
+            self._rating_noise = _longer(self._rating_noise, room, RATING_NOISE)
         self._items = max(self._items, n_items)
         self._annotators = max(self._annotators, n_annotators)
 
@@ -129,6 +154,42 @@ class CalibratedState:
         self._sweep(np.arange(first, first + count))
         return handles
 
+    def learn_ratings(self, annotator: int, items: Sequence[int], values: Sequence[float]) -> range:
+        """Take in an answer's ratings on [0, 1]; return their handles, which count apart from those of comparisons."""
+        first, count = self._ratings, len(items)
+        if first + count > len(self._rated):
+            room = max(first + count, 2 * len(self._rated), 64)
+            for name in ("_rated", "_rater", "_value", "_rating_site"):
+                setattr(self, name, _longer(getattr(self, name), room))
+        span = slice(first, first + count)
+        self._rated[span] = items
+        self._rater[span] = annotator + 1
+        self._value[span] = (np.asarray(values, np.float64) - USUAL_PLACE) / USUAL_SPREAD
+        self._ratings += count
+        self._sweep_ratings(np.arange(first, first + count))
+        return range(first, first + count)
+
+    def forget_ratings(self, handles: Sequence[int]) -> None:
+        """Take ratings back."""
+        for m in handles:
+            item, who, site = self._rated[m], self._rater[m], self._rating_site[m]
+            self._precision[item] -= site[0]
+            self._shift[item] -= site[1]
+            self._bias_precision[who] -= site[2]
+            self._bias_shift[who] -= site[3]
+            # One without weight is passed over from now on.
+            self._rating_site[m], self._value[m] = 0.0, np.nan
+
+    def bias(self, annotator: int) -> tuple[float, float]:
+        """Return the mean and sd of an annotator's bias when rating, on [0, 1]."""
+        precision = self._bias_precision[annotator + 1]
+        return float(USUAL_SPREAD * self._bias_shift[annotator + 1] / precision), float(USUAL_SPREAD * precision**-0.5)
+
+    def rating_precision(self, annotator: int = UNKNOWN) -> float:
+        """Return the precision that one more rating of an annotator is expected to add to an item."""
+        open_bias = 1 / self._bias_precision[annotator + 1]
+        return float(1 / (self._rating_noise[annotator + 1] + open_bias))
+
     def forget(self, handles: Sequence[int]) -> None:
         """Take comparisons back: their marks on items and annotator are removed."""
         for m in handles:
@@ -147,8 +208,11 @@ class CalibratedState:
         while done < sweeps:
             moved = self._sweep(rows)
             done += 1
+            if self._ratings:
+                moved = max(moved, self._sweep_ratings(np.flatnonzero(~np.isnan(self._value[: self._ratings]))))
+                self._learn_noise()
             self._learn_levels()
-            if self.margin > 0:
+            if self.margin > 0 and len(rows):
                 self._learn_margin(rows)
             if moved < tolerance:
                 break
@@ -207,6 +271,34 @@ class CalibratedState:
                 self.margin,
             )
         )
+
+    def _sweep_ratings(self, rows: NDArray[np.int64]) -> float:
+        return float(
+            sweep_ratings(
+                rows,
+                self._rated,
+                self._rater,
+                self._value,
+                self._rating_site,
+                self._precision,
+                self._shift,
+                self._bias_precision,
+                self._bias_shift,
+                self._rating_noise,
+            )
+        )
+
+    def _learn_noise(self) -> None:
+        """Move every rater's noise to what their ratings show, held near the usual one."""
+        known = np.flatnonzero(~np.isnan(self._value[: self._ratings]) & (self._rater[: self._ratings] > 0))
+        item, who = self._rated[known], self._rater[known]
+        off = self._value[known] - self._shift[item] / self._precision[item]
+        off -= self._bias_shift[who] / self._bias_precision[who]
+        # What is not known of item and bias adds to what a residual says.
+        squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
+        n = len(self._rating_noise)
+        total, count = np.bincount(who, squares, minlength=n), np.bincount(who, minlength=n)
+        self._rating_noise = (RATING_FREEDOM * RATING_NOISE + total) / (RATING_FREEDOM + count)
 
     def _learn_levels(self) -> None:
         """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""

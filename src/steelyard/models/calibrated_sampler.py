@@ -185,7 +185,7 @@ class Chain:
             draws=np.empty((draws, n_items)),
         )
         for sweep in range(settling + draws):
-            self._sweep(sweep)
+            self.sweep(sweep)
             if sweep >= settling:
                 self._add(sums, sweep - settling)
         sums.checks = self.checks()
@@ -235,7 +235,8 @@ class Chain:
         typical_response(middle, spread, self.usual_noise[0] + self.point_variance[0], group.edge, out)
         return out
 
-    def _sweep(self, sweep: int) -> None:
+    def sweep(self, sweep: int) -> None:
+        """Draw everything once, given the rest; `sweep` counts the draws so far."""
         weight, pull = self.sums_by_item
         ratings, pairs, tuples = self.evidence.ratings, self.evidence.pairs, self.evidence.tuples
         rng = self.rng
@@ -348,7 +349,7 @@ class Chain:
             self.shift_variance = self._variance(float((self.shift**2).sum()), n, 0.03**2)
         usual_noise = np.where(self.random, RANDOM_NOISE, self.usual_noise[g])
         freedom = np.where(self.random, RANDOM_FREEDOM, self.freedom[g])
-        pinned = self.evidence.gold & ~self.own
+        pinned = self.evidence.gold
         usual_slope, slope_variance = self._slope_prior()
         draw_raters(
             self.rng,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import special
 
-from steelyard.errors import SteelyardWarning
+from steelyard.errors import ConvergenceWarning
 from steelyard.models.calibrated_data import Evidence
 from steelyard.models.calibrated_draws import typical_response
 from steelyard.models.calibrated_sampler import Chain, Sums
@@ -35,6 +35,9 @@ from steelyard.observations import (
 )
 
 CHAINS = 2
+APART = 1.3
+"""From this ratio of the spread over both chains to that within one, they have not met."""
+
 MANY_ROWS = 200_000
 """From so many rows on, fewer draws say as much: every place is known well."""
 
@@ -88,12 +91,12 @@ class CalibratedScale(Model):
         )
         gap = _gap(chains)
         notes = _notes(evidence, chains)
-        if gap > 1.2:
+        if gap > APART:
             notes += (f"the two chains of draws have not met (ratio {gap:.2f}): ask for more draws",)
-            warnings.warn(f"{self.name}: {notes[-1]}.", SteelyardWarning, stacklevel=2)
+            warnings.warn(f"{self.name}: {notes[-1]}.", ConvergenceWarning, stacklevel=2)
         people = _annotators(observations, evidence, chains, self.level)
         sweeps = sum(chain.count for chain in chains)
-        return Fit(self.name, self.settings(), table, people, notes, sweeps, gap <= 1.2)
+        return Fit(self.name, self.settings(), table, people, notes, sweeps, gap <= APART)
 
     def sample(self, evidence: Evidence) -> list[Sums]:
         """Run the chains side by side."""
@@ -192,7 +195,7 @@ def _gap(chains: list[Sums]) -> float:
     within = np.mean([chain.spread / chain.count for chain in chains], axis=0)
     within = within + np.mean([chain.middle_square / chain.count - chain.mean**2 for chain in chains], axis=0)
     between = means.var(axis=0, ddof=1)
-    return float(np.quantile(np.sqrt(1 + between / np.maximum(within, 1e-12)), 0.9))
+    return float(np.median(np.sqrt(1 + between / np.maximum(within, 1e-12))))
 
 
 def _annotators(observations: Observations, evidence: Evidence, chains: list[Sums], level: float) -> pl.DataFrame:

@@ -75,28 +75,43 @@ def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 2
     return figures(observations, bootstrap)
 
 
+def item_figures(
+    kind: str, units: Units, scale: tuple[float, float], bootstrap: Bootstrap, names: Names
+) -> tuple[Figure, ...]:
+    """Compute the figures that depend on the answers to each item alone, of ratings or labels."""
+    if kind == Labels.kind:
+        return (
+            alpha_figure(units, "nominal", bootstrap, unit="items", names=names),
+            _agreeing("observed agreement", units, bootstrap, unit="items", names=names),
+        )
+    low, high = scale
+    return (
+        alpha_figure(units, "interval", bootstrap, unit="items", names=names),
+        alpha_figure(units, "ordinal", bootstrap, unit="items", names=names),
+        figure_of_units(
+            "mean absolute difference",
+            lambda those: weighted_share(those.distances(), those.pairs),
+            units,
+            bootstrap,
+            unit="items",
+            note=f"between two annotators of one item, on the scale {low:g} to {high:g}",
+            low=0.0,
+            high=high - low,
+            names=names,
+        ),
+    )
+
+
 def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(ratings.item, ratings.value, ratings.annotator)
-    low, high = ratings.scale
-    names = _item_names(ratings, units)
+    *alphas, distance = item_figures(ratings.kind, units, ratings.scale, bootstrap, _item_names(ratings, units))
     return Agreement(
         ratings.kind,
         (
-            alpha_figure(units, "interval", bootstrap, unit="items", names=names),
-            alpha_figure(units, "ordinal", bootstrap, unit="items", names=names),
+            *alphas,
             ita(ratings, bootstrap),
             ita(ratings, bootstrap, ranks=True),
-            figure_of_units(
-                "mean absolute difference",
-                lambda those: weighted_share(those.distances(), those.pairs),
-                units,
-                bootstrap,
-                unit="items",
-                note=f"between two annotators of one item, on the scale {low:g} to {high:g}",
-                low=0.0,
-                high=high - low,
-                names=names,
-            ),
+            distance,
             *_split_half(ratings, bootstrap),
             *_self_consistency(ratings, bootstrap),
         ),
@@ -108,15 +123,16 @@ def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(labels.item, labels.label, labels.annotator)
     obstacle = fleiss_obstacle(labels)
     names = _item_names(labels, units)
+    alpha, observed = item_figures(labels.kind, units, (0, 1), bootstrap, names)
     return Agreement(
         labels.kind,
         (
-            alpha_figure(units, "nominal", bootstrap, unit="items", names=names),
+            alpha,
             Figure("Fleiss' kappa", None, n=len(units), note=obstacle)
             if obstacle
             else figure_of_units("Fleiss' kappa", fleiss_kappa, units, bootstrap, unit="items", names=names),
             cohen_kappa(labels, bootstrap),
-            _agreeing("observed agreement", units, bootstrap, unit="items", names=names),
+            observed,
             majority(labels, bootstrap),
             *_self_consistency(labels, bootstrap),
         ),
@@ -286,8 +302,13 @@ def _tuple_names(choices: Choices, shown: NDArray[np.int32]) -> Names:
 
 
 def _notes(observations: Observations, units: Units) -> tuple[str, ...]:
+    return unit_notes(observations.knows_annotators, units)
+
+
+def unit_notes(knows_annotators: bool, units: Units) -> tuple[str, ...]:
+    """Say what the figures take for granted."""
     notes = []
-    if not observations.knows_annotators:
+    if not knows_annotators:
         notes.append(_ANYONE)
     if len(units.group_unit):
         notes.append(_REPEATS)

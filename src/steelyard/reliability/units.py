@@ -38,9 +38,9 @@ def row_sums(rows: Codes, values: FloatArray, count: int) -> FloatArray:
     return np.bincount(rows, values, count).astype(np.float64, copy=False)
 
 
-def table(rows: Codes, columns: Codes, shape: tuple[int, int]) -> Counts:
-    """Count the rows with each (row, column), as a sparse matrix with sorted columns."""
-    matrix = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def table(rows: Codes, columns: Codes, shape: tuple[int, int], times: FloatArray | None = None) -> Counts:
+    """Count the rows with each (row, column), each so many times, as a sparse matrix with sorted columns."""
+    matrix = sparse.csr_array((np.ones(len(rows)) if times is None else times, (rows, columns)), shape=shape)
     matrix.sum_duplicates()
     return matrix
 
@@ -82,6 +82,8 @@ class Units:
         given to each answer (-1: none), and the unit of each number.
     kept
         For each unit, its code as given.
+    times
+        How often each answer was given, where equal ones are counted together; else None.
     """
 
     unit: Codes
@@ -91,6 +93,7 @@ class Units:
     group: Codes
     group_unit: Codes
     kept: Codes
+    times: FloatArray | None = None
 
     @classmethod
     def of(cls, unit: ArrayLike, value: ArrayLike, annotator: ArrayLike | None = None) -> Units:
@@ -103,7 +106,35 @@ class Units:
         codes, place = distinct(units)
         people = None if annotator is None else np.asarray(annotator)
         group, size, group_unit = _repeats(place, people)
-        pairs = pairs_of(np.bincount(place, minlength=len(codes)).astype(np.float64))
+        return cls._of_places(codes, place, values, group, size, group_unit)
+
+    @classmethod
+    def counted(cls, unit: ArrayLike, value: ArrayLike, times: ArrayLike, annotator: ArrayLike) -> Units:
+        """Group values given so many `times`; `annotator` is UNKNOWN but for those who answered a unit again."""
+        units, values, counts = np.asarray(unit), np.asarray(value, np.float64), np.asarray(times, np.float64)
+        codes, place = distinct(units)
+        people = np.asarray(annotator)
+        mine = np.flatnonzero(people != UNKNOWN)
+        group = np.full(len(place), -1, np.int64)
+        key = place[mine] * (int(people.max(initial=0)) + 1) + people[mine]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        group[mine] = inverse
+        size = row_sums(inverse.astype(np.int64), counts[mine], len(first))
+        return cls._of_places(codes, place, values, group, size, place[mine][first], counts)
+
+    @classmethod
+    def _of_places(
+        cls,
+        codes: NDArray[Any],
+        place: Codes,
+        values: FloatArray,
+        group: Codes,
+        size: FloatArray,
+        group_unit: Codes,
+        times: FloatArray | None = None,
+    ) -> Units:
+        """Leave out the units that no two annotators answered."""
+        pairs = pairs_of(np.bincount(place, times, minlength=len(codes)).astype(np.float64))
         pairs -= np.bincount(group_unit, pairs_of(size), minlength=len(codes))
         keep = pairs > 0
         if not keep.all():
@@ -111,10 +142,15 @@ class Units:
             renumber = np.cumsum(keep) - 1
             number = np.cumsum(keep[group_unit]) - 1
             place, values, group = renumber[place[rows]], values[rows], group[rows]
+            times = None if times is None else times[rows]
             group = np.where(group >= 0, np.append(number, -1)[group], -1)
             group_unit = renumber[group_unit[keep[group_unit]]]
-        answers = np.bincount(place, minlength=int(keep.sum())).astype(np.float64)
-        return cls(place, values, answers, pairs[keep], group, group_unit, codes[keep].astype(np.int64))
+        answers = np.bincount(place, times, minlength=int(keep.sum())).astype(np.float64)
+        return cls(place, values, answers, pairs[keep], group, group_unit, codes[keep].astype(np.int64), times)
+
+    @cached_property
+    def _weight(self) -> FloatArray:
+        return np.ones(len(self.answer)) if self.times is None else self.times
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -131,7 +167,7 @@ class Units:
     @cached_property
     def counts(self) -> Counts:
         """Answers by unit and value, sparse (U, V)."""
-        return table(self.unit, self._coded[1], (len(self), len(self.values)))
+        return table(self.unit, self._coded[1], (len(self), len(self.values)), self.times)
 
     @cached_property
     def own(self) -> Counts | None:
@@ -139,7 +175,8 @@ class Units:
         if not len(self.group_unit):
             return None
         mine = self.group >= 0
-        return table(self.group[mine], self._coded[1][mine], (len(self.group_unit), len(self.values)))
+        times = None if self.times is None else self.times[mine]
+        return table(self.group[mine], self._coded[1][mine], (len(self.group_unit), len(self.values)), times)
 
     @cached_property
     def owner(self) -> Counts:
@@ -149,12 +186,13 @@ class Units:
 
     def moments(self, score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return Σx, Σx² and Σ (xᵢ - xⱼ)² over the pairs of each unit, for a score of each answer, shape (U,)."""
-        first, second = (row_sums(self.unit, x, len(self)) for x in (score, score**2))
+        weight = self._weight
+        first, second = (row_sums(self.unit, weight * x, len(self)) for x in (score, score**2))
         spread = self.answers * second - first**2
         if len(self.group_unit):
             mine, count = self.group >= 0, len(self.group_unit)
             size, own, squares = (
-                row_sums(self.group[mine], x[mine], count) for x in (np.ones(len(score)), score, score**2)
+                row_sums(self.group[mine], (weight * x)[mine], count) for x in (np.ones(len(score)), score, score**2)
             )
             spread -= row_sums(self.group_unit, size * squares - own**2, len(self))
         return first, second, np.maximum(spread, 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from steelyard.observations import Labels, Observations
 from steelyard.quality.pay import standing_numbers
@@ -77,24 +78,30 @@ def dry_run(
     seconds: float | None = None,
     examples: int = 3,
     seed: int = 0,
+    jobs: int = 1,
     told: Callable[[], None] = lambda: None,
 ) -> DryRun:
     """Simulate a study in memory; its database is neither read nor written.
 
     `price` is paid for each task; where it is not given, the study's own pay counts. `seconds` a task are those
-    usual for the protocol unless given. `told` is called after each of the `STUDIES` simulated.
+    usual for the protocol unless given. `jobs` studies are simulated at a time, by joblib: under
+    ``joblib.parallel_config(backend=…)`` anywhere, with the same result. `told` is called after each of the `STUDIES`
+    simulated.
     """
     drawn = population or Population()
-    studies: list[Rehearsal] = []
-    for number in range(STUDIES):
-        annotators = _annotators(drawn, people, items, np.random.default_rng([seed, number, 1]))
-        if number and not studies[0].learns:
-            studies.append(studies[0].answered_by(annotators))
-        else:
-            studies.append(rehearse(config, items, annotators, np.random.default_rng([seed, number])))
+    first = _simulated(config, items, people, drawn, seed, 0, None)
+    told()
+    # A design that does not learn asks the same tasks of everybody: only the answers are others.
+    asked = None if first.learns else first
+    found = [_reliabilities(first)]
+    work = (delayed(_repeated)(config, items, people, drawn, seed, number, asked) for number in range(1, STUDIES))
+    for one in Parallel(n_jobs=jobs, return_as="generator")(work):
+        found.append(one)
         told()
-    first = studies[0]
-    stages = tuple(_forecast(config, number, studies, seconds) for number in range(len(config.stages)))
+    stages = tuple(
+        _forecast(config, number, first, [one[number] for one in found], seconds)
+        for number in range(len(config.stages))
+    )
     done = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
     each = tuple(sorted(done[name] for name in first.annotators.names))
     hours = sum(stage.hours for stage in stages)
@@ -112,6 +119,39 @@ def dry_run(
     )
 
 
+def _simulated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    asked: Rehearsal | None,
+) -> Rehearsal:
+    """Simulate one study: from the start, or other people's answers to the tasks that were `asked`."""
+    annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
+    if asked is not None:
+        return asked.answered_by(annotators)
+    return rehearse(config, items, annotators, np.random.default_rng([seed, number]))
+
+
+def _repeated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    asked: Rehearsal | None,
+) -> list[float | None]:
+    """Simulate one study, and return the reliability of its stages: little to send back from another process."""
+    return _reliabilities(_simulated(config, items, people, population, seed, number, asked))
+
+
+def _reliabilities(study: Rehearsal) -> list[float | None]:
+    return [_reliability(study, stage) for stage in range(len(study.stages))]
+
+
 def _annotators(
     population: Population, people: int, items: Sequence[Item], rng: np.random.Generator
 ) -> SimulatedAnnotators:
@@ -119,12 +159,14 @@ def _annotators(
     return SimulatedAnnotators(crowd, population.truth([item.id for item in items], rng), rng)
 
 
-def _forecast(config: StudyConfig, number: int, studies: Sequence[Rehearsal], seconds: float | None) -> StageForecast:
+def _forecast(
+    config: StudyConfig, number: int, first: Rehearsal, reliability: Sequence[float | None], seconds: float | None
+) -> StageForecast:
     stage = config.stages[number]
-    tasks = len(studies[0].stages[number].items)
+    tasks = len(first.stages[number].items)
     hours = tasks * (seconds or seconds_for(stage.protocol)) / 3600
     measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
-    found = [value for study in studies if (value := _reliability(study, number)) is not None]
+    found = [value for value in reliability if value is not None]
     if not found:
         return StageForecast(
             stage.name, stage.protocol.name, stage.design.name, tasks, hours, measure, None, None, None

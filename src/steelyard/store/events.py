@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 EMPTY_DIGEST = "0" * 32
+_decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Event:
 
 def event_of(row: Sequence[Any]) -> Event:
     """Read an event off a row of the table."""
-    # By place rather than by name: a long log is read row by row.
+    # By place rather than by name, and without looking for blanks around the JSON: a long log is read row by row.
     _, seq, at, kind, annotator, judgment_id, data, digest = row
-    return Event(seq, at, kind, annotator, judgment_id, json.loads(data), digest)
+    return Event(seq, at, kind, annotator, judgment_id, _decode(data)[0], digest)
 
 
 def to_json(value: object) -> str:

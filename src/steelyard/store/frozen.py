@@ -41,7 +41,8 @@ class Frozen:
             _LOG.order_by(events.c.seq), {"in_study": self._study}, execution_options={"yield_per": _CHUNK}
         )
         for row in rows:
-            seq, at, kind, annotator, judgment_id, data, digest = tuple[Any, ...](row)
+            values: tuple[Any, ...] = tuple(row)
+            seq, at, kind, annotator, judgment_id, data, digest = values
             count += 1
             previous = chained_digest(previous, count, at, kind, annotator, judgment_id, data)
             if (count, previous) != (seq, digest):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
+from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, func, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
@@ -40,7 +40,17 @@ _FINISH = (
     .values(last_seq=bindparam("new_seq"), digest=bindparam("new_digest"), config_seq=bindparam("new_config"))
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
+_CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
+_FIRST, _LATEST = events.alias("first"), events.alias("latest")
+_ANSWERS_AFTER = (
+    select(_FIRST.c.seq.label("first_seq"), _FIRST.c.at.label("first_at"), _LATEST)
+    .join(tasks, (tasks.c.study == _FIRST.c.study) & (tasks.c.judgment_id == _FIRST.c.judgment_id))
+    .join(_LATEST, (_LATEST.c.study == tasks.c.study) & (_LATEST.c.seq == tasks.c.answer_seq))
+    .where(_FIRST.c.study == _STUDY, _FIRST.c.kind == "judgment", _FIRST.c.seq > bindparam("after"))
+    .order_by(_FIRST.c.seq)
+)
+_ANSWERED = select(func.count()).select_from(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "answered")
 _CONFIG = (
     select(events)
     .join(studies, (events.c.study == studies.c.id) & (events.c.seq == studies.c.config_seq))
@@ -142,7 +152,7 @@ class Store:
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""
-        query = _EVENTS_AFTER.limit(_CHUNK)
+        query = _CHUNK_AFTER
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         while True:
@@ -162,6 +172,23 @@ class Store:
             options["isolation_level"] = "REPEATABLE READ"
         with said_plainly(*READ), self._engine.connect().execution_options(**options) as connection:
             yield Frozen(connection, self._study)
+
+    def answers(self) -> Iterator[tuple[int, Event]]:
+        """Yield every judgment in the order they first came, a chunk at a time: when, and its latest answer."""
+        after, query = 0, _ANSWERS_AFTER.limit(_CHUNK)
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query, {"in_study": self._study, "after": after}).all()
+            for row in rows:
+                yield row.first_at, event_of(row[2:])
+            if len(rows) < _CHUNK:
+                return
+            after = rows[-1].first_seq
+
+    def answered(self) -> int:
+        """Count the judgments."""
+        with self._reading() as connection:
+            return int(connection.execute(_ANSWERED, {"in_study": self._study}).scalar_one())
 
     def config_event(self) -> Event | None:
         """Return the last event of the configuration, if there is one."""

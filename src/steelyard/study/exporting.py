@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
 import polars as pl
 
-from steelyard.errors import ConfigError, did_you_mean
+from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.formats import judgment_table
+from steelyard.observations import Index
+from steelyard.records import Judgment
+from steelyard.study.collect import collect
+from steelyard.study.config import Stage
+from steelyard.study.pseudonyms import Names
+from steelyard.study.results import judgment_frame
 from steelyard.study.study import Study
+
+CHUNK = 10_000
+"""Judgments written at a time."""
+
+Told = Callable[[int], None]
+"""Called with how many judgments more are done."""
 
 
 def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: bool = False) -> pl.DataFrame:
@@ -15,6 +33,15 @@ def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: 
     A study of one stage needs no name; of several, one file cannot hold all. Annotators go by pseudonyms unless
     `real_ids`.
     """
+    chosen = chosen_stage(study, stage)
+    found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
+    if not found:
+        return pl.DataFrame()
+    return study.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
+
+
+def chosen_stage(study: Study, stage: str | None) -> Stage:
+    """Return the stage of that name, or the only one."""
     stages = {known.name: known for known in study.config.stages}
     if stage is None and len(stages) > 1:
         raise ConfigError(
@@ -23,11 +50,7 @@ def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: 
         )
     if stage is not None and stage not in stages:
         raise ConfigError(f"there is no stage called '{stage}'.", did_you_mean(stage, list(stages)))
-    chosen = stages[stage] if stage else study.config.stages[0]
-    found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
-    if not found:
-        return pl.DataFrame()
-    return study.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
+    return stages[stage] if stage else study.config.stages[0]
 
 
 def people_table(study: Study) -> pl.DataFrame:
@@ -40,4 +63,121 @@ def people_table(study: Study) -> pl.DataFrame:
             "judgments": [study.counted_of(name) for name in names],
         },
         schema={"annotator": pl.String, "pseudonym": pl.String, "judgments": pl.Int64},
+    )
+
+
+def write_judgments(
+    study: Study,
+    path: Path,
+    stage: str | None = None,
+    *,
+    real_ids: bool = False,
+    told: Told = lambda count: None,
+) -> int:
+    """Write the judgments of a stage to a Parquet file, some at a time, so that memory does not grow with them.
+
+    The rows are those of `conventional_judgments`, in the order of the judgments. Return how many rows there are.
+    """
+    chosen = chosen_stage(study, stage)
+    protocols = {known.name: known.protocol for known in study.config.stages}
+
+    def frames() -> Iterator[pl.DataFrame]:
+        for chunk in _chunks(study.stream_judgments()):
+            counted = [j for j in chunk if j.counts and j.stage == chosen.name]
+            items = Index(sorted({item for judgment in counted for item in judgment.items}))
+            found = collect(chosen.protocol.kinds[0], counted, protocols, items)
+            table = judgment_table(found[""] if list(found) == [""] else found) if found else pl.DataFrame()
+            yield _called(study, table, real_ids)
+            told(len(chunk))
+
+    return _write_parquet(frames, path)
+
+
+def write_answers(study: Study, path: Path, *, real_ids: bool = False, told: Told = lambda count: None) -> int:
+    """Write every answer with its times to a Parquet file, some at a time; return how many there are."""
+
+    def frames() -> Iterator[pl.DataFrame]:
+        for chunk in _chunks(study.stream_judgments()):
+            yield _called(study, judgment_frame(chunk), real_ids)
+            told(len(chunk))
+
+    return _write_parquet(frames, path)
+
+
+def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
+    """Put pseudonyms for those who are in a table, unless `real_ids`; the rest of the log need not be read for it."""
+    if real_ids or "annotator" not in table.columns:
+        return table
+    return Names.of(table["annotator"].drop_nulls().unique(), study.secret).frame(table)
+
+
+def _chunks(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:
+    while chunk := list(islice(judgments, CHUNK)):
+        yield chunk
+
+
+def _write_parquet(frames: Callable[[], Iterable[pl.DataFrame]], path: Path) -> int:
+    """Write frames as row groups of one file, whole or not at all.
+
+    A column that comes up late (a tuple longer than those before, a first annotator) starts the writing anew.
+    """
+    try:
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "writing Parquet some rows at a time needs pyarrow.", "Install it: pip install 'steelyard[duckdb]'"
+        ) from None
+    path = path.resolve()
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    schema = pl.Schema()
+    try:
+        while True:
+            rows, grown = 0, False
+            with temporary.open("wb") as file:
+                writer = None
+                for frame in frames():
+                    if not set(frame.columns) <= set(schema):
+                        grown = writer is not None
+                        schema = _joined(schema, frame.schema)
+                        if grown:
+                            break
+                    if not frame.height:
+                        continue
+                    table = _shaped(frame, schema).to_arrow()
+                    writer = writer or pq.ParquetWriter(file, table.schema)
+                    writer.write_table(table)
+                    rows += frame.height
+                if writer is None and not grown:
+                    pq.ParquetWriter(file, pl.DataFrame(schema=schema).to_arrow().schema).close()
+                elif writer is not None:
+                    writer.close()
+                file.flush()
+                os.fsync(file.fileno())
+            if not grown:
+                temporary.replace(path)
+                return rows
+    except OSError as error:
+        raise DataError(
+            f"it cannot be written ({error.strerror or error}).",
+            "Give a path in an existing folder you may write to.",
+            file=str(path),
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _joined(one: pl.Schema, other: pl.Schema) -> pl.Schema:
+    """Return the columns of both, numbered ones of a tuple side by side."""
+    if not one:
+        return other
+    columns = {**one, **other}
+    first = [name for name in ("criterion", "annotator", "task") if name in columns]
+    last = [name for name in ("best", "worst") if name in columns]
+    middle = [name for name in columns if name not in {*first, *last}]
+    return pl.Schema({name: columns[name] for name in (*first, *middle, *last)})
+
+
+def _shaped(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    return frame.select(
+        pl.col(name) if name in frame.columns else pl.lit(None, dtype).alias(name) for name, dtype in schema.items()
     )

@@ -19,6 +19,7 @@ import polars as pl
 from steelyard.errors import DataError, TaskError
 from steelyard.store import Event, StoredTask, Writer
 from steelyard.study.pseudonyms import without_name
+from steelyard.study.recruits import without_participant
 from steelyard.study.status import Status
 from steelyard.study.study import Study
 from steelyard.study.tasks import annotator_name, task_after
@@ -197,7 +198,7 @@ class _Eraser:
             self.judgments += event.kind == "judgment"
             event = self._replaced(event)
         else:
-            event = _struck(event, self.annotator, self.stand_in)
+            event = _struck(event, self.annotator)
         # A pick names the state it was made in, an earlier tombstone the one it stands after.
         named = {"picked": "state", "forgotten": "after"}.get(event.kind)
         return event if named is None else replace(event, data={**event.data, named: previous})
@@ -224,25 +225,16 @@ class _Eraser:
                 self.tasks[name] = task_after(event, task)
 
 
-def _struck(event: Event, annotator: str, stand_in: str = SOMEBODY) -> Event:
-    """Strike a name out of what somebody else wrote, and out of the dealings with the platform they came from."""
+def _struck(event: Event, annotator: str) -> Event:
+    """Strike a name out of what somebody else wrote, and out of the dealings with a platform."""
     if event.kind == "crowd":
-        data = _replaced_in(event.data, annotator, stand_in)
-        return event if data == event.data else replace(event, data=data)
+        step = without_participant(event.data, annotator, SOMEBODY)
+        return event if step is event.data else replace(event, data=step)
     reason = event.data.get("reason")
     if event.kind not in _TOLD_ABOUT or not isinstance(reason, str) or len(annotator) < _SHORTEST_NAME:
         return event
     text = without_name(reason, annotator, SOMEBODY)
     return event if text == reason else replace(event, data={**event.data, "reason": text})
-
-
-def _replaced_in(value: Any, name: str, instead: str) -> Any:
-    """Put something else for a name wherever it is a whole value, or the key of one."""
-    if isinstance(value, dict):
-        return {instead if key == name else key: _replaced_in(part, name, instead) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_replaced_in(part, name, instead) for part in value]
-    return instead if value == name else value
 
 
 def take_out(study: Study, annotator: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal, TypeAlias
@@ -80,6 +81,7 @@ class Ledger:
         self._closed: dict[str, OutTask] = {}
         """Answered checks and repeats."""
         self._answered: defaultdict[str, dict[str, OutTask]] = defaultdict(dict)
+        self._handles: dict[str, Callable[[Event], None]] = {}
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -87,15 +89,21 @@ class Ledger:
             raise StoreError(
                 f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
             )
-        handle = getattr(self, f"_{event.kind}", None)
+        handle = self._handles.get(event.kind) or self._handle_for(event)
+        if self.learns:
+            self.tick(event.at)
+        handle(event)
+        self.seq = event.seq
+
+    def _handle_for(self, event: Event) -> Callable[[Event], None]:
+        handle: Callable[[Event], None] | None = getattr(self, f"_{event.kind}", None)
         if handle is None:
             raise StoreError(
                 f"event {event.seq} is of a kind this Steelyard does not know ('{event.kind}').",
                 "Upgrade Steelyard: pip install -U steelyard.",
             )
-        self.tick(event.at)
-        handle(event)
-        self.seq = event.seq
+        self._handles[event.kind] = handle
+        return handle
 
     def tick(self, now: int) -> None:
         """Set the clock that designs go by: to an event's time, or to that of the pick about to be made."""

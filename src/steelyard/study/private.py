@@ -21,9 +21,17 @@ class Private:
         return pseudonym(self.secret, annotator)
 
     def annotators(self) -> list[str]:
-        """Everybody who was ever asked anything, agreed to take part, took the test or was excluded, in that order."""
+        """Everybody who was ever asked anything, agreed to take part, took the test, was excluded or recruited."""
         with self._journal.reading() as ledger:
-            known = (ledger.tasks_of, ledger.consented, ledger.trained, ledger.test_answers, ledger.excluded)
+            recruited = (ledger.recruits.arrivals, ledger.recruits.quotas)
+            known = (
+                ledger.tasks_of,
+                ledger.consented,
+                ledger.trained,
+                ledger.test_answers,
+                ledger.excluded,
+                *recruited,
+            )
             named = {name: None for part in known for name in (sorted(part) if isinstance(part, set) else part)}
             # What begins with a space stands in for somebody who was forgotten.
             return [name for name in named if name and not name.startswith(" ")]

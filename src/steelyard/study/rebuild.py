@@ -17,6 +17,7 @@ from steelyard.store.events import EMPTY_DIGEST, chained_digest, rechained, to_j
 from steelyard.study.config import parse_config
 from steelyard.study.ledger import Ledger
 from steelyard.study.picking import Chosen, pick_next
+from steelyard.study.recruits import with_pseudonyms
 from steelyard.study.study import Study
 from steelyard.study.tasks import task_after
 
@@ -36,12 +37,7 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
         return name if name is None or name.startswith(" ") else study.pseudonym(name)
 
     def renamed(event: Event, previous: str) -> Event:
-        if event.kind == "crowd":
-            # Dealings with a platform name people, also some who never came here; no score rests on them.
-            return replace(event, kind="blank", data={})
-        data = dict(event.data)
-        if event.kind == "arrived":
-            data |= {"study": "", "session": ""}
+        data = with_pseudonyms(event.kind, dict(event.data), study.pseudonym)
         if event.kind == "picked":
             data["state"] = previous
         if event.kind == "forgotten":

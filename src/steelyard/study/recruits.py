@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +61,33 @@ class Recruits:
     def knows(self, annotator: str, study: str, session: str) -> bool:
         """Whether this very visit is in the log."""
         return any((visit.study, visit.session) == (study, session) for visit in self.arrivals.get(annotator, ()))
+
+
+def without_participant(step: dict[str, Any], name: str, instead: str) -> dict[str, Any]:
+    """Return a step of the dealings that does not name a participant; the same object where it did not.
+
+    Of bonuses the amount stays, under `instead` with a number: the books must add up.
+    """
+    if step.get("participant") == name:
+        return {"what": "forgotten"}
+    if name not in step.get("amounts", {}):
+        return step
+    number = 1 + sum(known.startswith(instead) for known in step["amounts"])
+    hidden = {
+        part: {f"{instead} {number}" if known == name else known: amount for known, amount in step[part].items()}
+        for part in ("amounts", "before")
+    }
+    return {**step, **hidden}
+
+
+def with_pseudonyms(kind: str, data: dict[str, Any], called: Callable[[str], str]) -> dict[str, Any]:
+    """Return what an event about recruited people says, with everybody's ids, and those of their visits, renamed."""
+    if kind == "arrived":
+        return {**data, "session": called(data["session"])}
+    if kind != "crowd":
+        return data
+    changed: dict[str, Any] = {key: called(data[key]) for key in ("participant", "submission") if key in data}
+    for part in ("amounts", "before"):
+        if part in data:
+            changed[part] = {called(name): amount for name, amount in data[part].items()}
+    return {**data, **changed}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,13 +11,9 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from steelyard.designs.propagation import Propagation
-from steelyard.designs.propagation_memory import Effort
 from steelyard.errors import TaskError
-from steelyard.grouping import by_group
 from steelyard.models.display import html_table
-from steelyard.models.fit import Fit, Model
-from steelyard.observations import Index, Observations
+from steelyard.observations import Index
 from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question, read_questions
 from steelyard.quality.signals import broken_rules, signals
@@ -32,23 +28,22 @@ from steelyard.study.collect import collect
 from steelyard.study.config_tables import Stop
 from steelyard.study.ledger import Ledger, State, item_to_data
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
+from steelyard.study.outcome import Outcome
 from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
 from steelyard.study.private import Private
-from steelyard.study.recruiting import Recruiting
-from steelyard.study.results import effective_judgments, fit_by_criterion, judgment_frame, judgment_of, kind_for
+from steelyard.study.results import judgment_of, kind_for
 from steelyard.study.status import status_of
 from steelyard.study.tasks import (
     annotator_name,
     checked_reason,
 )
-from steelyard.study.twins import comparisons_of_twins, with_twins
 from steelyard.study.vetting import CheckStatus, question_data
 from steelyard.version import __version__
 
 _ITEMS_PER_EVENT = 1000
 
 
-class Study(Private, Recruiting):
+class Study(Private, Outcome):
     """Ask people and tell what they answered.
 
     Open one with `Study.open(folder)`. Several threads and processes may use the same study at once.
@@ -102,12 +97,6 @@ class Study(Private, Recruiting):
         return html_table(pl.DataFrame(rows, schema=names, orient="row"), self.config.title, notes)
 
     # People
-
-    @property
-    def excluded(self) -> dict[str, str]:
-        """The annotators whose judgments are set aside, and why."""
-        with self._journal.reading() as ledger:
-            return dict(ledger.excluded)
 
     @property
     def state(self) -> State:
@@ -359,98 +348,13 @@ class Study(Private, Recruiting):
         due = ledger.state == "open" and number <= rule.looks and done * rule.looks >= number * total > 0
         return number, due
 
-    # What came of it
-
-    def judgments(self) -> pl.DataFrame:
-        """Every judgment with its latest answer (as JSON), one a row; those `set_aside` do not count."""
-        return judgment_frame(self._effective())
-
-    def observations(
-        self, kind: str, *, stage: str | None = None, without: str | None = None
-    ) -> dict[str, Observations]:
-        """What the judgments (of one stage, or all) say, as one kind of observations, by criterion.
-
-        The criterion is '' when there is just one. `without` leaves an annotator out.
-        """
-        index = Index([item.id for item in self.items])
-        protocols = {stage.name: stage.protocol for stage in self.config.stages}
-        judgments = (
-            judgment
-            for judgment in self._effective()
-            if judgment.counts and (stage is None or judgment.stage == stage)
-            if without is None or judgment.annotator != without
-        )
-        return collect(kind, judgments, protocols, index)
-
-    def fit(
-        self,
-        model: Model | None = None,
-        *,
-        by: Literal["item", "group"] = "item",
-        observations: Mapping[str, Observations] | None = None,
-        without: str | None = None,
-    ) -> Fit:
-        """Score the items, or the groups they belong to, with the study's model or another.
-
-        The items' gold goes to models that take it. `observations` are those of the study unless given, `without`
-        an annotator if one is named.
-        """
-        model = model or self.config.model
-        if observations is None:
-            observations = self.observations(kind_for(model, self.config.stages), without=without)
-        items = self.items
-        gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
-        groups = {item.id: item.group for item in items if item.group is not None}
-        twins = self._twins()
-        if by == "item":
-            fitted = fit_by_criterion(model, observations, gold, groups)
-            return replace(fitted, scores=with_twins(fitted.scores, twins))
-        grouped = {name: by_group(comparisons_of_twins(part, twins), groups)[0] for name, part in observations.items()}
-        return fit_by_criterion(model, grouped)
-
-    def labels(self) -> pl.DataFrame:
-        """What a propagation stage found of each item, asked or inferred: item, adequate, how, through."""
-        with self._journal.reading() as ledger:
-            found = [
-                label
-                for stage, progress in zip(self.config.stages, ledger.progress, strict=True)
-                if isinstance(stage.design, Propagation)
-                for label in stage.design.labels(progress)
-            ]
-        schema = {"item": pl.String, "adequate": pl.Boolean, "how": pl.String, "through": pl.String}
-        return pl.DataFrame(found, schema=schema, orient="row")
-
-    def effort(self) -> dict[str, Effort]:
-        """How much asking each propagation stage spared, by stage (Table 2 of Pighin et al. 2012)."""
-        with self._journal.reading() as ledger:
-            return {
-                stage.name: stage.design.effort(progress)
-                for stage, progress in zip(self.config.stages, ledger.progress, strict=True)
-                if isinstance(stage.design, Propagation)
-            }
-
-    def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
-        """The scores table: item (or group), score, lower, upper, rank, judgments and more."""
-        return self.fit(by=by).scores
-
     # Inside
-
-    def _twins(self) -> dict[str, str]:
-        """Items that no stage asks about because they are identical to another, and to which."""
-        with self._journal.reading() as ledger:
-            stages = zip(self.config.stages, ledger.progress, strict=True)
-            found = [stage.design.same_as(progress) for stage, progress in stages]
-            return {ledger.items[a].id: ledger.items[b].id for same in found for a, b in same.items()}
 
     def _questions(self, file: str | None) -> list[Question]:
         return [] if file is None else self._questions_of(file, self.items)
 
     def _questions_of(self, file: str, items: Sequence[Item]) -> list[Question]:
         return read_questions(self.folder / file, self.config.stages[0].protocol, items)
-
-    def _effective(self) -> Iterator[Judgment]:
-        answers = self._journal.events(("judgment", "revision"))
-        return effective_judgments(answers, self.config.stages, self.excluded)
 
     def _note_person(self, kind: str, annotator: str, data: dict[str, Any]) -> None:
         with self._journal.writing() as entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Literal
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
@@ -15,8 +15,16 @@ from steelyard.crowd.submissions import HOOK_SECRET, HookRefusedError, check_hoo
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import Gate, ServedStudy
 from steelyard.web.security import address_of, too_many
+from steelyard.web.shapes import ErrorOut
 
-router = APIRouter(prefix="/api/v1/studies/{study}/hooks", tags=["platforms"])
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorOut, "description": "The webhook is not JSON."},
+    401: {"model": ErrorOut, "description": "Its signature is wrong, or it is too old."},
+    404: {"model": ErrorOut, "description": "There is no such study, or the server takes no webhooks."},
+    429: {"model": ErrorOut, "description": "Too many that were wrong; wait and try again."},
+}
+
+router = APIRouter(prefix="/api/v1/studies/{study}/hooks", tags=["platforms"], responses=_REFUSALS)
 
 
 class HeardOut(BaseModel):
@@ -50,7 +58,7 @@ async def prolific(served: ServedStudy, request: Request) -> HeardOut:
         gate.guessing.take(address)
         problem = error.problems[0]
         raise Refusal(401, "hook_invalid", problem.what, problem.remedy) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refusal(400, "malformed", "The webhook is not valid JSON.") from None
     if sighting is None:
         return HeardOut(heard="not ours")

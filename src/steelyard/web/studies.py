@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import statistics
@@ -96,8 +97,10 @@ class Served:
         )
         self.training: list[Question] = self.study.training()
         self._ready = set()
-        # The log is read now, so that the first annotator need not wait for it.
+        # The log is read now, so that the first annotator need not wait for it. What it adds up to stays: to go
+        # through millions of judgments in search of garbage now and then would hold everybody up for seconds.
         _ = self.study.state
+        gc.freeze()
 
     @property
     def database(self) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import multiprocessing
+import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -40,6 +41,19 @@ class Pace:
     """Nobody looked for so long: nothing is computed any more."""
 
 
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Let a process that is started in the block know nothing of Ctrl-C: its parent ends it, and it prints nothing."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Calculator:
     """A process that computes for all studies of this one; it starts when it is first needed, and ends with us."""
 
@@ -58,7 +72,8 @@ class Calculator:
         if Calculator._pool is None:
             context = multiprocessing.get_context("spawn")
             Calculator._pool = ProcessPoolExecutor(1, mp_context=context, initializer=calculation.prepare)
-        return asyncio.get_running_loop().run_in_executor(Calculator._pool, function, *arguments)
+        with _interrupted_later():
+            return asyncio.get_running_loop().run_in_executor(Calculator._pool, function, *arguments)
 
     @staticmethod
     def end() -> None:

@@ -1,5 +1,9 @@
--- How often each pair of items was compared, and how it went.
+-- How often each pair of items was compared, and how it went; items by their codes, as texts would take far more memory.
 SELECT first_item, second_item, CAST(SUM(CASE WHEN outcome > 0 THEN n ELSE 0 END) AS BIGINT) AS wins,
   CAST(SUM(CASE WHEN outcome < 0 THEN n ELSE 0 END) AS BIGINT) AS losses,
   CAST(SUM(CASE WHEN outcome = 0 THEN n ELSE 0 END) AS BIGINT) AS ties
-FROM {ordered} GROUP BY first_item, second_item
+FROM (
+  SELECT LEAST(a.code, b.code) AS first_item, GREATEST(a.code, b.code) AS second_item, q.n,
+    CASE WHEN a.code < b.code THEN q.outcome ELSE -q.outcome END AS outcome
+  FROM {pairs} q JOIN {p}ids a ON q.left_item = a.id JOIN {p}ids b ON q.right_item = b.id) AS ordered
+GROUP BY first_item, second_item

@@ -1,0 +1,101 @@
+"""Time the calibrated scale: a batch fit of a million judgments, and the online state's update, refit and forecasts.
+
+Run: python benchmarks/bench_calibrated.py [rows]. Seconds of the clock and of the processor are both given: on a busy
+machine only the latter mean something.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from steelyard.errors import SteelyardWarning
+from steelyard.models.calibrated_online import CalibratedState
+from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.observations import Comparisons, Index, Observations, Ratings
+
+ROWS, ITEMS, PEOPLE = 1_000_000, 50_000, 5_000
+
+
+def ids(kind: str, n: int) -> Index:
+    """Name n of a kind."""
+    return Index([f"{kind}{code}" for code in range(n)])
+
+
+def ratings(rows: int, items: int, people: int, rng: np.random.Generator) -> Ratings:
+    """Draw sliders of a crowd that differs in bias, use of the scale and noise."""
+    x, bias, use = rng.normal(0.5, 0.25, items), rng.normal(0, 0.1, people), rng.normal(1, 0.25, people)
+    item = rng.integers(items, size=rows).astype(np.int32)
+    who = rng.integers(people, size=rows).astype(np.int32)
+    said = 0.5 + bias[who] + use[who] * (x[item] - 0.5) + 0.2 * rng.standard_normal(rows)
+    value = np.round(100 * np.clip(said, 0, 1))
+    return Ratings(
+        items=ids("i", items), annotators=ids("w", people), annotator=who, item=item, value=value, scale=(0.0, 100.0)
+    )
+
+
+def comparisons(rows: int, items: int, people: int, rng: np.random.Generator) -> Comparisons:
+    """Draw comparisons of random pairs."""
+    x = rng.normal(0, 1.5, items)
+    left = rng.integers(items, size=rows).astype(np.int32)
+    right = ((left + rng.integers(1, items, size=rows)) % items).astype(np.int32)
+    who = rng.integers(people, size=rows).astype(np.int32)
+    outcome = np.where(x[left] - x[right] + rng.standard_normal(rows) > 0, 1, -1).astype(np.int8)
+    return Comparisons(
+        items=ids("i", items), annotators=ids("w", people), annotator=who, left=left, right=right, outcome=outcome
+    )
+
+
+def timed(what: str, run: Callable[[], object], times: int = 1) -> None:
+    """Say how long something takes, by the clock and by the processor, per time."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(times):
+        run()
+    wall, cpu = (time.perf_counter() - wall) / times, (time.process_time() - cpu) / times
+    print(f"{what:62s} {1000 * wall:12.3f} ms, processor {1000 * cpu:12.3f} ms", flush=True)
+
+
+def fit(observations: Observations) -> object:
+    """Fit, without warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SteelyardWarning)
+        return CalibratedScale().fit(observations)  # type: ignore[arg-type]
+
+
+def online(rng: np.random.Generator) -> None:
+    """Time the online state at 10,000 items with 50,000 comparisons."""
+    items, people, rows = 10_000, 200, 50_000
+    state = CalibratedState(items, people)
+    told = comparisons(rows, items, people, rng)
+    state.learn(told.annotator, told.left, told.right, told.outcome)
+    timed("online: one comparison", lambda: state.learn(3, [5], [7], [1]), 1000)
+    state.learn_ratings(3, [5], [0.4])
+    timed("online: one rating", lambda: state.learn_ratings(3, [5], [0.4]), 1000)
+    timed(f"online: refit of {rows:,} comparisons, ten sweeps", lambda: state.refit(10, 0.0))
+    pairs = rng.integers(items, size=(2, 10_000))
+    timed("online: odds of 10,000 pairs", lambda: state.pair_odds(pairs[0], pairs[1], 3), 10)
+
+
+def main() -> None:
+    """Time everything."""
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    rng = np.random.default_rng(0)
+    fit(ratings(2000, 100, 20, rng))
+    fit(comparisons(2000, 100, 20, rng))
+    size = f"{rows:,} judgments, {ITEMS:,} items, {PEOPLE:,} annotators"
+    for make in (ratings, comparisons):
+        told = make(rows, ITEMS, PEOPLE, rng)
+        timed(f"batch: {make.__name__}, {size}", lambda told=told: fit(told))  # type: ignore[misc]
+    online(rng)
+
+
+if __name__ == "__main__":
+    main()

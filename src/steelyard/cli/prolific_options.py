@@ -1,0 +1,50 @@
+"""What the commands of steelyard prolific share: options, how they begin, how they ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from steelyard.cli.options import existing_folder
+
+if TYPE_CHECKING:
+    from steelyard.crowd.client import Client
+    from steelyard.study import Study
+
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Print every request; send none that changes anything.")
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Api: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--api", envvar="STEELYARD_PROLIFIC_API", help="Where the API is, for a rehearsal.", show_default=False
+    ),
+]
+Url: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--url", help="Where the study is served, if study.toml does not say.", show_default=False),
+]
+
+
+def open_study(folder: Path) -> Study:
+    """Open the study."""
+    from steelyard.study import Study
+
+    return Study.open(existing_folder(folder))
+
+
+def open_client(api: str | None, dry: bool) -> Client:
+    """Begin to speak with Prolific, or in a dry run to print what would be said."""
+    from steelyard.crowd.client import PROLIFIC, Client, token_from_environment
+
+    return Client(token_from_environment(), address=api or PROLIFIC, show=typer.echo if dry else None, dry=dry)
+
+
+def ask(question: str, yes: bool) -> None:
+    """Go on only when somebody says so."""
+    if not yes and not typer.confirm(question):
+        typer.echo("Nothing was done.", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,169 @@
+"""steelyard prolific approve, reject, bonus: who is paid, and what on top."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import StudyFolder
+from steelyard.cli.prolific_options import Api, DryRun, Yes, ask, open_client, open_study
+from steelyard.cli.prolific_printing import print_bonuses, print_verdicts
+
+if TYPE_CHECKING:
+    from steelyard.crowd.books import Batch
+    from steelyard.crowd.reviewing import Verdict
+    from steelyard.study import Study
+
+
+def approve(
+    folder: StudyFolder,
+    participants: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Approve these, whatever the rule says; all that pass it if left out.",
+            metavar="PARTICIPANT...",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    api: Api = None,
+) -> None:
+    """Approve the submissions that pass the rule (all answered, right code, checks passed), after asking you.
+
+    Example: steelyard prolific approve words
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.prolific import sync as look
+    from steelyard.crowd.reviewing import approve as approve_all
+    from steelyard.crowd.reviewing import verdicts
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        found = verdicts(study, look(client, study).submissions)
+        chosen = _named(found, participants) if participants else [verdict for verdict in found if verdict.good]
+        print_verdicts(found, {verdict.submission for verdict in chosen})
+        if not chosen:
+            Console(highlight=False).print("Nothing to approve.")
+            return
+        if not dry_run:
+            ask(f"Approve {len(chosen)} of {len(found)} submissions? They are paid, and it cannot be undone.", yes)
+        done = approve_all(client, study, chosen)
+    if not dry_run:
+        print_done(f"{done} of {len(chosen)} are approved.")
+        if done < len(chosen):
+            raise typer.Exit(1)
+
+
+def reject(
+    folder: StudyFolder,
+    participants: Annotated[
+        list[str], typer.Argument(help="Whose submissions.", metavar="PARTICIPANT...", show_default=False)
+    ],
+    message: Annotated[str, typer.Option("--message", "-m", help="What they read: why, in 100 characters or more.")],
+    category: Annotated[str, typer.Option("--category", help="Prolific's word for it.")] = "FAILED_CHECK",
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    api: Api = None,
+) -> None:
+    """Reject submissions, one by one, for a reason that you give. They are not paid.
+
+    Example: steelyard prolific reject words 5f3c0a… -m "…"
+    """
+    from steelyard.cli.output import print_done
+    from steelyard.crowd.reviewing import check_rejection
+    from steelyard.crowd.reviewing import reject as reject_all
+
+    check_rejection(category, message)
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        if not dry_run:
+            ask(f"Reject {', '.join(participants)}? They are not paid, and it cannot be undone.", yes)
+        count = reject_all(client, study, participants, category, message)
+    if not dry_run:
+        print_done(f"{count} rejected; what they still held is free for others.")
+
+
+def bonus(
+    folder: StudyFolder,
+    grace: Annotated[
+        float,
+        typer.Option(
+            "--grace", min=0, help="Minutes that a payment whose answer was lost may take to show on Prolific."
+        ),
+    ] = 60.0,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    api: Api = None,
+) -> None:
+    """Pay the bonuses that study.toml's formula gives to people whose work is approved, less what they got already.
+
+    You are asked first. A payment is never sent twice: run it again after whatever happened, and it looks on Prolific
+    before it sends.
+
+    Example: steelyard prolific bonus words
+    """
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done
+    from steelyard.crowd import bonuses
+    from steelyard.crowd.estimates import money
+    from steelyard.crowd.prolific import books_of, drafted_id
+
+    with open_study(folder) as study, open_client(api, dry_run) as client:
+        currency = study.config.pay.currency
+        earned = _earned(study)
+
+        def again(batch: Batch) -> bool:
+            asked = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
+            ask(
+                f"{asked} more than {grace:g} minutes ago, and Prolific shows none of it. Look at your balance there. "
+                "Send it again?",
+                yes,
+            )
+            return True
+
+        paid = 0
+        begun = books_of(study).open_batch
+        if begun is not None and not dry_run:
+            paid += begun.total * bonuses.carry_on(client, study, begun, grace_minutes=grace, send_again=again)
+        listed, _ = client.submissions(drafted_id(study))
+        owed, _ = bonuses.still_owed(earned, books_of(study), listed)
+        if owed:
+            print_bonuses(owed, currency)
+        if owed and dry_run:
+            for names in _chunks(list(owed), bonuses.AT_ONCE):
+                made = client.set_up_bonuses(drafted_id(study), {name: owed[name] for name in names})
+                client.pay_bonuses(str(made["id"]))
+            return
+        if owed:
+            ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)
+            paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=again)
+    if paid:
+        print_done(f"{money(paid, currency)} of bonuses are paid.")
+    else:
+        Console(highlight=False).print("No bonuses are owed to people whose work is approved.")
+
+
+def _named(found: list[Verdict], participants: list[str]) -> list[Verdict]:
+    from steelyard.errors import ConfigError
+
+    by_name = {verdict.participant: verdict for verdict in found}
+    for name in participants:
+        if name not in by_name:
+            raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")
+    return [by_name[name] for name in participants]
+
+
+def _earned(study: Study) -> dict[str, int]:
+    from steelyard.errors import ConfigError
+
+    if study.config.pay.formula is None:
+        raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
+    table = study.pay()
+    return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
+
+
+def _chunks(names: list[str], size: int) -> list[list[str]]:
+    return [names[start : start + size] for start in range(0, len(names), size)]

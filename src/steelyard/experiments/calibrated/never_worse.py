@@ -1,0 +1,187 @@
+"""Never worse: the calibrated scale against the plain estimate on recorded judgments of many kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self, cast
+
+import numpy as np
+import polars as pl
+
+from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
+from steelyard.experiments.calibrated.methods import CALIBRATED, PAPER, PLAIN, both_ways, pearson, scored
+from steelyard.experiments.cheap_fast.recordings import few_of_each, read_affect, read_labels, read_similarities
+from steelyard.experiments.comparative_judgement.sessions import DECISIONS, SESSIONS, read_sessions
+from steelyard.formats import read_judgments, read_table
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.observations import Comparisons, FloatArray, Labels, Ratings
+from steelyard.reliability.splitting import take
+
+PAIRS = ("cs-en", "de-en", "ha-en")
+BINARY = ("rte", "temp")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """One set of judgments scored both ways, with what the scores should agree with; all by item."""
+
+    plain: FloatArray
+    ours: FloatArray
+    reference: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class NeverWorse(Experiment):
+    """Score few judgments both ways, correlate with gold or with judgments set aside, and resample the items."""
+
+    name: ClassVar[str] = "calibrated.never_worse"
+    paper: ClassVar[str] = PAPER
+    title: ClassVar[str] = "Never worse: gain over the plain estimate on recorded judgments"
+    data: ClassVar[tuple[str, ...]] = (
+        "snow2008/affect.csv.gz",
+        "snow2008/wordsim.csv.gz",
+        *(f"snow2008/{name}.csv.gz" for name in BINARY),
+        *(f"wmt21-da/{pair}.csv.gz" for pair in PAIRS),
+        *(f"wmt21-da/official_{pair}.csv" for pair in PAIRS),
+        DECISIONS,
+        SESSIONS,
+    )
+
+    few: tuple[int, ...] = (1, 2, 3, 5)
+    by_system: tuple[int, ...] = (25, 50, 100, 200)
+    most_decisions: int = 5000
+    trials: int = 8
+    draws: int = 400
+    seed: int = 0
+
+    def small(self) -> Self:
+        """Return one trial at few sizes."""
+        return replace(self, few=(3,), by_system=(50,), most_decisions=500, trials=1, draws=100)
+
+    def run(self, data: Path, progress: Progress) -> Outcome:
+        """Go over the recordings one by one."""
+        rows = []
+        sets = list(self._sets(data))
+        for done, (where, judgments, trials) in enumerate(sets, 1):
+            rows.append({"data": where, "judgments": judgments, **self._compared([trial() for trial in trials])})
+            progress(done, len(sets))
+        table = pl.DataFrame(rows)
+        worse = table.filter(pl.col("upper") < 0)
+        better = table.filter(pl.col("lower") > 0)
+        claims = [
+            Claim("sets of judgments compared", table.height),
+            Claim("sets where the calibrated scale is worse beyond noise", worse.height),
+            Claim("sets where it is better beyond noise", better.height),
+            Claim("mean gain of r over all sets", float(table["gain"].mean() or 0.0)),  # type: ignore[arg-type]
+        ]
+        return Outcome(
+            tuple(claims),
+            table,
+            None,
+            (
+                "gain: r of the calibrated scale less r of the plain estimate (mean; Bradley–Terry for comparisons), "
+                "averaged over trials, with a 95 % bootstrap interval over items.",
+                "affect, word similarity, RTE and temporal order: r with gold, at so many judgments an item; WMT 2021: "
+                "r with the official score of the systems, at so many judgments a system; comparative judgement: half "
+                "of the decisions, r with Bradley–Terry of the other half.",
+                "with so many sets, one in forty is expected to fall below zero by chance alone.",
+            ),
+        )
+
+    def _compared(self, trials: list[Trial]) -> dict[str, float]:
+        rng = np.random.default_rng(self.seed)
+        n = len(trials[0].reference)
+
+        def gain(rows: np.ndarray) -> float:
+            return float(
+                np.mean(
+                    [
+                        pearson(t.ours[rows], t.reference[rows]) - pearson(t.plain[rows], t.reference[rows])
+                        for t in trials
+                    ]
+                )
+            )
+
+        everything = np.arange(n)
+        resampled = [gain(rng.integers(n, size=n)) for _ in range(300)]
+        low, high = np.nanquantile(resampled, [0.025, 0.975])
+        return {
+            "plain": float(np.mean([pearson(t.plain, t.reference) for t in trials])),
+            "calibrated": float(np.mean([pearson(t.ours, t.reference) for t in trials])),
+            "gain": gain(everything),
+            "lower": float(low),
+            "upper": float(high),
+        }
+
+    def _sets(self, data: Path) -> Iterator[tuple[str, int, list[_Scoring]]]:
+        rated: dict[str, tuple[Ratings, dict[str, float]]] = {
+            f"affect, {name}": found for name, found in read_affect(data).items()
+        }
+        rated["word similarity"] = read_similarities(data)
+        for name, where in zip(BINARY, ("RTE", "temporal order"), strict=True):
+            rated[where] = _as_ratings(*read_labels(data, name))
+        for where, (ratings, gold) in rated.items():
+            reference = np.array([gold[item] for item in ratings.items.ids])
+            for count in self.few:
+                yield where, count, [_Scoring(self, ratings, reference, count, t) for t in range(self.trials)]
+        for pair in PAIRS:
+            ratings, reference = _systems(data, pair)
+            for count in self.by_system:
+                yield (
+                    f"WMT 2021 {pair}",
+                    count,
+                    [_Scoring(self, ratings, reference, count, t) for t in range(self.trials)],
+                )
+        for session in read_sessions(data, self.most_decisions):
+            trials = [_Scoring(self, session.comparisons, None, 0, t) for t in range(self.trials)]
+            yield f"session {session.name}", len(session.comparisons) // 2, trials
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scoring:
+    """How to make a trial: some judgments of each item against a reference, or half of the comparisons."""
+
+    settings: NeverWorse
+    observations: Ratings | Comparisons
+    reference: FloatArray | None
+    count: int
+    trial: int
+
+    def __call__(self) -> Trial:
+        rng = np.random.default_rng([self.settings.seed, self.trial])
+        draws = self.settings.draws
+        if self.reference is not None:
+            score = both_ways(few_of_each(cast("Ratings", self.observations), self.count, rng), draws)
+            return Trial(score[PLAIN], score[CALIBRATED], self.reference)
+        half = rng.permutation(len(self.observations)) < len(self.observations) // 2
+        one, other = (take(self.observations, rows) for rows in (half, ~half))
+        plain = BradleyTerry(draws=20)
+        return Trial(scored(plain, one), scored(CalibratedScale(draws=draws), one), scored(plain, other))
+
+
+def _as_ratings(labels: Labels, gold: dict[str, str]) -> tuple[Ratings, dict[str, float]]:
+    """Take two classes as 0 and 1."""
+    high = labels.classes.ids[-1]
+    return (
+        Ratings(
+            items=labels.items,
+            annotators=labels.annotators,
+            annotator=labels.annotator,
+            item=labels.item,
+            value=(labels.label == len(labels.classes) - 1).astype(np.float64),
+            scale=(0.0, 1.0),
+        ),
+        {item: float(label == high) for item, label in gold.items()},
+    )
+
+
+def _systems(data: Path, pair: str) -> tuple[Ratings, FloatArray]:
+    """Read direct assessments as ratings of systems, and the official scores."""
+    frame = read_table(data / f"wmt21-da/{pair}.csv.gz").filter(pl.col("type") == "SYSTEM")
+    chosen = frame.select("annotator", item="system", value="score_raw")
+    ratings = cast("Ratings", read_judgments(chosen, kind="ratings", scale=(0, 100)).observations)
+    official = dict(read_table(data / f"wmt21-da/official_{pair}.csv").select("system", "z").iter_rows())
+    return ratings, np.array([float(official[item]) for item in ratings.items.ids])

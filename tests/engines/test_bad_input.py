@@ -1,0 +1,164 @@
+"""What is wrong is said before any work is done, with what to do about it."""
+
+from __future__ import annotations
+
+import sys
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from steelyard.engines import DuckDBEngine, SparkEngine, chosen_engine, files_of, fit_files, opening
+from steelyard.errors import ConfigError, DataError
+from steelyard.models.elo import Elo
+from steelyard.models.mean import Mean
+from tests.cli.running import run
+from tests.engines.data import made_up, written
+
+
+@pytest.fixture
+def parts(tmp_path):
+    return written(made_up("ratings"), tmp_path / "parts", 3)
+
+
+class NoEngine(DuckDBEngine):
+    """An engine that must not be asked for anything."""
+
+    def query(self, sql: str) -> pl.DataFrame:
+        raise AssertionError(f"work was done: {sql}")
+
+
+def refused(parts, **options) -> str:
+    with NoEngine() as engine, pytest.raises((DataError, ConfigError)) as error:
+        fit_files(Mean(), parts[0].parent, engine=engine, **options)
+    return str(error.value)
+
+
+def test_a_partition_without_a_column_is_named(parts):
+    pl.read_parquet(parts[1]).rename({"value": "valeu"}).write_parquet(parts[1])
+    said = refused(parts)
+    assert "part-01.parquet" in said
+    assert "(value)" in said
+    assert "Did you mean 'valeu'?" in said
+
+
+def test_a_partition_with_another_type_is_named_with_both_types(parts):
+    pl.read_parquet(parts[2]).with_columns(pl.col("value").cast(pl.String)).write_parquet(parts[2])
+    said = refused(parts)
+    assert "part-02.parquet" in said
+    assert "the column holds texts, but float64 values in part-00.parquet" in said
+
+
+def test_a_half_written_file_is_named(parts):
+    whole = parts[1].read_bytes()
+    parts[1].write_bytes(whole[: len(whole) // 2])
+    assert "part-01.parquet: it is not a whole Parquet file" in refused(parts)
+
+
+@pytest.mark.parametrize("pattern", ["nothing/*.parquet", "nothing.parquet"])
+def test_a_pattern_that_fits_no_file_is_refused(pattern, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="no file is there"):
+        files_of(pattern)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"files that end in \.parquet"):
+        files_of(tmp_path)
+
+
+def test_ids_that_are_not_texts_or_whole_numbers_are_refused(tmp_path):
+    files = written(pl.DataFrame({"item": [1.5, 2.5], "value": [1.0, 2.0]}), tmp_path, 1)
+    assert "Write ids as texts or whole numbers" in refused(files)
+
+
+def test_rankings_are_sent_to_memory(tmp_path):
+    files = written(pl.DataFrame({"annotator": ["u"], "ranking": ["a>b"]}), tmp_path, 1)
+    assert "--engine memory" in refused(files)
+
+
+@pytest.mark.parametrize(("module", "start"), [("duckdb", DuckDBEngine), ("pyspark.errors", SparkEngine)])
+def test_a_missing_engine_is_named_with_the_command_that_installs_it(module, start, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigError, match=rf"pip install 'steelyard\[{start.name}\]'"):
+        start()
+
+
+def test_spark_without_java_says_so(monkeypatch):
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ConfigError, match="apt-get install default-jre-headless"):
+        SparkEngine()
+
+
+def test_wrong_rows_are_counted_with_an_example(tmp_path):
+    frame = pl.DataFrame({"left": ["a", "a", "b"], "right": ["b", "a", "c"], "winner": ["z", "a", "b"]})
+    with pytest.raises(DataError) as error:
+        fit_files(_bradley_terry(), written(frame, tmp_path, 1))
+    assert "compared with itself in 1 row" in str(error.value)
+    assert "winner 'z', of 'a' and 'b'" in str(error.value)
+
+
+def _bradley_terry():
+    from steelyard.models.bradley_terry import BradleyTerry
+
+    return BradleyTerry()
+
+
+def test_values_outside_the_scale_are_refused(parts):
+    with pytest.raises(DataError, match="outside the scale 0 to 10"):
+        fit_files(Mean(), parts, scale=(0, 10))
+
+
+def test_a_model_without_sums_in_sql_is_refused_with_those_that_have(tmp_path):
+    with pytest.raises(ConfigError, match=r"elo needs all judgments in memory.*bradley_terry"):
+        fit_files(Elo(), written(made_up("comparisons", rows=40), tmp_path, 1))
+
+
+def test_an_unknown_engine_is_refused(parts):
+    with pytest.raises(ConfigError, match="Did you mean 'duckdb'"):
+        chosen_engine("ducdb", parts)
+
+
+def test_a_log_larger_than_half_of_the_memory_goes_to_duckdb_by_itself(parts, monkeypatch):
+    assert chosen_engine(None, parts) == "memory"
+    monkeypatch.setattr(opening, "machine_memory", lambda: sum(part.stat().st_size for part in parts) * 2 - 2)
+    assert chosen_engine(None, parts) == "duckdb"
+    assert chosen_engine("memory", parts) == "memory"
+
+
+def test_the_command_prints_the_same_table_by_either_way(parts):
+    folder = parts[0].parent.parent
+    options = ("--model", "mean", "--scale", "0", "100", "-f", "csv")
+    memory = run("fit", "parts/*.parquet", *options, cwd=folder).stdout
+    duckdb = run("fit", "parts/*.parquet", *options, "--engine", "duckdb", "--memory", "500MB", cwd=folder).stdout
+    one, other = (pl.read_csv(text.encode()) for text in (memory, duckdb))
+    assert_frame_equal(one, other, abs_tol=1e-9, rel_tol=0)
+    folder_of = run("fit", "parts", *options, "--engine", "duckdb", cwd=folder).stdout
+    assert_frame_equal(pl.read_csv(folder_of.encode()), one, abs_tol=1e-9, rel_tol=0)
+
+
+def test_the_command_says_what_was_odd_in_the_same_words(parts):
+    folder = parts[0].parent.parent
+    notes = [run("fit", "parts", "--engine", engine, cwd=folder).stderr for engine in ("memory", "duckdb")]
+    assert "No value in 7 rows: left out." in notes[0]
+    assert notes[0] == notes[1]
+
+
+def test_criteria_are_fitted_one_by_one(tmp_path):
+    frame = pl.concat([made_up("ratings", seed=s).with_columns(pl.lit(f"c{s}").alias("criterion")) for s in (1, 2)])
+    written(frame, tmp_path / "parts", 2)
+    memory, duckdb = (
+        run("fit", "parts", "--scale", "0", "100", "-f", "csv", "--engine", engine, cwd=tmp_path).stdout
+        for engine in ("memory", "duckdb")
+    )
+    one, other = (pl.read_csv(text.encode()) for text in (memory, duckdb))
+    assert one["criterion"].unique().sort().to_list() == ["c1", "c2"]
+    assert_frame_equal(one, other, abs_tol=1e-9, rel_tol=0)
+
+
+def test_files_of_one_pattern_must_be_alike_in_memory_too(parts):
+    pl.read_parquet(parts[1]).rename({"value": "valeu"}).write_parquet(parts[1])
+    done = run("fit", "parts/*.parquet", cwd=parts[0].parent.parent, code=1)
+    assert "its columns are not those of part-00.parquet" in done.stderr
