@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
 from steelyard import Study
@@ -46,7 +47,8 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
         write_log(study, tmp_path / "log.jsonl")
         scores = study.scores()
     with rebuild(read_log(tmp_path / "log.jsonl"), tmp_path, f"sqlite:///{tmp_path / 'again.db'}") as again:
-        assert again.scores().write_csv() == scores.write_csv()
+        # Intervals over annotators may differ in the last digit.
+        assert_frame_equal(again.scores(), scores, rel_tol=1e-9, abs_tol=1e-12)
         assert again.status() == status
 
 
