@@ -1,8 +1,8 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make check  security: bandit on our code, pip-audit on what we depend on
-# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, kills, fuzz, pictures
-.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping kills fuzz check pictures clean
+# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
+.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -54,6 +54,11 @@ crowds: $(VENV)/.dev
 # How often a study stops too soon, over simulated studies.
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
+
+# How often the calibrated scale's intervals hold the truth, and its experiments in full.
+calibrated: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.coverage_calibrated
+	$(BIN)/steelyard reproduce calibrated --data ../shared/data
 
 # Commands to Prolific killed at every request, before and after it is carried out, and run again.
 kills: $(VENV)/.dev

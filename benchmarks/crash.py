@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from tests.durability.crashes import DESIGNS, Tally, crash, make_studies, several_workers
+from tests.durability.crashes import DESIGNS, LONG_LEASE, SHORT_LEASE, Tally, crash, make_studies, several_workers
 from tests.postgres import PostgresServer, find_postgres
 
 from steelyard.errors import SteelyardWarning
@@ -43,7 +43,8 @@ def run(engine: str, database: str | None, arguments: argparse.Namespace) -> Non
     """Run one engine's half."""
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        folders = make_studies(place, arguments.items, EACH)
+        lease = LONG_LEASE if arguments.workers else SHORT_LEASE
+        folders = make_studies(place, arguments.items, EACH, lease)
         log = place / "server.log"
         if arguments.workers:
             assert database is not None

@@ -14,6 +14,7 @@ import polars as pl
 from scipy import stats
 
 import steelyard
+from steelyard.experiments.calibrated.methods import Crowd, both_ways, pearson
 from steelyard.models.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
 
@@ -121,6 +122,25 @@ def rating_models() -> Any:
             width = np.mean(scores["upper"].to_numpy() - scores["lower"].to_numpy())
             rows.append({"ratings an item": each, "width": float(width), "interval": name})
     return lines(rows, "Four times the ratings, half the interval", "ratings an item", "width", "interval")
+
+
+@figure
+def calibrated_scale() -> Any:
+    """The same simulated judgments, scored by their mean and on the calibrated scale."""
+    rows = []
+    for each in (3, 4, 6, 8, 10, 14, 20):
+        agreed: dict[str, list[float]] = {}
+        for seed in range(4):
+            crowd = Crowd(items=200, people=40, random=0.1).drawn(np.random.default_rng(seed))
+            ratings = crowd.ratings(*crowd.who(each))
+            for method, score in both_ways(ratings).items():
+                agreed.setdefault(method, []).append(pearson(score, crowd.truth))
+        rows += [
+            {"judgments an item": each, "r with the truth": float(np.mean(found)), "method": method}
+            for method, found in agreed.items()
+        ]
+    title = "The same judgments say more once annotators are calibrated"
+    return lines(rows, title, "judgments an item", "r with the truth", "method")
 
 
 @figure
@@ -358,6 +378,27 @@ def split_half() -> Any:
     )
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", title="ρ", scale=alt.Scale(zero=False)), y2="upper:Q")
     return band + base.mark_line(point=True).encode(y="value:Q")
+
+
+@figure
+def information_gain() -> Any:
+    """What a comparison tells by how far apart the items are, for annotators of different noise."""
+    from steelyard.designs.gain_kernels import look_up
+    from steelyard.designs.gains import expected_answers
+    from steelyard.models.calibrated_online import LEVELS, START
+
+    variance = 0.15
+    people = {f"noise {level:g}": np.where(np.isclose(LEVELS, level), 1.0, 0.0) for level in (0.1, 0.4, 1.0)}
+    people["nothing known"] = START
+    x, y = "distance of the two means, in sds of the items", "fall of either variance, %"
+    rows = [
+        {x: distance, y: 100 * variance / 2 * look_up(answers, distance, variance), "annotator": who}
+        for who, chance in people.items()
+        for answers in [expected_answers(chance, 0.0)]
+        for distance in np.linspace(0, 2, 101).tolist()
+    ]
+    title = "A precise annotator tells most of close pairs; a noisy one little, but of any"
+    return lines(rows, title, x, y, "annotator").mark_line()
 
 
 @figure

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from steelyard.formats import judgment_table, read_gold, read_items, read_judgments, read_table, write_table
     from steelyard.models.bounded_ranking import BoundedRanking
     from steelyard.models.bradley_terry import BradleyTerry
+    from steelyard.models.calibrated_scale import CalibratedScale
     from steelyard.models.counting import Counting
     from steelyard.models.dawid_skene import DawidSkene
     from steelyard.models.dominance import Dominance, average_dominance
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from steelyard.models.trueskill import TrueSkill
     from steelyard.models.weighted_vote import WeightedVote
     from steelyard.models.win_rate import WinRate
-    from steelyard.observations import Choices, Comparisons, Index, Labels, Rankings, Ratings
+    from steelyard.observations import Choices, Comparisons, Index, Labels, Mixed, Rankings, Ratings
     from steelyard.records import Item, Judgment, Task
     from steelyard.reliability.agreement import agreement
     from steelyard.reliability.alpha import krippendorff_alpha
@@ -115,12 +116,13 @@ _HOMES = {
     "steelyard.models.trueskill": ("TrueSkill",),
     "steelyard.models.weighted_vote": ("WeightedVote",),
     "steelyard.models.win_rate": ("WinRate",),
+    "steelyard.models.calibrated_scale": ("CalibratedScale",),
     "steelyard.models.counting": ("Counting",),
     "steelyard.models.easl": ("EASL",),
     "steelyard.models.fit": ("Fit",),
     "steelyard.models.majority": ("Majority",),
     "steelyard.models.mean": ("Mean",),
-    "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Rankings", "Ratings"),
+    "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Mixed", "Rankings", "Ratings"),
     "steelyard.records": ("Item", "Judgment", "Task"),
     "steelyard.reliability.agreement": ("agreement",),
     "steelyard.reliability.alpha": ("krippendorff_alpha",),
@@ -147,6 +149,7 @@ __all__ = [
     "AnswerError",
     "BoundedRanking",
     "BradleyTerry",
+    "CalibratedScale",
     "Choices",
     "Comparisons",
     "ConfigError",
@@ -169,6 +172,7 @@ __all__ = [
     "MaxDiff",
     "Mean",
     "Median",
+    "Mixed",
     "Mode",
     "PlackettLuce",
     "Rankings",

@@ -29,7 +29,8 @@ DESIGNS = ("redundant", "balanced_tuples", "match_quality")
 """One that counts items, one that plans its tasks, one that learns from the answers."""
 
 TOKEN = "the-manager-of-these-crashes"
-LEASE_SECONDS = 4.0
+SHORT_LEASE, LONG_LEASE = 4.0, 20.0
+"""Seconds: leases that run out while a server is away, and such that run out with those who walk away."""
 _AT_WORK = 10
 """So many answers are acknowledged between two kills, at least."""
 
@@ -54,8 +55,8 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def make_studies(place: Path, items: int, each: int) -> list[Path]:
-    """Write a study for each design, with leases short enough to run out while a server is away."""
+def make_studies(place: Path, items: int, each: int, lease: float = SHORT_LEASE) -> list[Path]:
+    """Write a study for each design; `lease` is in seconds."""
     folders = []
     for design in DESIGNS:
         folder = place / design
@@ -64,7 +65,7 @@ def make_studies(place: Path, items: int, each: int) -> list[Path]:
         (folder / "study.toml").write_text(
             f'name = "{design}"\ntitle = "{design}"\nquestion = "Which?"\nitems = "items.csv"\n'
             f"[protocol]\n{protocol}\n[design]\n{settings.format(each=each)}\n"
-            f"[people]\nlease_minutes = {LEASE_SECONDS / 60}\n"
+            f"[people]\nlease_minutes = {lease / 60}\n"
         )
         write_items(folder, design, items)
         folders.append(folder)
@@ -113,7 +114,8 @@ def _run(
     finally:
         process.end(signal.SIGKILL if kills else signal.SIGINT)
     tally.seconds = time.monotonic() - began
-    time.sleep(LEASE_SECONDS)
+    with Study.open(folders[0], database=database) as study:
+        time.sleep(_lease_of(study))
     for folder, place in zip(folders, places, strict=True):
         with Study.open(folder, database=database) as study:
             _check(study, crowd.books[place.slug], live[place.slug], tally)
@@ -240,6 +242,10 @@ def _check_leases(study: Study) -> None:
         assert entry.store.untimely_tasks(now, 2 * now) == []
 
 
+def _lease_of(study: Study) -> float:
+    return study.config.people.lease_minutes * 60
+
+
 def _finish(study: Study) -> int:
     """Complete the study with fresh people: a place that a crash had lost could never be filled."""
     done = 0
@@ -251,7 +257,7 @@ def _finish(study: Study) -> int:
             return done
         if not told:
             # The last places may be with those who gave them back; their leases end soon.
-            time.sleep(LEASE_SECONDS / 8)
+            time.sleep(_lease_of(study) / 8)
     raise AssertionError(f"the study cannot be completed: {study.status()}")
 
 

@@ -7,6 +7,7 @@ from math import asin, pi
 import numpy as np
 import pytest
 
+from steelyard.designs import InformationGain
 from steelyard.errors import ConfigError
 from steelyard.reliability import split_half
 from steelyard.simulate import Option, Population, choose_options, plan, rehearse
@@ -149,12 +150,10 @@ def test_hours_and_cost_follow_from_the_judgments(tame_plan):
 
 def test_options_are_those_that_fit():
     assert {option.protocol for option in choose_options(50)} >= {"direct", "pairwise", "best_worst", "scored_ranking"}
-    assert {option.design for option in choose_options(50, ["direct"])} <= {
-        "redundant",
-        "match_quality",
-        "information_gain",
-    }
+    assert {option.design for option in choose_options(50, ["direct"])} <= {"redundant", "match_quality"}
     assert "all_pairs" not in {option.design for option in choose_options(500, ["pairwise"])}
+    (named,) = choose_options(500, ["pairwise"], ["information_gain"])
+    assert named.config(7, 500, 0).stages[0].design == InformationGain(judgments=7)
     with pytest.raises(ConfigError, match="labels have no split-half"):
         choose_options(50, ["choice"])
     with pytest.raises(ConfigError, match="no protocol called 'best_wurst'"):

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
     from steelyard.web.studies import Studies
 
-# uvicorn's own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end.
-SERVER_OPTIONS: dict[str, Any] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
+# uvicorn's own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end. People
+# look at a task for longer than the five seconds after which uvicorn would close their connection.
+SERVER_OPTIONS: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "timeout_graceful_shutdown": 5,
+    "timeout_keep_alive": 75,
+}
 _ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to  # nosec B104
 
 

@@ -71,16 +71,16 @@ def expected_answers(chance: FloatArray, margin: float, *, share: float = 1.0, r
     difference is the Fisher information of its predicted chance: squared slope over chance, added up over outcomes.
     """
     of_level, slope_of_level = _levels(margin)
-    p = np.tensordot(chance, of_level, (0, 1))
-    slope = np.tensordot(chance, slope_of_level, (0, 1))
-    return Answers((slope**2 / p).sum(axis=0), _REACH, _MOST, share, rated)
+    each = (chance @ slope_of_level) ** 2 / (chance @ of_level)
+    return Answers(each.reshape(-1, _ROWS, _COLUMNS).sum(axis=0), _REACH, _MOST, share, rated)
 
 
 @lru_cache(maxsize=8)
 def _levels(margin: float) -> tuple[FloatArray, FloatArray]:
-    """Return the chance of every outcome that there is, and its slope, by level of noise, on the table's grid."""
+    """Return the chance of every outcome that there is, and its slope, on the table's grid: a row for each level."""
     shape = (3, len(LEVELS), _ROWS, _COLUMNS)
     chance, slope = np.empty(shape), np.empty(shape)
     tabulate(LEVELS, margin, _REACH, _MOST, chance, slope)
     outcomes = [0, 1, 2] if margin > 0 else [0, 2]
-    return chance[outcomes], slope[outcomes]
+    by_level = [np.ascontiguousarray(each[outcomes].swapaxes(0, 1)) for each in (chance, slope)]
+    return by_level[0].reshape(len(LEVELS), -1), by_level[1].reshape(len(LEVELS), -1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from steelyard.models.calibrated_data import GOLD_NOISE, Evidence, Group
+from steelyard.models.calibrated_data import GOLD_NOISE, Group
 from steelyard.models.calibrated_draws import (
     draw_items,
     draw_pairs,
@@ -22,10 +22,9 @@ from steelyard.models.calibrated_draws import (
     draw_shifts,
     draw_tuples,
     margin_likelihood,
-    typical_response,
 )
-from steelyard.models.calibrated_online import CalibratedState
-from steelyard.observations import UNKNOWN, FloatArray
+from steelyard.models.calibrated_unknowns import POINT_SPREAD, RANDOM_SHARE, SLOPE_SPREAD, Unknowns
+from steelyard.observations import FloatArray
 
 TAIL = 4.0
 """Degrees of freedom of the annotators' lines around the usual one."""
@@ -33,19 +32,16 @@ TAIL = 4.0
 PRIOR_WEIGHT = 8.0
 """How many annotators the prior guess of their spread counts for."""
 
-POINT_SPREAD, SLOPE_SPREAD = 0.05, 0.2
-"""That guess: standard deviations of bias (as a share of the items' usual spread of 0.25: a fifth), and of slope."""
-
 FREEDOM = np.array([12.0, 20.0, 40.0, 100.0])
 """How alike the noise of annotators may be, as degrees of freedom: fewer let one annotator's noise near 0 pass for
 knowledge, which it is not where he answers 0 to everything."""
 
-RANDOM_SLOPE, RANDOM_POINT, RANDOM_NOISE, RANDOM_FREEDOM = 0.1, 0.2, 0.1, 8.0
-"""One who answers at random: sd of his slope around 0 and of his point, usual variance of his answers, and how alike
-that is among his kind."""
+RANDOM_SLOPE, RANDOM_NOISE, RANDOM_FREEDOM = 0.1, 0.1, 8.0
+"""One who answers at random: sd of his slope around 0, usual variance of his answers, and how alike that is among
+his kind."""
 
-RANDOM_SHARE = (1.0, 19.0)
-"""Prior of the share of annotators who answer at random: 5 %, worth 20 annotators."""
+LEAST_SIGNAL = 0.1
+"""From this ratio of the items' variance to that of a rating on, annotators are told apart by their noise."""
 
 SLIPS = (0.5, 24.5)
 """Prior of the share of comparisons answered by a slip: 2 % of them, worth 25 comparisons."""
@@ -78,97 +74,8 @@ class Sums:
         return self.middle / self.count
 
 
-class Chain:
+class Chain(Unknowns):
     """One chain; `rng` is its only source of chance."""
-
-    def __init__(self, evidence: Evidence, rng: np.random.Generator) -> None:
-        self.evidence = evidence
-        self.rng = rng
-        n_items, n_responders, n_groups = len(evidence.item), len(evidence.annotator), len(evidence.groups)
-        self.group = np.repeat(np.arange(n_groups), [g.last - g.first for g in evidence.groups])
-        self.rates = np.array([g.rates for g in evidence.groups])
-        self.own = ~evidence.fixed & ~evidence.gold
-        # Gold that no ratings go with has a scale of its own, so that its line must be found.
-        self.own |= evidence.gold & (self.group > 0)
-        self.sums_by_item = np.zeros((2, n_items))
-        ratings = evidence.ratings
-        self.response = ratings.value.copy()
-        in_first = self._in_first()
-        self.origin = float(ratings.value[in_first].mean()) if self.rates[0] else 0.0
-        self.x = self._start(n_items)
-        self.mean, self.variance = float(self.x.mean()), float(max(self.x.var(), 0.01))
-        self.point = np.zeros(n_responders)
-        self.slope = np.ones(n_responders)
-        self.noise = np.full(n_responders, 0.06)
-        self.slips = np.full(n_responders, 0.02)
-        self.tail = np.ones(n_responders)
-        self.random = np.zeros(n_responders, np.bool_)
-        self.random_share = np.full(n_groups, RANDOM_SHARE[0] / sum(RANDOM_SHARE))
-        self.usual_point = np.full(n_groups, self.origin)
-        self.usual_slope = np.ones(n_groups)
-        self.usual_noise = np.full(n_groups, 0.06)
-        self.point_variance = np.full(n_groups, POINT_SPREAD**2)
-        self.slope_variance = np.full(n_groups, SLOPE_SPREAD**2)
-        self.freedom = np.full(n_groups, 20.0)
-        self._start_other_groups()
-        self.point[:] = self.usual_point[self.group]
-        self.slope[:] = self.usual_slope[self.group]
-        self.shift = np.zeros(int(ratings.shift.max(initial=0)) + 1)
-        self.shift_variance = 0.03**2
-        self._shift_sums = np.zeros((2, len(self.shift)))
-        self.pair_response = np.zeros(len(evidence.pairs.left))
-        self.slip = np.zeros(len(evidence.pairs.left), np.bool_)
-        self.margin = 0.3 if (evidence.pairs.outcome == 0).any() else 0.0
-        self._margin_step = 0.1
-        self.tuple_response = -evidence.tuples.tier.astype(np.float64)
-        self.middle, self.spread, self._score = np.zeros(n_items), np.ones(n_items), np.zeros(n_items)
-
-    def _in_first(self) -> slice:
-        """Return the rows of the first group's ratings."""
-        first = self.evidence.groups[0]
-        if not first.rates:
-            return slice(0, 0)
-        return slice(int(self.evidence.ratings.first[first.first]), int(self.evidence.ratings.first[first.last]))
-
-    def _start(self, n_items: int) -> FloatArray:
-        """Start from the mean rating of each item, or from where comparisons or tiers put it."""
-        evidence = self.evidence
-        x = np.full(n_items, self.origin)
-        known = np.zeros(n_items, np.bool_)
-        if self.rates[0]:
-            rows = self._in_first()
-            item = evidence.ratings.item[rows]
-            count = np.bincount(item, minlength=n_items)
-            known = count > 0
-            x[known] = np.bincount(item, evidence.ratings.value[rows], minlength=n_items)[known] / count[known]
-            return x
-        if len(evidence.pairs.left):
-            state = CalibratedState(n_items, len(evidence.annotator), ties=bool((evidence.pairs.outcome == 0).any()))
-            state.learn(evidence.pairs.responder, evidence.pairs.left, evidence.pairs.right, evidence.pairs.outcome)
-            state.refit(5)
-            x = state.mean / (np.sqrt(2) * min(state.noise(UNKNOWN), 2.0))
-        if len(evidence.tuples.item):
-            tuples = evidence.tuples
-            size = np.repeat(np.diff(tuples.first), np.diff(tuples.first))
-            number = np.repeat(np.arange(len(tuples.responder)), np.diff(tuples.first))
-            middle = np.bincount(number, tuples.tier) / np.maximum(np.bincount(number), 1)
-            place = (middle[number] - tuples.tier) / np.maximum(size, 1)
-            count = np.bincount(tuples.item, minlength=n_items)
-            x += 2 * np.bincount(tuples.item, place, minlength=n_items) / np.maximum(count, 1)
-        return np.asarray(x - x.mean())
-
-    def _start_other_groups(self) -> None:
-        """Start the other ways of asking from how their answers spread."""
-        for number, group in enumerate(self.evidence.groups):
-            if number == 0:
-                continue
-            if group.rates:
-                rows = slice(*(int(self.evidence.ratings.first[at]) for at in (group.first, group.last)))
-                value = self.evidence.ratings.value[rows]
-                self.usual_point[number] = value.mean() if len(value) else 0.5
-                self.usual_slope[number] = max(value.std(), 0.05) / np.sqrt(self.variance) if len(value) else 1.0
-            elif self.rates[0]:
-                self.usual_slope[number] = 1.0 / np.sqrt(self.variance)
 
     def run(self, settling: int, draws: int) -> Sums:
         """Settle, then draw; return the totals of the draws."""
@@ -225,15 +132,6 @@ class Chain:
         sums.line_square += line**2
         usual = (self.usual_point, self.usual_slope, self.usual_noise, self.point_variance)
         sums.usual += np.concatenate(usual)
-
-    def score(self, middle: FloatArray, spread: FloatArray) -> FloatArray:
-        """Return what annotators usually answer to items at `middle` ± √`spread`, on [0, 1]; or, for comparisons, x."""
-        group = self.evidence.groups[0]
-        if not group.rates or not group.bounded:
-            return middle.copy()
-        out = np.empty(len(middle))
-        typical_response(middle, spread, self.usual_noise[0] + self.point_variance[0], group.edge, out)
-        return out
 
     def sweep(self, sweep: int) -> None:
         """Draw everything once, given the rest; `sweep` counts the draws so far."""
@@ -325,7 +223,7 @@ class Chain:
         return np.where(self.random, 0.0, usual), spread * usual**2
 
     def _point_variance(self) -> FloatArray:
-        return np.where(self.random, RANDOM_POINT**2, self.point_variance[self.group] / self.tail)
+        return self.point_variance[self.group] / self.tail
 
     def _draw_raters(self) -> None:
         ratings, g = self.evidence.ratings, self.group
@@ -449,25 +347,34 @@ class Chain:
         return far + (off**2 / self.point_variance[number] if group.rates else 0.0), relative, off
 
     def _draw_random(self, number: int, group: Group, who: NDArray[np.int64]) -> None:
-        """Draw who answers at random: whose line and noise are like such people's rather than like the others'."""
-        far, relative, off = self._off(number, group, who)
-        unknowns = 2 if group.rates else 1
-        share = self.random_share[number]
-        spread = self.slope_variance[number] * (self.point_variance[number] if group.rates else 1.0)
-        # Student's t for the others; Gaussian for these.
-        usual = np.log1p(-share) - (TAIL + unknowns) / 2 * np.log1p(far / TAIL) - np.log(spread) / 2
-        usual += special.gammaln((TAIL + unknowns) / 2) - special.gammaln(TAIL / 2)
-        usual -= unknowns / 2 * np.log(TAIL / 2)
+        """Draw who answers at random: whose slope and noise are like such people's rather than like the others'.
+
+        Biases say nothing about it: where items hardly differ, who is merely strict must not be taken for random.
+        """
+        relative = self._off(number, group, who)[1]
+        share, spread = self.random_share[number], self.slope_variance[number]
+        # Student's t for the others, Gaussian for these; up to 1/√2π.
+        usual = np.log1p(-share) - (TAIL + 1) / 2 * np.log1p(relative**2 / (TAIL * spread))
+        usual -= np.log(spread * TAIL / 2) / 2
+        usual += special.gammaln((TAIL + 1) / 2) - special.gammaln(TAIL / 2)
         random = np.log(share) - (1 + relative) ** 2 / (2 * RANDOM_SLOPE**2) - np.log(RANDOM_SLOPE)
         if group.rates:
-            random += -(off**2) / (2 * RANDOM_POINT**2) - np.log(RANDOM_POINT)
             noise = self.noise[who]
             usual += _noise_density(noise, self.usual_noise[number], self.freedom[number])
             random += _noise_density(noise, RANDOM_NOISE, RANDOM_FREEDOM)
-        self.random[who] = self.rng.random(len(who)) < special.expit(random - usual)
+        self.random[who] = (self.rng.random(len(who)) < special.expit(random - usual)) & self._telling(number, group)
         self.tail[who[self.random[who]]] = 1.0
         count = int(self.random[who].sum())
         self.random_share[number] = self.rng.beta(RANDOM_SHARE[0] + count, RANDOM_SHARE[1] + len(who) - count)
+
+    def _telling(self, number: int, group: Group) -> bool:
+        """Whether items differ enough, beside the noise of a rating, to tell who sees their differences.
+
+        Where they do not, as among the best translation systems, one whose answers vary little may as well use little
+        of the scale: weighing people by their noise, or calling some random, then does harm.
+        """
+        signal = self.variance * self.usual_slope[number] ** 2
+        return not group.rates or bool(signal > LEAST_SIGNAL * self.usual_noise[number])
 
     def _draw_noise(self, number: int, group: Group) -> None:
         """Draw a group's usual noise, and how alike its responders' is."""
@@ -486,7 +393,8 @@ class Chain:
         half = FREEDOM / 2
         fits = count * (half * np.log(half * s) - special.gammaln(half)) - (half + 1) * logs - half * s * inverse
         chances = np.exp(fits - fits.max())
-        self.freedom[number] = self.rng.choice(FREEDOM, p=chances / chances.sum())
+        drawn = self.rng.choice(FREEDOM, p=chances / chances.sum())
+        self.freedom[number] = drawn if self._telling(number, group) else FREEDOM[-1]
 
     def _move_together(self) -> None:
         """Shift all items against all biases, and stretch them against all slopes: single draws do so slowly."""

@@ -102,7 +102,7 @@ class CalibratedScale(Model):
         """Run the chains side by side."""
         many = evidence.n_rows > MANY_ROWS
         draws = max(10, self.draws // (4 if many else 1) // CHAINS)
-        settling = draws // 2 if many else max(100, draws)
+        settling = draws // 2 if many else max(100, draws // 2)
 
         def run(seed: np.random.SeedSequence) -> Sums:
             return Chain(evidence, np.random.default_rng(seed)).run(settling, draws)

@@ -19,7 +19,6 @@ USUAL: tuple[tuple[str, str], ...] = (
     ("direct", "redundant"),
     ("likert", "redundant"),
     ("pairwise", "random_tuples"),
-    ("pairwise", "information_gain"),
     ("best_worst", "balanced_tuples"),
     ("best_worst", "random_tuples"),
     ("scored_ranking", "random_tuples"),
@@ -123,7 +122,7 @@ def choose_options(
             (protocol, design)
             for protocol in protocols or dict(USUAL)
             for design in designs or known
-            if design != "all_pairs" or "all_pairs" in designs or n_items <= _FEW_ITEMS
+            if design in designs or not (design in _WHEN_NAMED or (design == "all_pairs" and n_items > _FEW_ITEMS))
         ]
     )
     options = [Option(protocol, design) for protocol, design in pairs]
@@ -133,6 +132,9 @@ def choose_options(
         raise ConfigError(dict.fromkeys(problem for wrong in problems for problem in wrong))
     return fitting
 
+
+_WHEN_NAMED = {"information_gain"}
+"""Designs that think about every task, so that simulating many studies takes minutes: planned for when named."""
 
 _FEW_ITEMS = 40
 """Up to so many items, comparing all pairs is worth a look."""

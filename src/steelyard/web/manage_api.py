@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from steelyard.errors import SteelyardError, TaskError
+from steelyard.errors import ConfigError, SteelyardError, TaskError
 from steelyard.report import board as calculation
 from steelyard.study import exported_log, forgetting
 from steelyard.web.drafting import (
@@ -283,7 +283,11 @@ async def download(
     real_ids: _RealIds = False,
 ) -> Response:
     """A table as a file: judgments as `import` and `fit` read them, answers with times, scores, annotators …"""
-    body = await watch_of(request, served).run(calculation.export, what, form, stage, None, real_ids)
+    try:
+        body = await watch_of(request, served).run(calculation.export, what, form, stage, None, real_ids)
+    except ConfigError as error:
+        problem = error.problems[0]
+        raise Refusal(404, "no_such_stage", problem.what, problem.remedy, field="stage") from None
     if body is None:
         raise Refusal(404, "no_such_table", f"There are no {what} yet.", "Collect some judgments first.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{what}.{form}"'}

@@ -48,5 +48,6 @@ def _value(value: Any) -> str:
         inner = ", ".join(f"{_key(key)} = {_value(part)}" for key, part in value.items() if part is not None)
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(_value(part) for part in value)}]"
+        # None is left out everywhere: TOML has no word for it.
+        return f"[{', '.join(_value(part) for part in value if part is not None)}]"
     raise TypeError(f"{type(value).__name__} cannot be written as TOML")

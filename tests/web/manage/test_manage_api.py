@@ -144,6 +144,14 @@ def test_the_log_downloads_whole_and_rebuilds_the_study(judged, tmp_path):
         assert again.scores().equals(server.study.scores())
 
 
+def test_a_stage_that_is_not_there_is_said(judged):
+    """Found by fuzzing."""
+    _, manager = judged
+    response = manager.get("/download/judgments.csv", stage="nothing")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_such_stage")
+    assert "no stage called 'nothing'" in response.json()["error"]["what"]
+
+
 @pytest.mark.parametrize(
     "path", ["/download/log.jsonl", "/download/judgments.csv", "/download/annotators.jsonl", "/charts/annotators.csv"]
 )

@@ -127,8 +127,8 @@ def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) 
 
 
 def _table(found: list[FloatArray], crowd: str, n: int, method: Method) -> pl.DataFrame:
-    """Lay out the mean curve, up to where the first run ended, with its least and greatest run."""
-    last = min(curve[-1, 0] for curve in found)
+    """Lay out the mean curve with its least and greatest run, each at its last value where it has ended."""
+    last = max(curve[-1, 0] for curve in found)
     at = np.unique(np.round(np.append(np.arange(1.0, last, 1.0), last), 2))
     rho = np.array([np.interp(at, curve[:, 0], curve[:, 1]) for curve in found])
     return pl.DataFrame(
@@ -154,6 +154,7 @@ _NOTES = (
     "trees. It knows one noise for everybody, 0.75: the best for it of 0.5, 0.75, 1 and 1.5 at 500 items. TrueSkill "
     "has 0.5, the best for it of the same.",
     "Random pairs with the calibrated scale show what the model of annotators is worth alone; the rest is the choice.",
+    "In the crowd of equals one noise for everybody is the truth, but ASAP and TrueSkill keep that of the mixed crowd.",
     "Intervals are resampled over runs; bands in the figure go from the least to the greatest run.",
 )
 

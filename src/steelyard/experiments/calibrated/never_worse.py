@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self, cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
-from steelyard.experiments.calibrated.methods import CALIBRATED, PAPER, PLAIN, both_ways, pearson, scored
+from steelyard.experiments.calibrated.methods import CALIBRATED, PAPER, PLAIN, both_ways, pearson, scored, spearman
 from steelyard.experiments.cheap_fast.recordings import few_of_each, read_affect, read_labels, read_similarities
 from steelyard.experiments.comparative_judgement.sessions import DECISIONS, SESSIONS, read_sessions
 from steelyard.formats import read_judgments, read_table
@@ -31,6 +32,12 @@ class Trial:
     plain: FloatArray
     ours: FloatArray
     reference: FloatArray
+    agreement: Callable[[FloatArray, FloatArray], float] = pearson
+
+    def gain(self, rows: NDArray[np.integer]) -> float:
+        """Return how much better ours agrees with the reference, over some items."""
+        reference = self.reference[rows]
+        return self.agreement(self.ours[rows], reference) - self.agreement(self.plain[rows], reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +82,18 @@ class NeverWorse(Experiment):
             Claim("sets of judgments compared", table.height),
             Claim("sets where the calibrated scale is worse beyond noise", worse.height),
             Claim("sets where it is better beyond noise", better.height),
-            Claim("mean gain of r over all sets", float(table["gain"].mean() or 0.0)),  # type: ignore[arg-type]
+            Claim("mean gain over all sets", float(table["gain"].mean() or 0.0)),  # type: ignore[arg-type]
         ]
         return Outcome(
             tuple(claims),
             table,
             None,
             (
-                "gain: r of the calibrated scale less r of the plain estimate (mean; Bradley–Terry for comparisons), "
-                "averaged over trials, with a 95 % bootstrap interval over items.",
+                "gain: agreement of the calibrated scale less that of the plain estimate (mean; Bradley–Terry for "
+                "comparisons), averaged over trials, with a 95 % bootstrap interval over items.",
                 "affect, word similarity, RTE and temporal order: r with gold, at so many judgments an item; WMT 2021: "
-                "r with the official score of the systems, at so many judgments a system; comparative judgement: half "
-                "of the decisions, r with Bradley–Terry of the other half.",
+                "ρ with the official score of the systems, at so many judgments a system; comparative judgement: half "
+                "of the decisions, ρ with Bradley–Terry of the other half.",
                 "with so many sets, one in forty is expected to fall below zero by chance alone.",
             ),
         )
@@ -95,22 +102,15 @@ class NeverWorse(Experiment):
         rng = np.random.default_rng(self.seed)
         n = len(trials[0].reference)
 
-        def gain(rows: np.ndarray) -> float:
-            return float(
-                np.mean(
-                    [
-                        pearson(t.ours[rows], t.reference[rows]) - pearson(t.plain[rows], t.reference[rows])
-                        for t in trials
-                    ]
-                )
-            )
+        def gain(rows: NDArray[np.integer]) -> float:
+            return float(np.mean([trial.gain(rows) for trial in trials]))
 
         everything = np.arange(n)
         resampled = [gain(rng.integers(n, size=n)) for _ in range(300)]
         low, high = np.nanquantile(resampled, [0.025, 0.975])
         return {
-            "plain": float(np.mean([pearson(t.plain, t.reference) for t in trials])),
-            "calibrated": float(np.mean([pearson(t.ours, t.reference) for t in trials])),
+            "plain": float(np.mean([t.agreement(t.plain, t.reference) for t in trials])),
+            "calibrated": float(np.mean([t.agreement(t.ours, t.reference) for t in trials])),
             "gain": gain(everything),
             "lower": float(low),
             "upper": float(high),
@@ -136,7 +136,7 @@ class NeverWorse(Experiment):
                     [_Scoring(self, ratings, reference, count, t) for t in range(self.trials)],
                 )
         for session in read_sessions(data, self.most_decisions):
-            trials = [_Scoring(self, session.comparisons, None, 0, t) for t in range(self.trials)]
+            trials = [_Scoring(self, session.comparisons, None, 0, t, spearman) for t in range(self.trials)]
             yield f"session {session.name}", len(session.comparisons) // 2, trials
 
 
@@ -149,17 +149,19 @@ class _Scoring:
     reference: FloatArray | None
     count: int
     trial: int
+    agreement: Callable[[FloatArray, FloatArray], float] = pearson
 
     def __call__(self) -> Trial:
         rng = np.random.default_rng([self.settings.seed, self.trial])
         draws = self.settings.draws
         if self.reference is not None:
             score = both_ways(few_of_each(cast("Ratings", self.observations), self.count, rng), draws)
-            return Trial(score[PLAIN], score[CALIBRATED], self.reference)
+            return Trial(score[PLAIN], score[CALIBRATED], self.reference, self.agreement)
         half = rng.permutation(len(self.observations)) < len(self.observations) // 2
         one, other = (take(self.observations, rows) for rows in (half, ~half))
         plain = BradleyTerry(draws=20)
-        return Trial(scored(plain, one), scored(CalibratedScale(draws=draws), one), scored(plain, other))
+        ours = scored(CalibratedScale(draws=draws), one)
+        return Trial(scored(plain, one), ours, scored(plain, other), self.agreement)
 
 
 def _as_ratings(labels: Labels, gold: dict[str, str]) -> tuple[Ratings, dict[str, float]]:
