@@ -573,6 +573,7 @@ def test_a_token_goes_nowhere_in_the_clear():
 def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, platform, folder):
     set_key(folder, "tasks = 4", "tasks = 12")
     set_key(folder, '[quality]\nchecks = { file = "gold.csv", rate = 0.25, at_least = 50 }', "")
+    set_key(folder, 'bonus = "0.1 * tasks + 0.25 * passed"', 'bonus = "0.1 * tasks"')
     set_key(folder, "judgments = 3", "judgments = 5")
     prolific("draft")
 

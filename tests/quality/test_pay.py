@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError
 from steelyard.quality.pay import NAMES, Bonus, Rates, pay_table, standing_numbers
+from steelyard.study.config import parse_config
 
 NUMBERS = standing_numbers(tasks=40, hours=0.5, checks_right=9, checks_asked=10, threshold=0.7)
 
@@ -68,6 +69,25 @@ def test_whatever_else_is_refused_and_says_what_may_stand_there(formula, said):
 def test_no_text_does_anything_but_yield_an_amount_or_a_refusal(text):
     with contextlib.suppress(ConfigError):
         assert Bonus.parse(text).amount(NUMBERS) >= 0
+
+
+def test_who_was_asked_no_check_has_passed_none():
+    nothing = standing_numbers(tasks=1, hours=0.1, checks_right=0, checks_asked=0, threshold=0.7)
+    assert Bonus.parse("5 if accuracy >= 0.9 else passed").amount(nothing) == 0
+
+
+def test_a_bonus_on_checks_needs_checks():
+    assert Bonus.parse("0.1 * tasks + min(hours, 1)").names == {"tasks", "hours"}
+    with pytest.raises(ConfigError, match="depends on accuracy, but the study has no checks"):
+        parse_config(
+            {
+                "title": "T",
+                "question": "Q?",
+                "items": "items.csv",
+                "protocol": {"name": "direct"},
+                "pay": {"bonus": "0.5 if accuracy >= 0.9 else 0"},
+            }
+        )
 
 
 def test_every_name_has_a_number():

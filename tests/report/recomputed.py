@@ -433,7 +433,7 @@ def _bonuses(log: Log) -> float:
     total = 0
     for person in {a["annotator"] for a in log.all()} - set(log.excluded):
         right = [a["right"] for a in log.of_purpose("check") if a["annotator"] == person and a["about"] not in disputed]
-        total += 3 * sum(right) + (50 if 10 * sum(right) >= 9 * len(right) else 0)
+        total += 3 * sum(right) + (50 if right and 10 * sum(right) >= 9 * len(right) else 0)
     return total / 100
 
 

@@ -134,6 +134,9 @@ def figures_table(frame: pl.DataFrame, title: str) -> Table:
 def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) -> Table:
     """Lay a table about annotators out for people: each figure with its interval; confusions are for machines."""
     names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
+    # Many intervals do not fit side by side: then they stand below their figures, in as few digits as mean something.
+    many = sum(f"{name}_lower" in frame.columns for name in names) > 3
+    write = (lambda value: f"{value:.2g}") if many else number
     table = _bare_table(title)
     for name in names:
         table.add_column(name, justify="right" if frame.schema[name].is_numeric() else "left", no_wrap=True)
@@ -141,9 +144,10 @@ def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) ->
         cells = []
         for name in names:
             value = row[name]
-            text = number(value) if isinstance(value, float) else "" if value is None else str(value)
+            text = write(value) if isinstance(value, float) else "" if value is None else str(value)
             if row.get(f"{name}_lower") is not None:
-                text += f" ({number(row[f'{name}_lower'])} … {number(row[f'{name}_upper'])})"
+                lower, upper = write(row[f"{name}_lower"]), write(row[f"{name}_upper"])
+                text += f"\n{lower}…{upper}" if many else f" ({lower} … {upper})"
             cells.append(Text(text))
         table.add_row(*cells)
     return table

@@ -18,7 +18,7 @@ def pay(
     ] = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Say what every annotator has earned: for tasks, hours and visits, and the bonus of [pay].
+    """Say what every annotator has earned: for tasks, hours and visits, and the bonus, as study.toml says.
 
     Nobody is paid by this: it is the list to pay by.
 
@@ -56,4 +56,5 @@ def pay(
         )
         total = float(table["total"].sum())
         fee = f", {total * (1 + config.fee):,.2f} with the fee of {100 * config.fee:g} %" if config.fee else ""
-        console.print(f"{total:,.2f} {config.currency} for {table.height:,} annotators{fee}")
+        people = "1 annotator" if table.height == 1 else f"{table.height:,} annotators"
+        console.print(f"{total:,.2f} {config.currency} for {people}{fee}")

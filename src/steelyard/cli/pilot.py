@@ -49,8 +49,11 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     currency = study.config.pay.currency
     console.print(Text(f"{study.config.title}: {found.people} people, {found.answers:,} answers", style="bold"))
     console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person", soft_wrap=True)
-    if found.per_person is None or found.per_hour is None:
-        console.print("pay    not known: the study does not say what people are paid ([pay] or [prolific])")
+    if found.per_person is None:
+        why = "the study does not say what people are paid ([pay] or [prolific])"
+        console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
+    elif found.per_hour is None:
+        console.print(f"pay    {found.per_person:,.2f} {currency} a person; how long people took is not known")
     else:
         hourly = f"{found.per_hour:,.2f} {currency} an hour of active time"
         console.print(f"pay    {found.per_person:,.2f} {currency} a person: {hourly}")

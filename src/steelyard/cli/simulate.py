@@ -23,7 +23,7 @@ def simulate(
     ] = 0.0,
     price: Annotated[
         float | None,
-        typer.Option("--price", min=0, help="What one task costs; the study's [pay] if left out.", show_default=False),
+        typer.Option("--price", min=0, help="What one task costs; as study.toml says if left out.", show_default=False),
     ] = None,
     seconds: Annotated[
         float | None,

@@ -66,7 +66,7 @@ class Client:
         if token is None and not dry:
             raise ConfigError(
                 "there is no token for Prolific's API.",
-                f"Set {TOKENS[0]} in the environment (Prolific: Settings, API tokens). It is read from nowhere else.",
+                f"Set {TOKENS[0]} in the environment (Prolific: Settings, API tokens). It is read from there only.",
             )
         parts = urlsplit(address)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):

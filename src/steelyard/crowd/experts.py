@@ -109,7 +109,9 @@ def reminder(study: Study, left: Left, link: str) -> str:
         so_far = (
             f'you have answered {left.answered} of your {left.limit} questions in "{study.config.title}". Thank you!'
         )
-    time = "" if left.minutes is None else f" About {max(1, round(left.minutes))} minutes are left."
+    minutes = max(1, round(left.minutes or 0))
+    about = "a minute is" if minutes == 1 else f"{minutes} minutes are"
+    time = "" if left.minutes is None else f" About {about} left."
     contact = study.config.people.contact
     asked = f" If something is in the way, write to {contact}." if contact else ""
     return (

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from steelyard.designs.gain_kernels import Answers, tabulate
+from steelyard.designs.information_gain import Aim
 from steelyard.models.calibrated_online import LEVELS
 from steelyard.observations import FloatArray
-
-Aim: TypeAlias = Literal["ranking", "top", "threshold", "scores"]
-"""What a study is for: the order of all items, which are the best, which are above a point, or all scores."""
 
 _CELLS = 256
 _ROWS, _COLUMNS = 128, 24

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, comb
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, Nothing, Pick
-from steelyard.designs.gain_kernels import best_batch
-from steelyard.designs.gains import Aim
-from steelyard.designs.information_gain_memory import GainMemory, Purpose
-from steelyard.designs.information_gain_search import Found, Search
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
 from steelyard.protocols.base import Protocol
+
+if TYPE_CHECKING:
+    # They load the compiler, which studies with other designs do without.
+    from steelyard.designs.information_gain_memory import GainMemory
+    from steelyard.designs.information_gain_search import Found, Search
+
+Aim: TypeAlias = Literal["ranking", "top", "threshold", "scores"]
+"""What a study is for: the order of all items, which are the best, which are above a point, or all scores."""
 
 _BATCH_WINDOW = 64
 """So many neighbours on either side are looked at for a batch."""
@@ -72,6 +76,8 @@ class InformationGain(Design):
 
     def memory(self, protocol: Protocol) -> GainMemory:
         """Return a memory that has heard nothing."""
+        from steelyard.designs.information_gain_memory import GainMemory, Purpose
+
         return GainMemory(
             protocol,
             Purpose(self.aim, self.top, self.threshold),
@@ -142,6 +148,8 @@ class InformationGain(Design):
         if progress.tasks_asked >= budget:
             return WAITING
         only_new = not self.same_item_again or (memory.short_pages and self.by == "item")
+        from steelyard.designs.information_gain_search import Search
+
         search = Search(memory, progress.person(annotator), annotator, looks=self.first_looks, only_new=only_new)
         found = search.any(rng) if rng.random() < self.explore else None
         best = search.best(rng)
@@ -170,6 +178,8 @@ class InformationGain(Design):
         n = memory.units.count
         tasks, gains = np.empty((count, memory.task_size), np.int64), np.empty(count)
         standing = memory.standing(np.zeros(n, np.bool_), np.empty(0, np.int64))
+        from steelyard.designs.gain_kernels import best_batch
+
         found = best_batch(min(_BATCH_WINDOW, n), standing, memory.answers_of(""), tasks, gains)
         return [tuple(row) for row in tasks[:found].tolist()]
 
@@ -180,6 +190,8 @@ class InformationGain(Design):
 
 def _memory(progress: Progress) -> GainMemory:
     memory = progress.memory
+    from steelyard.designs.information_gain_memory import GainMemory
+
     if not isinstance(memory, GainMemory):
         raise TypeError("information_gain needs the progress that its own `progress` makes")
     return memory

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.designs.gain_kernels import ANY, DIFFERENT, SAME, Answers, Standing, expect
-from steelyard.designs.gains import Aim, Spread, expected_answers, spread_of, worth_of
+from steelyard.designs.gains import Spread, expected_answers, spread_of, worth_of
+from steelyard.designs.information_gain import Aim
 from steelyard.designs.memory import Heard, Memory
 from steelyard.designs.units import GroupUnits, ItemUnits, Units
 from steelyard.models.calibrated_online import CalibratedState, tuple_weight

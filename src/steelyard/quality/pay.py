@@ -17,10 +17,12 @@ NAMES: dict[str, str] = {
     "hours": "hours of active time",
     "checks_right": "checks answered right",
     "checks_asked": "checks answered that count (disputed ones do not)",
-    "accuracy": "share of these that are right; 1 where none were asked",
-    "passed": "1 where the accuracy is at least that of [quality.checks], else 0",
+    "accuracy": "share of these that are right; 0 where none were asked",
+    "passed": "1 where checks were asked and the accuracy is at least that of [quality.checks], else 0",
 }
 """What a bonus may depend on."""
+OF_CHECKS = frozenset({"checks_right", "checks_asked", "accuracy", "passed"})
+"""Those that only a study with checks has."""
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -64,6 +66,11 @@ class Bonus:
                 raise _refused("the bonus is nested too deeply", text)
         return cls(text, tree)
 
+    @property
+    def names(self) -> set[str]:
+        """What it depends on."""
+        return {node.id for node, _ in _walk(self.tree) if isinstance(node, ast.Name)}
+
     def amount(self, numbers: Mapping[str, float]) -> float:
         """Return what somebody gets, in whole hundredths; never less than nothing."""
         try:
@@ -103,14 +110,15 @@ def standing_numbers(
     tasks: float, hours: float, checks_right: float, checks_asked: float, threshold: float
 ) -> dict[str, float]:
     """Return the numbers that a bonus may depend on."""
-    accuracy = checks_right / checks_asked if checks_asked else 1.0
+    # Who was asked no check has shown nothing yet: somebody who leaves after one task earns nothing by that.
+    accuracy = checks_right / checks_asked if checks_asked else 0.0
     return {
         "tasks": tasks,
         "hours": hours,
         "checks_right": checks_right,
         "checks_asked": checks_asked,
         "accuracy": accuracy,
-        "passed": float(accuracy >= threshold),
+        "passed": float(checks_asked > 0 and accuracy >= threshold),
     }
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from steelyard.observations import Labels, Observations
+from steelyard.designs.information_gain import InformationGain
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.observations import Comparisons, Labels, Observations
 from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
@@ -192,7 +194,9 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
     observations: Observations = next(iter(study.observations(stage).values()))
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
-    return split_half(observations, trials=10)["Spearman"].value
+    # Counting, which is quick, says little where pairs were chosen to be close: then who was met must count.
+    close = isinstance(study.config.stages[stage].design, InformationGain) and isinstance(observations, Comparisons)
+    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
 
 
 def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:

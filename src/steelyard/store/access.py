@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -38,10 +39,18 @@ class Grant:
 class Access:
     """The tokens of one study."""
 
-    def __init__(self, engine: Engine, study: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        study: int,
+        clock: Callable[[], int],
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._engine = engine
         self._study = study
         self._clock = clock
+        self._turn = turn
+        """Waits until nobody in this process writes: SQLite has one writer, and those who only try again may starve."""
 
     def grant(
         self,
@@ -64,7 +73,7 @@ class Access:
             "created": now,
             "expires": None if lifetime is None else now + round(lifetime.total_seconds() * 1e6),
         }
-        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+        with said_plainly(*WRITTEN), self._turn(), self._engine.begin() as connection:
             connection.execute(delete(access).where(self._mine(), access.c.digest == row["digest"]))
             connection.execute(insert(access).values(row))
         return token
@@ -95,7 +104,7 @@ class Access:
             condition &= access.c.annotator == annotator
         if token is not None:
             condition &= access.c.digest == _digest(kind, token)
-        with said_plainly(*WRITTEN), self._engine.begin() as connection:
+        with said_plainly(*WRITTEN), self._turn(), self._engine.begin() as connection:
             return int(connection.execute(delete(access).where(condition)).rowcount)
 
     def _mine(self) -> ColumnElement[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -146,9 +146,11 @@ class Store:
         with self._reading() as connection:
             return int(connection.execute(_LAST_SEQ, {"in_study": self._study}).scalar_one())
 
-    def access(self, clock: Callable[[], int]) -> Access:
-        """Return the tokens that let people into this study."""
-        return Access(self._engine, self._study, clock)
+    def access(
+        self, clock: Callable[[], int], turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Access:
+        """Return the tokens that let people into this study; they are written in a `turn`."""
+        return Access(self._engine, self._study, clock, turn)
 
     def events(self, after: int = 0, kinds: Iterable[str] | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, a chunk at a time."""

@@ -15,6 +15,7 @@ from steelyard.designs.base import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
+from steelyard.quality.pay import OF_CHECKS
 from steelyard.study.config_tables import (
     CONFIG_VERSION,
     Checks,
@@ -129,10 +130,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         raise ConfigError([_problem(details) for details in _telling(error)] + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
-    try:
-        _ = table.pay.formula
-    except ConfigError as error:
-        problems += error.problems
+    problems += _bonus_problems(table)
     if problems or model is None:
         raise ConfigError(problems)
     return StudyConfig(
@@ -213,6 +211,18 @@ def _inner_problems(data: Mapping[str, Any]) -> list[Problem]:
 
 
 _TABLES = ("protocol", "design", "model")
+
+
+def _bonus_problems(table: StudyTable) -> list[Problem]:
+    try:
+        formula = table.pay.formula
+    except ConfigError as error:
+        return list(error.problems)
+    needed = sorted(formula.names & OF_CHECKS) if formula is not None and table.quality.checks is None else []
+    if not needed:
+        return []
+    what = f"the bonus depends on {needed[0]}, but the study has no checks."
+    return [Problem(what, "Add [quality.checks], or pay for something else.", field="pay.bonus")]
 
 
 def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:

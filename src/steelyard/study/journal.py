@@ -104,7 +104,7 @@ class Journal:
 
     def access(self, clock: Callable[[], int]) -> Access:
         """The tokens that let people into the study."""
-        return self._store.access(clock)
+        return self._store.access(clock, self._between)
 
     def answered_by(self, annotator: str, most: int) -> list[tuple[StoredTask, Event]]:
         """An annotator's last answered tasks with their answers, the last one first."""
@@ -192,6 +192,14 @@ class Journal:
             shared.members += 1
             self._end_turn(shared, now=alone)
         self._await(shared)
+
+    @contextmanager
+    def _between(self) -> Iterator[None]:
+        """Hold the study while nothing of it is half written: for what is written beside the log."""
+        with self._turn():
+            if self._shared is not None:
+                self._commit(self._shared)
+            yield
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

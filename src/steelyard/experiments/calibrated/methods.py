@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,10 @@ def pearson(one: FloatArray, other: FloatArray) -> float:
 
 
 def spearman(one: FloatArray, other: FloatArray) -> float:
-    """Correlate the ranks of what both know."""
+    """Correlate the ranks of what both know; NaN where one of them does not vary, as in a resample of few items."""
     known = ~(np.isnan(one) | np.isnan(other))
+    if not known.any() or np.ptp(one[known]) == 0 or np.ptp(other[known]) == 0:
+        return math.nan
     return float(stats.spearmanr(one[known], other[known]).statistic)
 
 
