@@ -23,7 +23,8 @@ from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Obs
 PAPER = "Steelyard's own"
 """Nobody has published these: the numbers to beat are those of the papers' methods, in the same run."""
 
-PLAIN, CALIBRATED = "mean (DA, EASL)", "calibrated scale"
+PLAIN, CALIBRATED, GAIN = "mean (DA, EASL)", "calibrated scale", "calibrated scale, asked by information gain"
+KNOWN = "every annotator known"
 
 
 def scored(model: Model, observations: Observations) -> FloatArray:
@@ -151,6 +152,15 @@ class Drawn:
         return Ratings(
             items=self.items, annotators=self.people, annotator=who, item=item, value=value, scale=(0.0, 100.0)
         )
+
+    def best_guess(self, ratings: Ratings) -> FloatArray:
+        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do better."""
+        item, who = ratings.item, ratings.annotator
+        noise = (self.crowd.noise * self.noisiness[who]) ** 2
+        weight, off = self.use[who] / noise, ratings.unit_value - 0.5 - self.bias[who]
+        n = len(self.truth)
+        precision = np.bincount(item, weight * self.use[who], n) + self.crowd.spread**-2
+        return np.asarray(np.bincount(item, weight * off, n) / precision)
 
     def comparisons(self, left: IntArray, right: IntArray, who: IntArray) -> Comparisons:
         """Have people say which of two is higher."""
