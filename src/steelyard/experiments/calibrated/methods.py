@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from steelyard.errors import SteelyardWarning
 from steelyard.experiments.easl.sliders import SLIDERS
@@ -154,13 +154,19 @@ class Drawn:
         )
 
     def best_guess(self, ratings: Ratings) -> FloatArray:
-        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do better."""
-        item, who = ratings.item, ratings.annotator
-        noise = (self.crowd.noise * self.noisiness[who]) ** 2
-        weight, off = self.use[who] / noise, ratings.unit_value - 0.5 - self.bias[who]
-        n = len(self.truth)
-        precision = np.bincount(item, weight * self.use[who], n) + self.crowd.spread**-2
-        return np.asarray(np.bincount(item, weight * off, n) / precision)
+        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do better.
+
+        The posterior mean on a grid; what was cut at an end of the slider may lie anywhere beyond it.
+        """
+        place = np.linspace(0.02, 0.98, 97)
+        log_prior = np.broadcast_to(-0.5 * ((place - 0.5) / self.crowd.spread) ** 2, (len(self.truth), len(place)))
+        who, value = ratings.annotator, ratings.unit_value[:, None]
+        expected = 0.5 + self.bias[who, None] + self.use[who, None] * (place - 0.5)
+        off = (value - expected) / (self.crowd.noise * self.noisiness[who, None])
+        told = np.where(value <= 0, special.log_ndtr(off), np.where(value >= 1, special.log_ndtr(-off), -(off**2) / 2))
+        total = log_prior.copy()
+        np.add.at(total, ratings.item, told)
+        return np.asarray(special.softmax(total, axis=1) @ place)
 
     def comparisons(self, left: IntArray, right: IntArray, who: IntArray) -> Comparisons:
         """Have people say which of two is higher."""
