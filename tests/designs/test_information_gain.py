@@ -254,6 +254,27 @@ def test_ratings_are_learnt_from_and_asked_for_where_they_help():
     assert np.ptp(memory_of(progress).mean) == pytest.approx(0.0, abs=1e-9)
 
 
+def test_items_about_which_people_disagree_are_rated_more_often():
+    """Ten items have one answer each from everybody; about ten, answers are all over the scale."""
+    design = InformationGain(aim="scores", explore=0.0, judgments=8)
+    protocol = Direct()
+    items = make_items(20)
+    progress = design.progress(protocol, items)
+    rng = np.random.default_rng(0)
+    asked: Counter[int] = Counter()
+    for step in range(160):
+        who = f"ann-{step % 30}"
+        found = pick(design, progress, who, step, 1)
+        (item,) = found.items
+        asked[item] += 1
+        progress.answer(found.items, None)
+        value = float(rng.integers(0, 101)) if item >= 10 else 10.0
+        said = protocol.observations([items[item].id], {items[item].id: value})
+        progress.hear(Heard(str(step), who, found.items, said))
+    assert sum(asked[item] for item in range(10, 20)) > 1.5 * sum(asked[item] for item in range(10))
+    assert min(asked.values()) >= 2
+
+
 def test_the_last_page_may_be_short():
     design = InformationGain(judgments=40, explore=0.0)
     progress = design.progress(Direct(items_per_page=4), make_items(10))

@@ -168,3 +168,35 @@ def test_one_more_rating_adds_the_precision_that_was_expected_of_it():
     # Who contradicts himself teaches less than who does not, or than anybody.
     assert state.rating_precision(0) < state.rating_precision(1)
     assert state.n_ratings == 9
+
+
+def rated(truth: np.ndarray, noise: np.ndarray, each: int, seed: int = 0) -> CalibratedState:
+    """Have twenty people with biases rate every item, with the item's noise, and go over it all."""
+    rng = np.random.default_rng(seed)
+    state = CalibratedState(len(truth), 20)
+    bias = rng.normal(0, 0.05, 20)
+    for item in range(len(truth)):
+        for who in rng.permutation(20)[:each].tolist():
+            state.learn_ratings(who, [item], [truth[item] + bias[who] + noise[item] * rng.standard_normal()])
+    state.refit(20)
+    return state
+
+
+def test_where_items_lie_is_learnt_and_their_intervals_hold_them():
+    """High up and close together, unlike what is usual; the scale of the state is 0.5 ± 0.25."""
+    truth = np.random.default_rng(1).normal(0.8, 0.08, 150)
+    state = rated(truth, np.full(150, 0.15), 4)
+    place, sd = 0.5 + 0.25 * state.mean, 0.25 * np.sqrt(state.variance)
+    assert 0.9 < np.mean(np.abs(place - truth) < 1.96 * sd) < 0.99
+    state.grow(151, 20)
+    assert 0.5 + 0.25 * state.mean[150] == pytest.approx(0.8, abs=0.04)
+    assert 0.25 * np.sqrt(state.variance[150]) == pytest.approx(0.08, abs=0.03)
+
+
+def test_where_ratings_are_noisy_is_learnt():
+    truth = np.repeat([0.1, 0.5, 0.9], 40)
+    noise = np.repeat([0.03, 0.2, 0.03], 40)
+    state = rated(truth, noise, 5)
+    low, middle, high = (state.unevenness[part].mean() for part in (slice(40), slice(40, 80), slice(80, 120)))
+    assert middle > 4 * max(low, high)
+    assert np.median(state.variance[40:80]) > 2 * np.median(state.variance[:40])

@@ -313,7 +313,9 @@ class CalibratedState:
         squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
         self._learn_noise(who, squares / self._unevenness[item])
         self._learn_unevenness(item, squares / self._rating_noise[who])
-        self._learn_biases(np.unique(who[who > 0]))
+        people = np.unique(who[who > 0])
+        self._centre_biases(known, people)
+        self._learn_biases(people)
         self._learn_spread(np.unique(item))
 
     def _learn_noise(self, who: IntArray, squares: FloatArray) -> None:
@@ -337,6 +339,17 @@ class CalibratedState:
         noise = np.array([(START_WEIGHT + squares[part].sum()) / (START_WEIGHT + len(part)) for part in parts])
         self._unevenness = np.interp(mean, middle, noise / noise.mean())
 
+    def _centre_biases(self, known: NDArray[np.int64], people: NDArray[np.integer]) -> None:
+        """Let what all biases have in common be the items': one answer after the other moves it but slowly."""
+        common = float((self._bias_shift[people] / self._bias_precision[people]).mean()) if len(people) else 0.0
+        named = known[self._rater[known] > 0]
+        item, who, site = self._rated[named], self._rater[named], self._rating_site[named]
+        self._shift += common * (self._prior_precision + np.bincount(item, site[:, 0], minlength=len(self._shift)))
+        self._prior_shift += common * self._prior_precision
+        self._bias_shift -= common * np.bincount(who, site[:, 2], minlength=len(self._bias_shift))
+        self._rating_site[named, 1] += common * site[:, 0]
+        self._rating_site[named, 3] -= common * site[:, 2]
+
     def _learn_biases(self, people: NDArray[np.integer]) -> None:
         """Learn how far biases lie apart."""
         precision, shift = self._bias_precision, self._bias_shift
@@ -349,7 +362,7 @@ class CalibratedState:
         """Learn where items lie on the scale, and how far apart."""
         mean, spread = self._shift[items] / self._precision[items], 1 / self._precision[items]
         weight = START_WEIGHT + len(items)
-        middle = float(mean.sum() / weight)
+        middle = float(mean.sum() / (1 + len(items)))
         variance = float((START_WEIGHT + ((mean - middle) ** 2 + spread).sum()) / weight)
         precision, shift = 1 / variance, middle / variance
         self._precision += precision - self._prior_precision
