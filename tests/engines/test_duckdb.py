@@ -22,6 +22,7 @@ from steelyard.models.mean import Mean
 from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
 from tests.engines.data import gold, made_up, written
+from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import CASES, called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
 
@@ -104,6 +105,10 @@ def test_weights_in_sql_are_those_of_the_models(count: int, engine):
     frame = found.pivot("replicate", index="unit", values="weight").sort("unit")
     expected = pl.DataFrame({"unit": names, **{str(r): w for r, w in enumerate(poisson_weights(names, 3, 7))}})
     assert frame.select("0", "1", "2").rows() == expected.sort("unit").select("0", "1", "2").rows()
+
+
+def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
+    assert_names_are_only_names(engine, tmp_path)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

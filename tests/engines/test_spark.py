@@ -11,6 +11,7 @@ import pytest
 
 from steelyard.engines import Log, SparkEngine
 from steelyard.engines.weights import weigh
+from steelyard.errors import ConfigError
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.models.counting import Counting
 from steelyard.models.dawid_skene import DawidSkene
@@ -22,6 +23,7 @@ from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
 from tests.conftest import missing_tool
 from tests.engines.data import gold, made_up, written
+from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
 
@@ -96,6 +98,16 @@ def test_agreement_is_the_one_in_memory(kind: str, engine, tmp_path):
     figures = assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
     assert len(figures) == 4
     assert all(figure.value is not None for figure in figures)
+
+
+def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
+    assert_names_are_only_names(engine, tmp_path)
+
+
+def test_a_file_with_a_colon_in_its_name_is_refused(engine, tmp_path):
+    (file,) = written(made_up("labels", rows=20), tmp_path, 1)
+    with pytest.raises(ConfigError, match=r"a:b\.parquet: it has a colon in its name\. Give the file another name"):
+        by_engine(engine, Majority(), [file.rename(tmp_path / "a:b.parquet")])
 
 
 def test_an_existing_session_is_left_as_it_was(session, tmp_path):

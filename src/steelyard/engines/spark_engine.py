@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from steelyard.engines.engine import Engine
 from steelyard.errors import ConfigError, DataError
 
 LOCAL = "local[*]"
+_WILD = re.compile(r"[\\*?\[\]{}]")
 
 
 class SparkEngine(Engine):
@@ -93,7 +95,12 @@ class SparkEngine(Engine):
 
 
 def _path(file: Path) -> str:
-    return str(file) if "://" in str(file) else file.resolve().as_uri()
+    """Return the path as Spark wants it: not percent-encoded, and without the meaning that some signs have in it."""
+    if "://" in str(file):
+        return str(file)
+    if ":" in file.name:
+        raise ConfigError(f"Spark cannot read {file.name}: it has a colon in its name.", "Give the file another name.")
+    return "file://" + _WILD.sub(r"\\\g<0>", str(file.resolve()))
 
 
 def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from steelyard.engines.engine import sql
 from steelyard.engines.log import NULL, Log, index_of
 from steelyard.engines.pairs import pairs_view, showings_view
 from steelyard.engines.values import RESULT_ROWS
@@ -181,5 +182,5 @@ def _sorted(rows: str, places: int) -> str:
             both = ", ".join(columns[place : place + 2])
             columns[place : place + 2] = f"LEAST({both})", f"GREATEST({both})"
         named = ", ".join(f"{column} AS item{place}" for place, column in enumerate(columns))
-        rows = f"SELECT {_OF_CHOICES}, {named} FROM (\n{rows}) AS s"  # noqa: S608 - our names
+        rows = sql("split_rows_in_order", columns=f"{_OF_CHOICES}, {named}", rows=rows)
     return rows
