@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,12 @@ class SparkEngine(Engine):
         self._kept: list[Any] = []
         self._names: set[str] = set()
         self._ours = session is None
-        self._session = session or _started(SparkSession, master or LOCAL, dict(settings or {}))
+        self._scratch = tempfile.TemporaryDirectory(prefix="steelyard-spark-") if self._ours else None
+        try:
+            self._session = session or _started(SparkSession, master or LOCAL, self._settings(settings or {}))
+        except BaseException:
+            self._clean()
+            raise
 
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
         """Name the columns; nothing but a footer is read yet."""
@@ -88,6 +94,18 @@ class SparkEngine(Engine):
             self._session.catalog.dropTempView(name)
         if self._ours:
             self._session.stop()
+        self._clean()
+
+    def _settings(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Add to the settings: no pages, no chatter, and a warehouse that is not left in the working directory."""
+        ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+        if self._scratch is not None:
+            ours["spark.sql.warehouse.dir"] = (Path(self._scratch.name) / "warehouse").as_uri()
+        return {**ours, **given}
+
+    def _clean(self) -> None:
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _name(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(name)
@@ -112,8 +130,7 @@ def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
             "Spark needs Java, and there is none.",
             "Install one (Debian: apt-get install default-jre-headless), or set JAVA_HOME.",
         )
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for key, value in {**quiet, **settings}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.master(master).getOrCreate()
 
