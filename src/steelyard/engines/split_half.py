@@ -30,8 +30,8 @@ class LogSplit:
         self._put_items()
         log.engine.view(self._called("people"), self._hashes("annotator"))
         log.engine.view(self._called("tasks"), self._hashes("task"))
-        self._rows = self._called("rows")
-        log.engine.view(self._rows, self._judgments())
+        self.rows = self._called("rows")
+        log.engine.view(self.rows, self._judgments())
 
     def _called(self, name: str) -> str:
         return f"{self._log.prefix}split_{name}"
@@ -95,7 +95,7 @@ class LogSplit:
 
     def in_company(self) -> int:
         """Count them by unit."""
-        return int(self._log.query("split_company", rows=self._rows, unit=self._unit)["n"][0])
+        return int(self._log.query("split_company", rows=self.rows, unit=self._unit)["n"][0])
 
     def annotators(self) -> int:
         """Count them where they are known."""
@@ -121,7 +121,7 @@ class LogSplit:
                 yield scores_of_halves(total, shown, largest)
 
     def _keep_entries(self) -> None:
-        parts = {"rows": self._rows, "unit": self._unit, "content": self._content, "seed": self._seed}
+        parts = {"rows": self.rows, "unit": self._unit, "content": self._content, "seed": self._seed}
         (again_0,) = hashed(["0"], self._seed).tolist()
         answer = {"ratings": "", "comparisons": ", outcome", "choices": ", best, worst"}[self._log.kind]
         parts["columns"] = f"{self._unit}, {self._content}{answer}"
@@ -150,7 +150,7 @@ class LogSplit:
             for trial in trials
         ]
         self._log.engine.put(self._called("people_halves"), pl.concat(tables))
-        return self._log.sql("split_halves_of_people", rows=self._rows)
+        return self._log.sql("split_halves_of_people", rows=self.rows)
 
     def _largest(self) -> float:
         if self._log.kind != "ratings":
