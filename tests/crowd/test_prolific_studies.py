@@ -38,6 +38,21 @@ def test_the_draft_says_what_the_study_says(prolific, platform):
     assert "$2.00 for about a minute: $120.00 an hour" in said
 
 
+def test_ways_back_and_signatures_that_prolific_does_not_have_are_refused_by_every_command(prolific, platform, folder):
+    link = (
+        '[link]\ncompleted = "CODE7"\nfailed = "https://panel.example.org/?p={participant}"\nsigned = true\n[prolific]'
+    )
+    set_key(folder, "[prolific]", link)
+    for said in (
+        run("check", "words", cwd=folder.parent, code=1).stderr,
+        prolific("draft", "--dry-run", code=1).stderr,
+    ):
+        assert "(link.failed): 'failed' is an address, but who comes from Prolific goes back with a code" in said
+        assert "(link.signed): links are to be signed, but Prolific does not sign them" in said
+        assert "link.completed" not in said
+    assert platform.requests == []
+
+
 def test_drafting_again_keeps_the_draft_and_brings_it_up_to_date(prolific, platform, folder):
     prolific("draft")
     codes = only(platform)["completion_codes"]
