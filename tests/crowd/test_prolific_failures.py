@@ -88,6 +88,7 @@ def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, 
     assert platform.studies == {}
     assert books(folder).key == ""
     prolific("draft")
+    assert "The draft would be brought up to date:" in prolific("draft", "--dry-run").stdout
     said = prolific("publish", "--dry-run").stdout
     assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in said
     assert '"action": "PUBLISH"' in said
@@ -109,6 +110,12 @@ def test_a_dry_run_of_the_draft_needs_no_token(prolific, platform, monkeypatch):
     monkeypatch.delenv("STEELYARD_PROLIFIC_TOKEN")
     said = prolific("draft", "--dry-run").stdout
     assert "POST" in said
+    # Three places at four tasks of 0.50.
+    assert "The draft would be made on Prolific, unpublished:" in said
+    assert "3 people, $6.00 for all, without fees and taxes" in said
+    assert "living in United States or United Kingdom, fluent in English, approval rate of 99 % or more" in said
+    assert "Each person gets 4 tasks" in said
+    assert "Nothing was sent that changes anything" in said
     assert "the number of 'United States'" in said
     assert platform.requests == []
     assert "STEELYARD_PROLIFIC_TOKEN" in prolific("draft", code=1).stderr
