@@ -67,7 +67,7 @@ class Group:
 class RatingRows:
     """Ratings sorted by responder: the response lies between `lower` and `upper`, which are equal where it is known.
 
-    `shift` numbers the answers with several ratings from 1; 0 for the others.
+    `shift` numbers from 1 what goes up and down together, as `_shifts` says; 0 for the others.
     """
 
     first: NDArray[np.int64]
@@ -306,7 +306,7 @@ def _rating_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_resp
     order = np.lexsort((value, item, task, responder))
     first = np.searchsorted(responder[order], np.arange(n_responders + 1)).astype(np.int64)
     return RatingRows(
-        first, item[order], _shifts(responder[order], task[order]), lower[order], upper[order], value[order]
+        first, item[order], _shifts(responder[order], task[order], item[order]), lower[order], upper[order], value[order]
     )
 
 
@@ -325,15 +325,24 @@ def _interval(part: _Coded) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def _shifts(who: IntArray, task: IntArray) -> IntArray:
-    """Number the answers that hold several ratings from 1; rows are sorted by responder and task."""
+def _shifts(who: IntArray, task: IntArray, item: IntArray) -> IntArray:
+    """Number what goes up and down together from 1, and all else 0.
+
+    These are the ratings of one answer; where every answer is one rating, those that one responder gave one item.
+    """
     if len(who) == 0:
         return np.zeros(0, np.int32)
-    new = np.r_[True, (who[1:] != who[:-1]) | (task[1:] != task[:-1])]
-    answer = np.cumsum(new) - 1
-    several = (np.bincount(answer) > 1) & (task[new] != UNKNOWN)
-    number = np.where(several, np.cumsum(several), 0)
-    return np.asarray(number[answer], np.int32)
+    number = _several(who, task)
+    number[task == UNKNOWN] = 0
+    return number if number.any() else _several(who, item)
+
+
+def _several(who: IntArray, what: IntArray) -> IntArray:
+    """Number the pairs of two codes that come more than once from 1, and others 0."""
+    key = who.astype(np.int64) * (int(what.max()) + 2) + what
+    _, place, count = np.unique(key, return_inverse=True, return_counts=True)
+    several = count > 1
+    return np.asarray(np.where(several, np.cumsum(several), 0)[place], np.int32)
 
 
 def _pair_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_items: int) -> PairRows:

@@ -22,6 +22,13 @@ from steelyard.observations import FloatArray, IntArray
 
 Starts = NDArray[np.int64]
 
+NEAR_ENOUGH, MOST_STEPS = 1e-4, 300
+"""How near conjugate gradients come to the joint draw, in standard deviations of an item given its neighbours, and
+their most steps."""
+
+LEAST_RATIO = 1.0 / 16.0
+"""From a sixteenth of the usual noise variance on, less of it says no more about the use of the scale."""
+
 
 @compiled
 def beyond(rng: np.random.Generator, edge: float) -> float:
@@ -204,6 +211,72 @@ def draw_tuples(
 
 
 @compiled
+def draw_items_jointly(
+    rng: np.random.Generator,
+    x: FloatArray,
+    mean: float,
+    variance: float,
+    weight: FloatArray,
+    pull: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    responder: IntArray,
+    response: FloatArray,
+    slip: NDArray[np.bool_],
+    slope: FloatArray,
+    work: FloatArray,
+) -> int:
+    """Draw all items at once; return the steps it took.
+
+    Where comparisons tie each item to its neighbours only, as in a session that pairs the close ones, drawing one
+    after the other takes for ever to move a stretch of the scale. The exact joint draw is the solution of a linear
+    system with noise on its right side (Papandreou & Yuille 2010), here by conjugate gradients.
+    """
+    n = len(x)
+    diagonal, residual, direction, image = work[0], work[1], work[2], work[3]
+    for i in range(n):
+        own = weight[i] + 1.0 / variance
+        diagonal[i] = own
+        residual[i] = pull[i] + mean / variance + sqrt(own) * rng.standard_normal() - own * x[i]
+    for m in range(len(left)):
+        if slip[m]:
+            continue
+        s = slope[responder[m]]
+        diagonal[left[m]] += s * s
+        diagonal[right[m]] += s * s
+        by = s * (response[m] + rng.standard_normal() - s * (x[left[m]] - x[right[m]]))
+        residual[left[m]] += by
+        residual[right[m]] -= by
+    size = 0.0
+    for i in range(n):
+        direction[i] = residual[i] / diagonal[i]
+        size += residual[i] * direction[i]
+    steps = 0
+    while size > NEAR_ENOUGH**2 * n and steps < MOST_STEPS:
+        steps += 1
+        for i in range(n):
+            image[i] = (weight[i] + 1.0 / variance) * direction[i]
+        for m in range(len(left)):
+            if not slip[m]:
+                s = slope[responder[m]]
+                by = s * s * (direction[left[m]] - direction[right[m]])
+                image[left[m]] += by
+                image[right[m]] -= by
+        along = 0.0
+        for i in range(n):
+            along += direction[i] * image[i]
+        step = size / along
+        before, size = size, 0.0
+        for i in range(n):
+            x[i] += step * direction[i]
+            residual[i] -= step * image[i]
+            size += residual[i] * residual[i] / diagonal[i]
+        for i in range(n):
+            direction[i] = residual[i] / diagonal[i] + size / before * direction[i]
+    return steps
+
+
+@compiled
 def draw_items(
     rng: np.random.Generator,
     x: FloatArray,
@@ -221,8 +294,12 @@ def draw_items(
     slope: FloatArray,
     middle: FloatArray,
     spread: FloatArray,
+    drawn: bool,
 ) -> None:
-    """Draw the items one after the other; note the mean and variance each was drawn from, and clear the sums."""
+    """Draw the items one after the other, unless they are `drawn`; clear the sums.
+
+    Notes the mean and variance that each has, given the others.
+    """
     for i in range(len(x)):
         precision = weight[i] + 1.0 / variance
         total = pull[i] + mean / variance
@@ -238,7 +315,8 @@ def draw_items(
                 total += s * (s * x[left[m]] - response[m])
         middle[i] = total / precision
         spread[i] = 1.0 / precision
-        x[i] = middle[i] + rng.standard_normal() * sqrt(spread[i])
+        if not drawn:
+            x[i] = middle[i] + rng.standard_normal() * sqrt(spread[i])
         weight[i] = 0.0
         pull[i] = 0.0
 
@@ -276,6 +354,12 @@ def draw_shifts(
 
 
 @compiled
+def stretched(ratio: float, stretch: float) -> float:
+    """Return by how much of the usual slope is expected of one whose noise variance is so many times the usual."""
+    return min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) ** (0.5 * stretch)
+
+
+@compiled
 def draw_raters(
     rng: np.random.Generator,
     first: Starts,
@@ -292,19 +376,24 @@ def draw_raters(
     slope_variance: FloatArray,
     usual_variance: FloatArray,
     freedom: FloatArray,
+    stretch: FloatArray,
     point: FloatArray,
     slope: FloatArray,
     variance: FloatArray,
 ) -> None:
-    """Draw every rater's line and noise; the prior of each is given by responder."""
+    """Draw every rater's line and noise; the prior of each is given by responder.
+
+    The slope expected of a rater is `usual_slope` times (noise / usual noise) to the power `stretch`.
+    """
     for r in range(len(first) - 1):
         n = float(first[r + 1] - first[r])
         if n == 0.0:
             continue
         su = suu = sz = szu = szz = 0.0
+        expected = usual_slope[r] * stretched(variance[r] / usual_variance[r], stretch[r])
         for o in range(first[r], first[r + 1]):
             u = x[item[o]] - origin
-            z = response[o] - shift[shift_of[o]] - usual_point[r] - usual_slope[r] * u
+            z = response[o] - shift[shift_of[o]] - usual_point[r] - expected * u
             su += u
             suu += u * u
             sz += z
@@ -324,10 +413,17 @@ def draw_raters(
             # Given d0, the other is Gaussian with precision p11.
             d1 = m1 - p01 / p11 * (d0 - m0) + e1 / sqrt(p11)
         point[r] = usual_point[r] + d0
-        slope[r] = usual_slope[r] + d1
+        slope[r] = expected + d1
         left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
         half = 0.5 * (freedom[r] * usual_variance[r] + max(left_over, 0.0))
-        variance[r] = half / rng.standard_gamma(0.5 * (freedom[r] + n))
+        drawn = half / rng.standard_gamma(0.5 * (freedom[r] + n))
+        if stretch[r] > 0.0 and not fixed[r]:
+            # What the slope says of the noise: taken as often as it allows.
+            other = usual_slope[r] * stretched(drawn / usual_variance[r], stretch[r])
+            gain = (slope[r] - expected) ** 2 - (slope[r] - other) ** 2
+            if log(rng.random()) > gain / (2.0 * slope_variance[r]):
+                continue
+        variance[r] = drawn
 
 
 @compiled

@@ -15,7 +15,9 @@ from scipy import special
 
 from steelyard.models.calibrated_data import GOLD_NOISE, Group
 from steelyard.models.calibrated_draws import (
+    LEAST_RATIO,
     draw_items,
+    draw_items_jointly,
     draw_pairs,
     draw_raters,
     draw_ratings,
@@ -32,9 +34,16 @@ TAIL = 4.0
 PRIOR_WEIGHT = 8.0
 """How many annotators the prior guess of their spread counts for."""
 
+ITEMS_RATED, ITEMS_COMPARED = (0.1**2, 1.0), (1.0, 2.0)
+"""Prior guess of the items' variance, and how many items it is worth: on a rating scale of length 1 a low one, since
+a few items, such as translation systems, may differ by a hundredth of it."""
+
 FREEDOM = np.array([12.0, 20.0, 40.0, 100.0])
 """How alike the noise of annotators may be, as degrees of freedom: fewer let one annotator's noise near 0 pass for
 knowledge, which it is not where he answers 0 to everything."""
+
+STRETCH = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+"""How far an annotator's noise may go with his use of the scale."""
 
 RANDOM_SLOPE, RANDOM_NOISE, RANDOM_FREEDOM = 0.1, 0.1, 8.0
 """One who answers at random: sd of his slope around 0, usual variance of his answers, and how alike that is among
@@ -193,6 +202,23 @@ class Chain(Unknowns):
                 cross,
             )
         self._draw_judges(square, cross, slipped)
+        jointly = len(pairs.left) > 0 and sweep % self.joint_every == 0
+        if jointly:
+            draw_items_jointly(
+                rng,
+                self.x,
+                self.mean,
+                self.variance,
+                weight,
+                pull,
+                pairs.left,
+                pairs.right,
+                pairs.responder,
+                self.pair_response,
+                self.slip,
+                self.slope,
+                self._joint_work,
+            )
         draw_items(
             rng,
             self.x,
@@ -210,17 +236,23 @@ class Chain(Unknowns):
             self.slope,
             self.middle,
             self.spread,
+            jointly,
         )
         if len(ratings.item):
             self._draw_raters()
         self._draw_population()
         self._move_together()
 
+    def _expected_slope(self) -> FloatArray:
+        """Return the slope expected of every responder who does not answer at random, from his noise."""
+        ratio = np.where(self.rates[self.group], self.noise / self.usual_noise[self.group], 1.0)
+        return np.asarray(self.usual_slope[self.group] * _stretched(ratio, self.stretch[self.group]))
+
     def _slope_prior(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and variance of every responder's slope, given whether he answers at random."""
-        usual = self.usual_slope[self.group]
         spread = np.where(self.random, RANDOM_SLOPE**2, self.slope_variance[self.group] / self.tail)
-        return np.where(self.random, 0.0, usual), spread * usual**2
+        mean = np.where(self.random, 0.0, self._expected_slope())
+        return mean, spread * self.usual_slope[self.group] ** 2
 
     def _point_variance(self) -> FloatArray:
         return self.point_variance[self.group] / self.tail
@@ -248,7 +280,6 @@ class Chain(Unknowns):
         usual_noise = np.where(self.random, RANDOM_NOISE, self.usual_noise[g])
         freedom = np.where(self.random, RANDOM_FREEDOM, self.freedom[g])
         pinned = self.evidence.gold
-        usual_slope, slope_variance = self._slope_prior()
         draw_raters(
             self.rng,
             ratings.first,
@@ -260,11 +291,12 @@ class Chain(Unknowns):
             self.shift,
             ~self.own,
             self.usual_point[g],
-            usual_slope,
+            np.where(self.random, 0.0, self.usual_slope[g]),
             self._point_variance(),
-            slope_variance,
+            self._slope_prior()[1],
             np.where(pinned, GOLD_NOISE**2, usual_noise),
             np.where(pinned, 1e6, freedom),
+            np.where(self.random | pinned, 0.0, self.stretch[g]),
             self.point,
             self.slope,
             self.noise,
@@ -299,6 +331,10 @@ class Chain(Unknowns):
         """Draw a variance, given a sum of squares and a prior guess worth `weight` more."""
         return float((squares + weight * guess) / 2 / self.rng.standard_gamma((count + weight) / 2))
 
+    def _items_prior(self) -> tuple[float, float]:
+        """Return the prior guess of the items' variance, and how many items it is worth."""
+        return ITEMS_RATED if self.rates[0] else ITEMS_COMPARED
+
     def _draw_population(self) -> None:
         """Draw what items, and what responders of each group, have in common."""
         n = len(self.x)
@@ -311,7 +347,7 @@ class Chain(Unknowns):
             self.middle -= level
             self.mean = 0.0
         squares = float(((self.x - self.mean) ** 2).sum())
-        self.variance = self._variance(squares, n, 0.0625 if self.rates[0] else 1.0, 2.0)
+        self.variance = self._variance(squares, n, *self._items_prior())
         for number, group in enumerate(self.evidence.groups):
             self._draw_group(number, group)
 
@@ -323,25 +359,41 @@ class Chain(Unknowns):
             who = who[~self.random[who]]
         if len(who):
             tail, slope = self.tail[who], self.slope[who]
+            if group.rates:
+                self._draw_stretch(number, who)
             if number > 0:
-                sd = np.sqrt(self.slope_variance[number] / tail.sum()) * self.usual_slope[number]
-                usual = float((tail * slope).sum() / tail.sum() + sd * rng.standard_normal())
+                factor = self._expected_slope()[who] / self.usual_slope[number]
+                precision = float((tail * factor**2).sum())
+                sd = np.sqrt(self.slope_variance[number] / precision) * self.usual_slope[number]
+                usual = float((tail * factor * slope).sum() / precision + sd * rng.standard_normal())
                 self.usual_slope[number] = usual if usual > 1e-3 else self.usual_slope[number]
             if number > 0 and group.rates:
                 sd = np.sqrt(self.point_variance[number] / tail.sum())
                 self.usual_point[number] = (tail * self.point[who]).sum() / tail.sum() + sd * rng.standard_normal()
             far, relative, off = self._off(number, group, who)
-            unknowns = 2 if group.rates else 1
-            tail = rng.standard_gamma((TAIL + unknowns) / 2, len(who)) / ((TAIL + far) / 2)
+            if self._telling(number, group):
+                unknowns = 2 if group.rates else 1
+                tail = rng.standard_gamma((TAIL + unknowns) / 2, len(who)) / ((TAIL + far) / 2)
+                self.slope_variance[number] = self._variance(float(tail @ relative**2), len(who), SLOPE_SPREAD**2)
+            else:
+                tail, self.slope_variance[number] = np.ones(len(who)), SLOPE_SPREAD**2
             self.tail[who] = tail
-            self.slope_variance[number] = self._variance(float(tail @ relative**2), len(who), SLOPE_SPREAD**2)
             if group.rates:
                 self.point_variance[number] = self._variance(float(tail @ off**2), len(who), POINT_SPREAD**2)
         self._draw_noise(number, group)
 
+    def _draw_stretch(self, number: int, who: NDArray[np.int64]) -> None:
+        """Draw how far noise goes with the use of the scale: 0, not at all, to 1, as if each stretched his answers."""
+        ratio = self.noise[who] / self.usual_noise[number]
+        expected = _stretched(ratio, STRETCH[:, None])
+        off = self.slope[who] / self.usual_slope[number] - expected
+        fits = -(self.tail[who] * off**2).sum(axis=1) / (2 * self.slope_variance[number])
+        chances = np.exp(fits - fits.max())
+        self.stretch[number] = self.rng.choice(STRETCH, p=chances / chances.sum())
+
     def _off(self, number: int, group: Group, who: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return how far responders are from the usual line, in all, in slope and in point."""
-        relative = self.slope[who] / self.usual_slope[number] - 1
+        relative = (self.slope[who] - self._expected_slope()[who]) / self.usual_slope[number]
         off = self.point[who] - self.usual_point[number] if group.rates else np.zeros(len(who))
         far = relative**2 / self.slope_variance[number]
         return far + (off**2 / self.point_variance[number] if group.rates else 0.0), relative, off
@@ -352,12 +404,13 @@ class Chain(Unknowns):
         Biases say nothing about it: where items hardly differ, who is merely strict must not be taken for random.
         """
         relative = self._off(number, group, who)[1]
+        slope = self.slope[who] / self.usual_slope[number]
         share, spread = self.random_share[number], self.slope_variance[number]
         # Student's t for the others, Gaussian for these; up to 1/√2π.
         usual = np.log1p(-share) - (TAIL + 1) / 2 * np.log1p(relative**2 / (TAIL * spread))
         usual -= np.log(spread * TAIL / 2) / 2
         usual += special.gammaln((TAIL + 1) / 2) - special.gammaln(TAIL / 2)
-        random = np.log(share) - (1 + relative) ** 2 / (2 * RANDOM_SLOPE**2) - np.log(RANDOM_SLOPE)
+        random = np.log(share) - slope**2 / (2 * RANDOM_SLOPE**2) - np.log(RANDOM_SLOPE)
         if group.rates:
             noise = self.noise[who]
             usual += _noise_density(noise, self.usual_noise[number], self.freedom[number])
@@ -373,8 +426,12 @@ class Chain(Unknowns):
         Where they do not, as among the best translation systems, one whose answers vary little may as well use little
         of the scale: weighing people by their noise, or calling some random, then does harm.
         """
-        signal = self.variance * self.usual_slope[number] ** 2
-        return not group.rates or bool(signal > LEAST_SIGNAL * self.usual_noise[number])
+        if not group.rates:
+            return True
+        ratings = np.diff(self.evidence.ratings.first)[group.responders]
+        # Of all, also those taken for random: else calling many random would make the others look telling.
+        noise = float(ratings @ self.noise[group.responders]) / max(float(ratings.sum()), 1.0)
+        return bool(self.variance * self.usual_slope[number] ** 2 > LEAST_SIGNAL * noise)
 
     def _draw_noise(self, number: int, group: Group) -> None:
         """Draw a group's usual noise, and how alike its responders' is."""
@@ -416,15 +473,20 @@ class Chain(Unknowns):
         times = np.exp(step)
         usual, spread = (prior[who] for prior in self._slope_prior())
         gain = float((((slope - usual) ** 2 - (slope / times - usual) ** 2) / (2 * spread)).sum()) - len(who) * step
-        # The prior of the items' variance, worth two items, and the free mean.
-        guess = 0.0625 if first.rates else 1.0
-        gain += step * (1 if first.rates else 0) - 2 * step - guess / self.variance * (times**-2 - 1)
+        # The prior of the items' variance, and the free mean.
+        guess, weight = self._items_prior()
+        gain += step * (1 if first.rates else 0) - weight * step - weight * guess / 2 / self.variance * (times**-2 - 1)
         if np.log(rng.random()) < gain:
             self.x = self.origin + (self.x - self.origin) * times
             self.mean = self.origin + (self.mean - self.origin) * times
             self.variance *= times**2
             self.slope /= times
             self.usual_slope[1:] /= times
+
+
+def _stretched(ratio: FloatArray, stretch: FloatArray) -> FloatArray:
+    """As `stretched`, for many."""
+    return np.asarray(np.clip(ratio, LEAST_RATIO, 1 / LEAST_RATIO) ** (stretch / 2))
 
 
 def _noise_density(variance: FloatArray, usual: float, freedom: float) -> FloatArray:

@@ -12,6 +12,9 @@ from steelyard.observations import UNKNOWN, FloatArray
 POINT_SPREAD, SLOPE_SPREAD = 0.05, 0.2
 """That guess: standard deviations of bias (as a share of the items' usual spread of 0.25: a fifth), and of slope."""
 
+MANY_PAIRS = 100_000
+"""From so many comparisons on, items are drawn jointly in every tenth round only: it takes some twenty times as long."""
+
 RANDOM_SHARE = (1.0, 19.0)
 """Prior of the share of annotators who answer at random: 5 %, worth 20 annotators."""
 
@@ -48,6 +51,7 @@ class Unknowns:
         self.point_variance = np.full(n_groups, POINT_SPREAD**2)
         self.slope_variance = np.full(n_groups, SLOPE_SPREAD**2)
         self.freedom = np.full(n_groups, 20.0)
+        self.stretch = np.full(n_groups, 0.5)
         self._start_other_groups()
         self.point[:] = self.usual_point[self.group]
         self.slope[:] = self.usual_slope[self.group]
@@ -56,6 +60,8 @@ class Unknowns:
         self._shift_sums = np.zeros((2, len(self.shift)))
         self.pair_response = np.zeros(len(evidence.pairs.left))
         self.slip = np.zeros(len(evidence.pairs.left), np.bool_)
+        self.joint_every = 1 if len(evidence.pairs.left) <= MANY_PAIRS else 10
+        self._joint_work = np.zeros((4, n_items))
         self.margin = 0.3 if (evidence.pairs.outcome == 0).any() else 0.0
         self._margin_step = 0.1
         self.tuple_response = -evidence.tuples.tier.astype(np.float64)
