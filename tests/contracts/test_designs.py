@@ -68,7 +68,7 @@ def _so_many_tasks(design: Any, size: int) -> Promise:
 
 def _on_average(design: Any, size: int) -> Promise:
     tasks = ceil(design.judgments * N_ITEMS / size)
-    return Promise(design.first_looks, tasks, tasks * size)
+    return Promise(design.looks(rates=False), tasks, tasks * size)
 
 
 def _every_tuple(design: Any, size: int) -> Promise:

@@ -70,6 +70,7 @@ def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
         np.array([2.0]),
         middle,
         spread,
+        False,
     )
     assert (middle[0], spread[0]) == pytest.approx(((6 + 0.25) / 3.5, 1 / 3.5))
     assert (middle[1], spread[1]) == pytest.approx(((2 * (1.5 + 2 * -0.25) + 0.25) / 4.5, 1 / 4.5))
@@ -101,6 +102,7 @@ def test_lines_of_raters_are_drawn_from_their_regression():
             np.array([0.4]),
             np.array([0.5]),
             np.array([10.0]),
+            np.array([0.0]),
             point,
             slope,
             noise,

@@ -46,7 +46,7 @@ name   = "{protocol}"
 name = "{design}"
 {design_settings}
 [model]
-name = "{model}"
+name = "{model}"{plainer}
 
 [people]
 lease_minutes = 30  # a task that is not answered within this time goes to somebody else
@@ -124,7 +124,8 @@ def new(
             settings=_with_size(protocol, chosen, size),
             design=design or chosen.default_design,
             design_settings=_design_settings(design or chosen.default_design, judgments),
-            model=model or chosen.default_model,
+            model=model or chosen.model_of_new_studies(),
+            plainer="" if model or chosen.new_model is None else f"  # or the plain {chosen.default_model}",
         )
         (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
         _, found = check_study(draft)

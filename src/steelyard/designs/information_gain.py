@@ -57,8 +57,13 @@ class InformationGain(Design):
         float, Field(ge=0, le=1, description="share of tasks drawn at random from all, whatever they teach")
     ] = 0.05
     first_looks: Annotated[
-        int, Field(ge=0, description="how often every item is shown before what is learnt alone decides")
-    ] = 1
+        int | None,
+        Field(
+            ge=0,
+            description="how often every item is shown before what is learnt alone decides; twice for ratings if "
+            "absent, else once",
+        ),
+    ] = None
     annotators: Annotated[
         int | None, Field(ge=1, description="most annotators who are asked the same task; any number if absent")
     ] = None
@@ -85,6 +90,10 @@ class InformationGain(Design):
             together=self.together,
             limit=self.annotators,
         )
+
+    def looks(self, *, rates: bool) -> int:
+        """How often every item is shown at first: one rating alone can seem to settle an item."""
+        return self.first_looks if self.first_looks is not None else 2 if rates else 1
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse answers that cannot be learnt from, tasks larger than the study, and settings that do not fit."""
@@ -150,7 +159,8 @@ class InformationGain(Design):
         only_new = not self.same_item_again or (memory.short_pages and self.by == "item")
         from steelyard.designs.information_gain_search import Search
 
-        search = Search(memory, progress.person(annotator), annotator, looks=self.first_looks, only_new=only_new)
+        looks = self.looks(rates=memory.rates)
+        search = Search(memory, progress.person(annotator), annotator, looks=looks, only_new=only_new)
         found = search.any(rng) if rng.random() < self.explore else None
         best = search.best(rng)
         found = found or best

@@ -211,6 +211,8 @@ class GainMemory(Memory):
     def _expected(self, units: tuple[int, ...]) -> FloatArray:
         """Return the precision that each unit of a task is expected to gain from it."""
         members = np.array(units, np.int64)
+        if self.rates:
+            return self._anybody.rated / self._state.unevenness[members]
         mean, before = self._state.mean[members], self.variance[members]
         after = before.copy()
         expect(np.arange(len(members)), mean, after, self._anybody)
@@ -273,4 +275,7 @@ class GainMemory(Memory):
         # Equals are told apart by a number of their own, the same whoever asks: items of a file are often sorted.
         worth *= 1 + 1e-9 * (np.arange(len(mean)) * _GOLDEN % 1)
         labels = self.labels if self.rule != ANY else np.zeros(len(mean), np.int32)
+        if self.rates:
+            # A rating adds less where ratings are noisier: as if the item were known better, and wanted more.
+            variance, worth = variance / self._state.unevenness, worth * self._state.unevenness
         return Standing(mean, variance, worth, barred, labels, self.rule, self._order, self._place, seen)

@@ -305,9 +305,8 @@ def _rating_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_resp
     lower, upper = (np.concatenate(ends) for ends in zip(*(_interval(part) for part, _ in parts), strict=True))
     order = np.lexsort((value, item, task, responder))
     first = np.searchsorted(responder[order], np.arange(n_responders + 1)).astype(np.int64)
-    return RatingRows(
-        first, item[order], _shifts(responder[order], task[order], item[order]), lower[order], upper[order], value[order]
-    )
+    shift = _shifts(responder[order], task[order], item[order])
+    return RatingRows(first, item[order], shift, lower[order], upper[order], value[order])
 
 
 def _interval(part: _Coded) -> tuple[FloatArray, FloatArray]:

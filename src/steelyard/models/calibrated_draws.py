@@ -356,7 +356,7 @@ def draw_shifts(
 @compiled
 def stretched(ratio: float, stretch: float) -> float:
     """Return by how much of the usual slope is expected of one whose noise variance is so many times the usual."""
-    return min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) ** (0.5 * stretch)
+    return float(min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) ** (0.5 * stretch))
 
 
 @compiled

@@ -144,11 +144,13 @@ def sweep_ratings(
     bias_precision: FloatArray,
     bias_shift: FloatArray,
     noise: FloatArray,
+    unevenness: FloatArray,
 ) -> float:
     """Make the marks of some ratings anew, in place; return the largest move of an item's mean.
 
     `value` is in units of the items' spread. A rating is the item, plus its annotator's bias (entry 0 is that of
-    anybody, and stays), plus noise of variance `noise`; its site holds what it says of the item and of the bias.
+    anybody, and stays), plus noise of variance `noise` times the item's `unevenness`; its site holds what it says of
+    the item and of the bias.
     """
     moved = 0.0
     for m in rows:
@@ -156,9 +158,10 @@ def sweep_ratings(
         pi, hi = precision[i] - site[m, 0], shift[i] - site[m, 1]
         pb, hb = bias_precision[w] - site[m, 2], bias_shift[w] - site[m, 3]
         before = shift[i] / precision[i]
-        site[m, 0] = 1.0 / (noise[w] + 1.0 / pb)
+        own = noise[w] * unevenness[i]
+        site[m, 0] = 1.0 / (own + 1.0 / pb)
         site[m, 1] = site[m, 0] * (value[m] - hb / pb)
-        site[m, 2] = 1.0 / (noise[w] + 1.0 / pi)
+        site[m, 2] = 1.0 / (own + 1.0 / pi)
         site[m, 3] = site[m, 2] * (value[m] - hi / pi)
         precision[i], shift[i] = pi + site[m, 0], hi + site[m, 1]
         if w != 0:

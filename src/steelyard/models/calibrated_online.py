@@ -30,7 +30,11 @@ BIAS_VARIANCE, RATING_NOISE, RATING_FREEDOM = 0.16, 0.64, 20.0
 """In units of that spread: variance of biases and of a rating, and how many ratings the latter is worth."""
 
 START_WEIGHT = 10.0
-"""How many annotators `START` counts for when a refit learns how likely the levels are."""
+"""How many annotators `START` counts for when a refit learns how likely the levels are; and how many items, ratings
+or annotators the usual spread, evenness and bias of ratings count for."""
+
+REGIONS, LEAST_IN_REGION = 12, 20
+"""How noisy ratings are is learnt for so many regions of the scale, with at least so many ratings each."""
 
 
 class PairOdds(NamedTuple):
@@ -54,8 +58,11 @@ class CalibratedState:
         self.prior: FloatArray = np.log(START)
         """Log probability of each level for an annotator of whom nothing is known."""
         self._items = self._annotators = self._count = 0
+        # Before anything is known of an item: precision, and precision times mean. Ratings teach both.
+        self._prior_precision, self._prior_shift = 1.0, 0.0
         self._precision: FloatArray = np.ones(0)
         self._shift: FloatArray = np.zeros(0)
+        self._unevenness: FloatArray = np.ones(0)
         self._belief: FloatArray = np.zeros((0, len(LEVELS)))
         self._left: IntArray = np.zeros(0, np.int32)
         self._right: IntArray = np.zeros(0, np.int32)
@@ -69,6 +76,7 @@ class CalibratedState:
         self._rater: IntArray = np.zeros(0, np.int32)
         self._value: FloatArray = np.zeros(0)
         self._rating_site: FloatArray = np.zeros((0, 4))
+        self._bias_variance, self._usual_noise = BIAS_VARIANCE, RATING_NOISE
         # By annotator and one; 0 is anybody.
         self._bias_precision: FloatArray = np.full(1, 1 / BIAS_VARIANCE)
         self._bias_shift: FloatArray = np.zeros(1)
@@ -105,19 +113,25 @@ class CalibratedState:
         """Posterior variance of every item; it falls from 1."""
         return 1 / self._precision[: self._items]
 
+    @property
+    def unevenness(self) -> FloatArray:
+        """How noisy ratings of every item are beside those of others: less so at the ends of a scale, mostly."""
+        return self._unevenness[: self._items]
+
     def grow(self, n_items: int, n_annotators: int) -> None:
         """Have at least so many items and annotators."""
         if n_items > len(self._precision):
             room = max(n_items, 2 * len(self._precision))
-            self._precision = _longer(self._precision, room, 1.0)
-            self._shift = _longer(self._shift, room)
+            self._precision = _longer(self._precision, room, self._prior_precision)
+            self._shift = _longer(self._shift, room, self._prior_shift)
+            self._unevenness = _longer(self._unevenness, room, 1.0)
         if n_annotators > len(self._belief):
             self._belief = _longer(self._belief, max(n_annotators, 2 * len(self._belief)))
         if n_annotators >= len(self._rating_noise):
             room = max(n_annotators + 1, 2 * len(self._rating_noise))
-            self._bias_precision = _longer(self._bias_precision, room, 1 / BIAS_VARIANCE)
+            self._bias_precision = _longer(self._bias_precision, room, 1 / self._bias_variance)
             self._bias_shift = _longer(self._bias_shift, room)
-            self._rating_noise = _longer(self._rating_noise, room, RATING_NOISE)
+            self._rating_noise = _longer(self._rating_noise, room, self._usual_noise)
         self._items = max(self._items, n_items)
         self._annotators = max(self._annotators, n_annotators)
 
@@ -186,7 +200,7 @@ class CalibratedState:
         return float(USUAL_SPREAD * self._bias_shift[annotator + 1] / precision), float(USUAL_SPREAD * precision**-0.5)
 
     def rating_precision(self, annotator: int = UNKNOWN) -> float:
-        """Return the precision that one more rating of an annotator is expected to add to an item."""
+        """Return the precision that one more rating of an annotator is expected to add to an item of usual evenness."""
         open_bias = 1 / self._bias_precision[annotator + 1]
         return float(1 / (self._rating_noise[annotator + 1] + open_bias))
 
@@ -210,7 +224,7 @@ class CalibratedState:
             done += 1
             if self._ratings:
                 moved = max(moved, self._sweep_ratings(np.flatnonzero(~np.isnan(self._value[: self._ratings]))))
-                self._learn_noise()
+                self._learn_from_ratings()
             self._learn_levels()
             if self.margin > 0 and len(rows):
                 self._learn_margin(rows)
@@ -285,20 +299,62 @@ class CalibratedState:
                 self._bias_precision,
                 self._bias_shift,
                 self._rating_noise,
+                self._unevenness,
             )
         )
 
-    def _learn_noise(self) -> None:
-        """Move every rater's noise to what their ratings show, held near the usual one."""
-        known = np.flatnonzero(~np.isnan(self._value[: self._ratings]) & (self._rater[: self._ratings] > 0))
+    def _learn_from_ratings(self) -> None:
+        """Move what raters have in common, and each one's noise, to what the ratings show."""
+        known = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
         item, who = self._rated[known], self._rater[known]
         off = self._value[known] - self._shift[item] / self._precision[item]
         off -= self._bias_shift[who] / self._bias_precision[who]
         # What is not known of item and bias adds to what a residual says.
         squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
+        self._learn_noise(who, squares / self._unevenness[item])
+        self._learn_unevenness(item, squares / self._rating_noise[who])
+        self._learn_biases(np.unique(who[who > 0]))
+        self._learn_spread(np.unique(item))
+
+    def _learn_noise(self, who: IntArray, squares: FloatArray) -> None:
+        """Learn the usual noise, and every rater's, which is held near it."""
+        weight = RATING_FREEDOM
+        self._usual_noise = float((weight * RATING_NOISE + squares.sum()) / (weight + len(squares)))
         n = len(self._rating_noise)
         total, count = np.bincount(who, squares, minlength=n), np.bincount(who, minlength=n)
-        self._rating_noise = (RATING_FREEDOM * RATING_NOISE + total) / (RATING_FREEDOM + count)
+        self._rating_noise = (weight * self._usual_noise + total) / (weight + count)
+        self._rating_noise[0] = self._usual_noise
+
+    def _learn_unevenness(self, item: IntArray, squares: FloatArray) -> None:
+        """Learn how noisy ratings are by where the item lies; between regions it goes straight."""
+        mean = self._shift / self._precision
+        order = np.argsort(mean[item], kind="stable")
+        regions = min(REGIONS, len(item) // LEAST_IN_REGION)
+        if regions < 2:
+            return
+        parts = np.array_split(order, regions)
+        middle = np.array([mean[item[part]].mean() for part in parts])
+        noise = np.array([(START_WEIGHT + squares[part].sum()) / (START_WEIGHT + len(part)) for part in parts])
+        self._unevenness = np.interp(mean, middle, noise / noise.mean())
+
+    def _learn_biases(self, people: NDArray[np.integer]) -> None:
+        """Learn how far biases lie apart."""
+        precision, shift = self._bias_precision, self._bias_shift
+        squares = (shift[people] / precision[people]) ** 2 + 1 / precision[people]
+        variance = float((START_WEIGHT * BIAS_VARIANCE + squares.sum()) / (START_WEIGHT + len(people)))
+        self._bias_precision = precision + 1 / variance - 1 / self._bias_variance
+        self._bias_variance = variance
+
+    def _learn_spread(self, items: NDArray[np.integer]) -> None:
+        """Learn where items lie on the scale, and how far apart."""
+        mean, spread = self._shift[items] / self._precision[items], 1 / self._precision[items]
+        weight = START_WEIGHT + len(items)
+        middle = float(mean.sum() / weight)
+        variance = float((START_WEIGHT + ((mean - middle) ** 2 + spread).sum()) / weight)
+        precision, shift = 1 / variance, middle / variance
+        self._precision += precision - self._prior_precision
+        self._shift += shift - self._prior_shift
+        self._prior_precision, self._prior_shift = precision, shift
 
     def _learn_levels(self) -> None:
         """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""

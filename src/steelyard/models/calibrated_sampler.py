@@ -38,7 +38,7 @@ ITEMS_RATED, ITEMS_COMPARED = (0.1**2, 1.0), (1.0, 2.0)
 """Prior guess of the items' variance, and how many items it is worth: on a rating scale of length 1 a low one, since
 a few items, such as translation systems, may differ by a hundredth of it."""
 
-FREEDOM = np.array([12.0, 20.0, 40.0, 100.0])
+FREEDOM = np.array([6.0, 12.0, 20.0, 40.0, 100.0])
 """How alike the noise of annotators may be, as degrees of freedom: fewer let one annotator's noise near 0 pass for
 knowledge, which it is not where he answers 0 to everything."""
 

@@ -13,7 +13,7 @@ POINT_SPREAD, SLOPE_SPREAD = 0.05, 0.2
 """That guess: standard deviations of bias (as a share of the items' usual spread of 0.25: a fifth), and of slope."""
 
 MANY_PAIRS = 100_000
-"""From so many comparisons on, items are drawn jointly in every tenth round only: it takes some twenty times as long."""
+"""From so many comparisons on, items are drawn jointly in every tenth round only: it takes much longer."""
 
 RANDOM_SHARE = (1.0, 19.0)
 """Prior of the share of annotators who answer at random: 5 %, worth 20 annotators."""

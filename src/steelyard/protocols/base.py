@@ -36,11 +36,19 @@ class Protocol(ABC):
     name: ClassVar[str]
     default_design: ClassVar[str]
     default_model: ClassVar[str]
+    """The model of a study that names none. Running studies rely on it, so it stays."""
+    new_model: ClassVar[str | None] = None
+    """The model that new studies are made with, where it is not the default."""
     kinds: ClassVar[tuple[str, ...]]
     """The kinds of observations an answer yields, the most telling first."""
 
     takes_short_pages: ClassVar[bool] = False
     """Whether a task may show fewer items than `task_size`: true where each item is judged by itself."""
+
+    @classmethod
+    def model_of_new_studies(cls) -> str:
+        """The model that is written into a new study.toml."""
+        return cls.new_model or cls.default_model
 
     @property
     @abstractmethod

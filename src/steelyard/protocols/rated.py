@@ -30,6 +30,7 @@ class Rated(PerItem):
 
     default_design: ClassVar[str] = "redundant"
     default_model: ClassVar[str] = "mean"
+    new_model: ClassVar[str | None] = "calibrated_scale"
     takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("ratings",)
 

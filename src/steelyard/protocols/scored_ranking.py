@@ -26,6 +26,7 @@ class ScoredRanking(PerItem):
     name: ClassVar[str] = "scored_ranking"
     default_design: ClassVar[str] = "random_tuples"
     default_model: ClassVar[str] = "easl"
+    new_model: ClassVar[str | None] = "calibrated_scale"
     kinds: ClassVar[tuple[str, ...]] = ("ratings", "comparisons")
 
     size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5

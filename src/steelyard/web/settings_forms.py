@@ -87,7 +87,7 @@ def _protocol(name: str) -> PartOut:
     fitting = [design for design in registry.names("designs") if _goes(design, usual)]
     eating = [m for m in registry.names("models") if set(cls.kinds) & set(registry.find("models", m).eats)]
     return _part("protocols", name).model_copy(
-        update={"design": cls.default_design, "model": cls.default_model, "designs": fitting, "models": eating}
+        update={"design": cls.default_design, "model": cls.model_of_new_studies(), "designs": fitting, "models": eating}
     )
 
 

@@ -1,0 +1,91 @@
+"""People who come one after the other and rate some items each: those that are expected to help most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.designs.information_gain import InformationGain
+from steelyard.designs.information_gain_memory import GainMemory
+from steelyard.designs.information_gain_search import Search
+from steelyard.designs.memory import Heard
+from steelyard.observations import IntArray, Ratings
+from steelyard.protocols import Direct
+from steelyard.records import Item
+
+TASKS = 10
+"""How many items one is asked about in a visit: half of what most people of the NLI sliders rated, so that there is
+something to choose from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visits:
+    """Ratings that would be given, and who comes when.
+
+    `annotator` has the code of each visitor. Nobody is asked about an item that he did not rate, or twice.
+    """
+
+    ratings: Ratings
+    annotator: IntArray
+
+    def asked(self, rng: np.random.Generator) -> Iterator[int]:
+        """Yield the rows of the ratings that are asked for, one after the other."""
+        asking = _ByGain(self.ratings, rng)
+        open_rows: dict[int, dict[int, int]] = {}
+        for row, (who, item) in enumerate(
+            zip(self.ratings.annotator.tolist(), self.ratings.item.tolist(), strict=True)
+        ):
+            open_rows.setdefault(who, {})[item] = row
+        for who in self.annotator.tolist():
+            rows = open_rows[who]
+            for _ in range(min(TASKS, len(rows))):
+                item = asking.choose(who, rows)
+                row = rows.pop(item)
+                asking.learn(who, item, row)
+                yield row
+
+    def given(self, counts: Sequence[int], rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+        """Yield which ratings were given, whenever there are so many of them."""
+        given = np.zeros(len(self.ratings), np.bool_)
+        for count, row in enumerate(self.asked(rng), 1):
+            given[row] = True
+            if count in counts:
+                yield given.copy()
+            if count == max(counts):
+                return
+
+
+class _ByGain:
+    """Ask by the design information_gain, with its usual settings."""
+
+    def __init__(self, ratings: Ratings, rng: np.random.Generator) -> None:
+        self._ratings, self._rng = ratings, rng
+        self._protocol = Direct()
+        self._design = InformationGain(aim="scores")
+        self._items = [Item(name, "") for name in ratings.items.ids]
+        self._progress = self._design.progress(self._protocol, self._items)
+
+    def choose(self, who: int, rows: dict[int, int]) -> int:
+        if self._rng.random() < self._design.explore:
+            return int(self._rng.choice(list(rows)))
+        memory = self._progress.memory
+        if not isinstance(memory, GainMemory):
+            raise TypeError(memory)
+        looks = self._design.looks(rates=True)
+        search = Search(memory, self._progress.person(str(who)), str(who), looks=looks, only_new=True)
+        search.barred[:] = True
+        search.barred[list(rows)] = False
+        found = search.best(self._rng)
+        if found is None:
+            raise RuntimeError("there is something left to ask, and nothing was found")
+        return found.items[0]
+
+    def learn(self, who: int, item: int, row: int) -> None:
+        self._progress.picked(str(who), (item,), None, 0, self._rng)
+        self._progress.answer((item,), None)
+        name = self._items[item].id
+        said = self._protocol.observations([name], {name: float(self._ratings.value[row])})
+        self._progress.hear(Heard(str(row), str(who), (item,), said))
