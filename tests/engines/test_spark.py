@@ -145,9 +145,10 @@ def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(session, t
     assert [path for path in scratch.iterdir() if path.name.startswith("steelyard-")] == []
 
 
-def test_an_existing_session_is_left_as_it_was(session, tmp_path):
+@pytest.mark.parametrize("given", [True, False], ids=["given", "active"])
+def test_an_existing_session_is_left_as_it_was(given, session, tmp_path):
     before = {table.name for table in session.catalog.listTables()}
-    with SparkEngine(session) as engine:
+    with SparkEngine(session if given else None) as engine:
         by_engine(engine, Majority(), written(made_up("labels", rows=60), tmp_path, 1))
     assert {table.name for table in session.catalog.listTables()} == before
     assert session.sql("SELECT 1 AS one").first()["one"] == 1

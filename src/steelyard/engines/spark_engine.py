@@ -25,7 +25,8 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session
-        An existing `SparkSession`, which is left open; else one is made, and stopped at the end.
+        An existing `SparkSession`, which is left open; else the one that is active here, which is left open too; else
+        one is made, and stopped at the end.
     master
         Where the new session runs: `local[*]` (this machine), `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark
         Connect.
@@ -46,6 +47,8 @@ class SparkEngine(Engine):
         self._errors: type[Exception] = PySparkException
         self._kept: list[Any] = []
         self._names: set[str] = set()
+        # Spark has one session to a process: asked for a new one it would hand out this one, and we would stop it.
+        session = session or SparkSession.getActiveSession()
         self._ours = session is None
         self._scratch = tempfile.TemporaryDirectory(prefix="steelyard-spark-") if self._ours else None
         try:
