@@ -56,6 +56,24 @@ def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
     assert rows[1].endswith("0.3,1.05")
 
 
+@pytest.mark.parametrize("width", [80, 50])
+def test_what_people_earned_is_never_cut_or_broken_however_narrow_the_terminal(tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    people = ["5f2a6b1c9d8e7f0a1b2c3d4e", "somebody-with-a-long-name@an-institute.example.org"]
+    run("new", "words", cwd=tmp_path)
+    with (tmp_path / "words" / "study.toml").open("a") as file:
+        file.write('[pay]\nper_task = 1234.5\nbonus = "100.25 * tasks"\n')
+    for name in people:
+        run("judge", "words", "--annotator", name, "--most", "2", cwd=tmp_path, text="5\n5\n")
+    run("exclude", "words", people[1], "--reason", "guessing", cwd=tmp_path)
+    lines = run("pay", "words", cwd=tmp_path).stdout.splitlines()
+    assert lines[1].split()[-3:] == ["2,469.00", "200.50", "2,669.50"]
+    assert any(line.split()[-4:] == ["2,469.00", "0.00", "2,469.00", "excluded"] for line in lines)
+    assert (people[0] in lines[1]) == (width == 80), "names are folded where there is no room"
+    assert "".join(line.split(" ")[0] for line in lines[1:-1]) == "".join(people)
+    assert max(map(len, lines)) <= max(width, 68)
+
+
 def test_a_wrong_bonus_is_named_with_its_line(judged):
     text = (judged / "study.toml").read_text()
     (judged / "study.toml").write_text(text + '[pay]\nbonus = "0.1 * taks"\n')

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import time
 
+import polars as pl
 import pytest
 
+from steelyard.cli.output import print_whole
+from steelyard.cli.plan import _laid_out
+from steelyard.simulate.planner import Plan
 from tests.cli.running import run
 
 SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--people", "20")
@@ -18,6 +22,23 @@ def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_pa
     assert all(head in done.stdout for head in ("judgments", "hours", "cost", "random_tuples"))
     assert "plain split-half" in done.stderr
     assert "0.824 (Spearman–Brown)" in done.stderr
+
+
+def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    many = {"protocol": "scored_ranking", "design": "information_gain", "judgments": 1_234_567, "lower": 1_100_000}
+    many |= {"upper": 1_400_000, "items_per_judgment": 5, "hours": 12_345.6, "cost": 185_185.05, "truth": 0.9351}
+    fewer = many | {"judgments": 9_999, "lower": 9_500, "upper": 10_049, "hours": 99.94, "cost": 1_499.85}
+    never = many | dict.fromkeys(("judgments", "lower", "upper", "hours", "cost", "truth")) | {"best": 0.62}
+    table = pl.DataFrame([many | {"best": 0.9}, fewer | {"best": 0.9}, never])
+    print_whole(_laid_out(table, Plan(100_000, 20, 0.9, (), ())))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split() for line in lines[2:]] == [
+        ["scored_ranking", "information_gain", "1,234,567", "1.10M–1.40M", "5", "12,346", "185,185", "0.935"],
+        ["scored_ranking", "information_gain", "9,999", "9,500–10.0k", "5", "99.9", "1,500", "0.935"],
+        ["scored_ranking", "information_gain", "–", "best", "0.62", "5"],
+    ]
 
 
 def test_json_has_what_the_table_has_and_more(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 
 from steelyard.study import Study
 from tests.cli.running import Done, run
-from tests.crowd.standin import TOKEN, Platform, StandIn, start
+from tests.crowd.platform import Platform
+from tests.crowd.standin import TOKEN, StandIn, start
 
 STUDY = """
 name = "words"
@@ -92,3 +93,14 @@ def work(folder: Path, platform: Platform, participant: str, *, answers: int = 4
     if answers == 4:
         platform.finish(submission, codes["COMPLETED"])
     return submission
+
+
+@pytest.fixture
+def approved(prolific, platform, folder):
+    """Three people whose work is approved; the formula gives them 0.65, 0.65 and 0.40."""
+    prolific("draft")
+    prolific("publish", "--yes")
+    for name, value in (("p1", 50), ("p2", 50), ("p3", 95)):
+        work(folder, platform, name, value=value)
+    prolific("approve", "p1", "p2", "p3", "--yes")
+    return platform

@@ -22,7 +22,7 @@ from steelyard.study import Study
 from steelyard.study.rebuild import check_chain
 from tests.cli.running import run
 from tests.crowd.conftest import work
-from tests.crowd.standin import Platform
+from tests.crowd.platform import Platform
 
 _CHILDREN = multiprocessing.get_context("forkserver")
 _CHILDREN.set_forkserver_preload(

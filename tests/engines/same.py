@@ -18,6 +18,15 @@ from steelyard.models.fit import Fit, Model
 from steelyard.reliability import Figure, agreement
 
 CLOSE = 1e-9
+AGREEMENT = {
+    "ratings": {"alpha (interval)", "alpha (ordinal)", "mean absolute difference"},
+    "labels": {"alpha (nominal)", "observed agreement"},
+    "comparisons": {"alpha (nominal)", "observed agreement", "kappa (fixed chance)"},
+    "choices": {
+        f"{name}{side})" for name in ("alpha (nominal, ", "observed agreement (") for side in ("best", "worst")
+    },
+}
+"""The figures that every engine gives, besides split-half reliability."""
 
 
 def in_memory(model: Model, frame: pl.DataFrame, gold: Mapping[str, str] | None = None) -> Fit:
@@ -39,6 +48,10 @@ def assert_same_agreement(engine: Engine, frame: pl.DataFrame, files: list[Path]
     """Hold every figure of an engine against the one in memory; return those of split-half reliability."""
     expected = agreement(read_judgments(frame, scale=_scale(frame)).observations)
     found = log_agreement(open_log(engine, files, scale=_scale(frame)).by_criterion[""])
+    assert {figure.name for figure in found.figures} >= AGREEMENT[found.kind]
+    *notes, left_out = found.notes
+    assert tuple(notes) == expected.notes
+    assert "--engine memory" in left_out
     for figure in found.figures:
         same = expected[figure.name]
         assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)

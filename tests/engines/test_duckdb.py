@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.engines import DuckDBEngine, Log
+from steelyard.engines import DuckDBEngine, Log, open_log
+from steelyard.engines.agreement import log_agreement
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
 from steelyard.models.bradley_terry import BradleyTerry
@@ -21,7 +22,9 @@ from steelyard.models.majority import Majority
 from steelyard.models.mean import Mean
 from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
-from tests.engines.data import gold, made_up, written
+from steelyard.reliability import bootstrap
+from tests.engines.data import KINDS, gold, made_up, written
+from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import CASES, called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
 
@@ -106,6 +109,10 @@ def test_weights_in_sql_are_those_of_the_models(count: int, engine):
     assert frame.select("0", "1", "2").rows() == expected.sort("unit").select("0", "1", "2").rows()
 
 
+def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
+    assert_names_are_only_names(engine, tmp_path)
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
@@ -122,8 +129,30 @@ def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
         assert_same(by_engine(engine, Mean(draws=20), files), in_memory(Mean(draws=20), frame))
 
 
-@pytest.mark.parametrize("kind", ["ratings", "labels"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("who", ["annotators", "nobody"])
 def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
-    frame = made_up(kind, who=who, people=8)
+    frame = made_up(kind, who=who, people=8, items=6)
     assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_alpha_is_the_one_in_memory_where_there_are_many_units(kind: str, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(bootstrap, "HASHED_UNITS", 10)
+    frame = made_up(kind, people=8, items=6 if kind == "choices" else 20)
+    assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
+
+
+def test_alpha_of_pairs_within_tasks_is_the_one_in_memory(engine, tmp_path):
+    frame = made_up("comparisons", items=6).with_columns(pl.Series("task", [f"task {n % 9}" for n in range(600)]))
+    assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
+    found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
+    assert "a unit is a pair of items within one task" in found.notes
+    assert found["alpha (nominal)"].n == 9
+
+
+def test_alpha_without_ties_takes_chance_as_one_half(engine, tmp_path):
+    frame = made_up("comparisons", items=6).filter(pl.col("winner").is_null() | (pl.col("winner") != "tie"))
+    assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
+    found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
+    assert "P(E) = 1/2, as no pair was tied" in found["kappa (fixed chance)"].note

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 from steelyard.engines import Log, SparkEngine
 from steelyard.engines.weights import weigh
+from steelyard.errors import ConfigError
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.models.counting import Counting
 from steelyard.models.dawid_skene import DawidSkene
@@ -22,6 +26,7 @@ from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
 from tests.conftest import missing_tool
 from tests.engines.data import gold, made_up, written
+from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
 
@@ -29,7 +34,7 @@ pytest.importorskip("pyspark")
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     if shutil.which("java") is None:
         missing_tool("Spark needs Java (apt-get install default-jre-headless)")
     from pyspark.sql import SparkSession
@@ -46,6 +51,7 @@ def session() -> Iterator[Any]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.sql.warehouse.dir": (tmp_path_factory.mktemp("spark") / "warehouse").as_uri(),
     }.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -98,9 +104,51 @@ def test_agreement_is_the_one_in_memory(kind: str, engine, tmp_path):
     assert all(figure.value is not None for figure in figures)
 
 
-def test_an_existing_session_is_left_as_it_was(session, tmp_path):
+def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
+    assert_names_are_only_names(engine, tmp_path)
+
+
+def test_a_file_with_a_colon_in_its_name_is_refused(engine, tmp_path):
+    (file,) = written(made_up("labels", rows=20), tmp_path, 1)
+    with pytest.raises(ConfigError, match=r"a:b\.parquet: it has a colon in its name\. Give the file another name"):
+        by_engine(engine, Majority(), [file.rename(tmp_path / "a:b.parquet")])
+
+
+OF_ITS_OWN = """
+from steelyard.engines import SparkEngine
+from steelyard.errors import DataError
+
+with SparkEngine(master="local[1]", settings={"spark.driver.bindAddress": "127.0.0.1"}) as engine:
+    assert engine.query("SELECT 1 AS one")["one"].to_list() == [1]
+    try:
+        engine.query("SELECT * FROM no_such_table")  # makes Spark look into its warehouse
+    except DataError:
+        print("looked")
+"""
+
+
+def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(session, tmp_path):
+    here, scratch = tmp_path / "here", tmp_path / "scratch"
+    here.mkdir()
+    scratch.mkdir()
+    # In a process of its own: in this one Spark would hand over the session that is there.
+    done = subprocess.run(
+        [sys.executable, "-c", OF_ITS_OWN],
+        cwd=here,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert "looked" in done.stdout
+    assert list(here.iterdir()) == []
+    assert [path for path in scratch.iterdir() if path.name.startswith("steelyard-")] == []
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["given", "active"])
+def test_an_existing_session_is_left_as_it_was(given, session, tmp_path):
     before = {table.name for table in session.catalog.listTables()}
-    with SparkEngine(session) as engine:
+    with SparkEngine(session if given else None) as engine:
         by_engine(engine, Majority(), written(made_up("labels", rows=60), tmp_path, 1))
     assert {table.name for table in session.catalog.listTables()} == before
     assert session.sql("SELECT 1 AS one").first()["one"] == 1

@@ -29,10 +29,10 @@ def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
     assert np.mean(r[3:]) > 0.5
 
 
-def test_sliders_and_comparisons_together_are_no_worse_than_either_alone():
-    outcome = MixedProtocols(budgets=(4,), runs=3, draws=100).run(Path(), nobody)
-    # Three runs tell no more than that; the whole experiment has six, and more budgets.
-    assert outcome.claims[0].ours > -0.02
+def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone():
+    outcome = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), nobody)
+    # Tried: without half of the comparisons it is -0.015, with a fifth of them turned round -0.027, without any -0.05.
+    assert outcome.claims[0].ours > -0.008
 
 
 @pytest.mark.shared_data

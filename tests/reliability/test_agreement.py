@@ -225,9 +225,37 @@ def test_choices_agree_on_best_and_worst_of_one_set_in_whatever_order_it_was_sho
     found = agreement(choices_of(rows, [0, 1, 0, 1]))
     assert found["observed agreement (best)"].value == pytest.approx(1 / 2)
     assert found["observed agreement (worst)"].value == pytest.approx(1 / 2)
-    # Four answers, each with three of four items differing by chance.
-    expected = 4 * (3 / 4) / (4 - 1)
-    assert found["alpha (nominal, best)"].value == pytest.approx(1 - 0.5 / expected)
+    # By chance two people name different items of four in 3/4 of all cases, however many answers there are.
+    assert found["alpha (nominal, best)"].value == pytest.approx(1 - (1 / 2) / (3 / 4))
+
+
+def test_two_people_who_disagree_on_one_set_agree_less_than_chance() -> None:
+    found = agreement(choices_of([((0, 1, 2, 3), 0, 3), ((0, 1, 2, 3), 1, 3)], [0, 1]))
+    assert found["alpha (nominal, best)"].value == pytest.approx(1 - 1 / (3 / 4))
+    assert found["alpha (nominal, worst)"].value == pytest.approx(1)
+
+
+def test_alpha_of_choices_weighs_chance_by_the_answers_to_each_set() -> None:
+    # Three answers to a set of two items, of which one pair of three agrees; two that agree on one of four.
+    rows = [((0, 1, -1, -1), 0, 1), ((0, 1, -1, -1), 0, 1), ((1, 0, -1, -1), 1, 0)]
+    rows += [((2, 3, 4, 5), 2, 5), ((2, 3, 4, 5), 2, 5)]
+    found = agreement(choices_of(rows, [0, 1, 2, 0, 1]))
+    observed = (3 * (2 / 3) + 2 * 0) / 5
+    chance = (3 * (1 / 2) + 2 * (3 / 4)) / 5
+    assert found["alpha (nominal, best)"].value == pytest.approx(1 - observed / chance)
+
+
+def test_alpha_of_choices_is_zero_on_average_over_all_answers_that_two_people_can_give() -> None:
+    shown = (0, 1, 2, 3)
+    alphas = [
+        agreement(choices_of([(shown, one, (one + 1) % 4), (shown, other, (other + 1) % 4)], [0, 1]), replicates=0)[
+            "alpha (nominal, best)"
+        ].value
+        for one in shown
+        for other in shown
+    ]
+    assert np.mean([alpha for alpha in alphas if alpha is not None]) == pytest.approx(0, abs=1e-12)
+    assert alphas.count(1.0) == 4
 
 
 def test_choices_at_random_have_an_alpha_near_zero() -> None:

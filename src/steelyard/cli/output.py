@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDEST_BAR, _NARROWEST_BAR = 31, 12
 _BESIDE_THE_BAR = 52
+_NARROWEST_NAME = 10
 
 
 def err_console() -> Console:
@@ -153,14 +154,30 @@ def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) ->
     return table
 
 
-def plain_table(frame: pl.DataFrame, title: str) -> Table:
-    """Lay any table out for people."""
+def plain_table(frame: pl.DataFrame, title: str, numbers: Collection[str] = ()) -> Table:
+    """Lay any table out for people; `numbers` are the columns of numbers that were written out already."""
     table = _bare_table(title)
     for name, dtype in frame.schema.items():
-        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+        right = name in numbers or dtype.is_numeric()
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name in numbers)
     for row in frame.iter_rows():
         table.add_row(*[Text(number(v) if isinstance(v, float) else "" if v is None else str(v)) for v in row])
     return table
+
+
+def print_whole(table: Table) -> None:
+    """Print a table whose columns that must not wrap are never cut.
+
+    The others, of names, are folded; where even that is not enough, the lines are longer than the terminal.
+    """
+    console = Console(highlight=False)
+    widths = [
+        (column.no_wrap, max(console.measure(cell).maximum for cell in (column.header, *column.cells)))
+        for column in table.columns
+    ]
+    least = sum(width if whole else min(width, _NARROWEST_NAME) for whole, width in widths)
+    least += table.padding[1] * (len(widths) - 1) + table.padding[3] * (len(widths) - 1)
+    Console(highlight=False, width=max(console.width, least)).print(table)
 
 
 def _bare_table(title: str) -> Table:

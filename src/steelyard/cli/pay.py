@@ -27,7 +27,7 @@ def pay(
     import polars as pl
     from rich.console import Console
 
-    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.cli.output import plain_table, print_frame, print_whole
     from steelyard.errors import ConfigError
     from steelyard.formats import write_table
     from steelyard.study import Study
@@ -46,14 +46,17 @@ def pay(
         print_frame(table, form)
     else:
         console = Console(highlight=False)
-        shown = table.with_columns(
-            pl.col("hours").round(2),
-            *(pl.col(name).map_elements("{:.2f}".format, pl.String) for name in ("pay", "bonus", "total")),
-            excluded=pl.when("excluded").then(pl.lit("excluded")).otherwise(pl.lit("")),
+        numbers = ("tasks", "hours", "checks", "pay", "bonus", "total")
+        shown = table.select(
+            "annotator",
+            pl.col("tasks").map_elements("{:,}".format, pl.String),
+            pl.col("hours").map_elements("{:,.2f}".format, pl.String),
+            pl.format("{}/{}", "checks_right", "checks_asked").alias("checks"),
+            *(pl.col(name).map_elements("{:,.2f}".format, pl.String) for name in ("pay", "bonus", "total")),
+            pl.when("excluded").then(pl.lit("excluded")).otherwise(pl.lit("")).alias(""),
         )
-        console.print(
-            plain_table(shown.drop([] if table["checks_asked"].sum() else ["checks_right", "checks_asked"]), "")
-        )
+        there = {"checks": table["checks_asked"].sum(), "bonus": config.bonus, "": table["excluded"].any()}
+        print_whole(plain_table(shown.drop(name for name, any_ in there.items() if not any_), "", numbers))
         total = float(table["total"].sum())
         fee = f", {total * (1 + config.fee):,.2f} with the fee of {100 * config.fee:g} %" if config.fee else ""
         people = "1 annotator" if table.height == 1 else f"{table.height:,} annotators"

@@ -76,10 +76,9 @@ def plan(
     import os
 
     import numpy as np
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from steelyard.cli.output import err_console, print_frame, print_notes
+    from steelyard.cli.output import err_console, print_frame, print_notes, print_whole
     from steelyard.errors import ConfigError
     from steelyard.simulate import Population, choose_options, read_pilot
     from steelyard.simulate import plan as simulate_plan
@@ -117,7 +116,7 @@ def plan(
         )
     table = found.table(price=price, wage=wage, seconds=paces)
     if form is Format.table:
-        Console().print(_laid_out(table, found))
+        print_whole(_laid_out(table, found))
     else:
         print_frame(table, form)
     if chart is not None:
@@ -164,26 +163,34 @@ def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
     title = f"{found.n_items:,} items at a split-half reliability of {found.target:g}: judgments needed"
     laid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
     laid.padding = (0, 1, 0, 0)
-    laid.add_column("protocol", no_wrap=True)
-    laid.add_column("design", no_wrap=True)
+    laid.add_column("protocol", overflow="fold")
+    laid.add_column("design", overflow="fold")
     has_cost = table["cost"].is_not_null().any()
     for head in ("judgments", "9 of 10", "items", "hours", *(("cost",) if has_cost else ()), "truth"):
         laid.add_column(head, justify="right", no_wrap=True)
     for row in table.iter_rows(named=True):
         if row["judgments"] is None:
-            cells = ["–", f"at best {row['best']:.2f}", str(row["items_per_judgment"])]
+            cells = ["–", f"best {row['best']:.2f}", str(row["items_per_judgment"])]
             cells += [""] * (3 if has_cost else 2)
         else:
             cells = [
                 f"{row['judgments']:,}",
-                f"{row['lower']:,}–{row['upper']:,}",
+                f"{_short(row['lower'])}–{_short(row['upper'])}",
                 str(row["items_per_judgment"]),
                 f"{row['hours']:,.1f}" if row["hours"] < 100 else f"{row['hours']:,.0f}",
-                *((f"{row['cost']:,.2f}",) if has_cost else ()),
+                *((f"{row['cost']:,.2f}" if row["cost"] < 1000 else f"{row['cost']:,.0f}",) if has_cost else ()),
                 f"{row['truth']:.3f}",
             ]
         laid.add_row(row["protocol"], row["design"], *cells)
     return laid
+
+
+def _short(count: int) -> str:
+    """Write an end of a range, which is uncertain anyway, in three digits once it has more than four."""
+    if count < 10_000:
+        return f"{count:,}"
+    size, sign = (1_000_000, "M") if count >= 999_500 else (1000, "k")
+    return f"{count / size:.{2 if count < 9.995 * size else 1 if count < 99.95 * size else 0}f}{sign}"
 
 
 def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 from steelyard.cli.options import Format, FormatOption, StudyFolder
 from steelyard.cli.prolific_options import Api, DryRun, Url, Yes, ask, open_client, open_study
 from steelyard.cli.prolific_paying import approve, bonus, reject
-from steelyard.cli.prolific_printing import cost_question, print_offer, print_terms
+from steelyard.cli.prolific_printing import cost_question, print_draft, print_offer, print_terms
 
 if TYPE_CHECKING:
     from steelyard.crowd.client import Client
@@ -29,16 +29,17 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
     Example: steelyard prolific draft words --url https://judge.example.org
     """
     from steelyard.cli.output import print_done
+    from steelyard.crowd.prolific import books_of
     from steelyard.crowd.prolific import draft as make_draft
     from steelyard.web.studies import slug_of
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         made = make_draft(client, study, _base(study, url), slug_of(folder))
-        if not dry_run:
-            print_terms(study)
-            print_done(
-                f"Drafted on Prolific as {made}. Publish it with: steelyard prolific publish {folder} --pilot 10"
-            )
+        if dry_run:
+            print_draft(study, drafted=bool(books_of(study).study_id))
+            return
+        print_terms(study)
+        print_done(f"Drafted on Prolific as {made}. Publish it with: steelyard prolific publish {folder} --pilot 10")
 
 
 @app.command()

@@ -36,6 +36,30 @@ def print_terms(study: Study) -> None:
     console.print(hourly(reward(study), whole_minutes(study), study.config.pay.currency))
 
 
+def print_draft(study: Study, *, drafted: bool) -> None:
+    """Say, after a dry run, what a draft would be."""
+    from steelyard.crowd.estimates import money, reward
+    from steelyard.crowd.prolific import books_of, prolific_table
+
+    table, _ = prolific_table(study)
+    console, currency = _console(), study.config.pay.currency
+    done = "brought up to date" if drafted else "made on Prolific, unpublished"
+    console.print(f"\nThe draft would be {done}:", style="bold")
+    lines = {"title": table.name or study.config.title}
+    places = books_of(study).places or table.places
+    lines["places"] = f"{places:,} people, {money(reward(study) * places, currency)} for all, without fees and taxes"
+    where = [("living in", table.countries), ("fluent in", table.languages)]
+    who = [f"{what} {' or '.join(names)}" for what, names in where if names]
+    who += [f"approval rate of {table.approval_rate} % or more"] if table.approval_rate is not None else []
+    who += [f"{table.approved:,} or more approved submissions"] if table.approved is not None else []
+    lines["who"] = ", ".join(who) or "anybody"
+    lines["devices"] = ", ".join(table.devices)
+    for name, text in lines.items():
+        console.print(f"  {name:8} {text}", markup=False, soft_wrap=True)
+    print_terms(study)
+    console.print("Nothing was sent that changes anything. Leave out --dry-run to do it.")
+
+
 def print_offer(study: Study, found: Offer) -> None:
     """Say what publishing would do."""
     from steelyard.cli.output import print_notes

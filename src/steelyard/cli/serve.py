@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,6 @@ SERVER_OPTIONS: dict[str, Any] = {
     "timeout_graceful_shutdown": 5,
     "timeout_keep_alive": 75,
 }
-_ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to  # nosec B104
 
 
 def serve(
@@ -90,11 +90,19 @@ def listen(host: str, port: int) -> socket:
     return listener
 
 
+def _is_everywhere(host: str) -> bool:
+    """Say whether an address stands for all of the machine's, as 0.0.0.0 and :: do."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:  # a name
+        return False
+
+
 def _print_links(studies: Studies, host: str, port: int, token: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    name = "127.0.0.1" if host in _ANYWHERE else f"[{host}]" if ":" in host else host
+    name = "127.0.0.1" if _is_everywhere(host) else f"[{host}]" if ":" in host else host
     base = f"http://{name}:{port}"
     console = Console(highlight=False)
     for served in studies.all():

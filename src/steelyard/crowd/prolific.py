@@ -19,7 +19,7 @@ from steelyard.crowd.links import link_template
 from steelyard.crowd.submissions import hear
 from steelyard.errors import ConfigError, did_you_mean
 from steelyard.study import Study
-from steelyard.study.config_tables import Link, Prolific, is_address
+from steelyard.study.config_tables import Link, Prolific
 
 MARKS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 """What Prolific replaces in a link by the participant, the study and the submission."""
@@ -37,14 +37,6 @@ def prolific_table(study: Study) -> tuple[Prolific, Link]:
             "Add [prolific] with places; see docs/guides/crowd.md.",
             field="prolific",
         )
-    for kind in ("completed", "screened_out", "failed"):
-        given = getattr(link, kind)
-        if given is not None and is_address(given):
-            raise ConfigError(
-                f"'{kind}' is an address, but who comes from Prolific goes back with a code.",
-                "Leave it out (a code is made), or give a code.",
-                field=f"link.{kind}",
-            )
     return table, link
 
 

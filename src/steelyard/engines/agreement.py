@@ -2,49 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import polars as pl
 
 from steelyard.engines.log import Log, coded, index_of
 from steelyard.engines.split_half import LogSplit
-from steelyard.observations import UNKNOWN, Index
-from steelyard.reliability.agreement import Agreement, item_figures, unit_notes
+from steelyard.observations import UNKNOWN, FloatArray, Index
+from steelyard.reliability.agreement import (
+    Agreement,
+    Grouped,
+    choice_figures,
+    choice_notes,
+    item_figures,
+    pair_figures,
+    set_name,
+    unit_notes,
+)
 from steelyard.reliability.bootstrap import Bootstrap, Seed
+from steelyard.reliability.figure import Figure
 from steelyard.reliability.split_half import split_half_or_reason
-from steelyard.reliability.units import Units
+from steelyard.reliability.units import Codes, Units, group_codes
 
-_LEFT_OUT = "with an engine, only {} computed; the others need --engine memory"
+_LEFT_OUT = "with an engine, only figures from answers by {} are computed; the others need --engine memory"
 
 
 def log_agreement(log: Log, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
     """Compute the figures of agreement that sums give: α and what goes with it, and split-half reliability.
 
-    The others (ITA, κ between two, self-consistency, α of comparisons and choices) need all judgments in memory.
+    The others (ITA, κ between two, self-consistency, cycles, position bias) need all judgments in memory.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
-    if log.kind in ("comparisons", "choices"):
-        left_out = _LEFT_OUT.format("split-half reliability is")
-        return Agreement(log.kind, split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap), (left_out,))
-    units, items = _units(log)
-    figures = item_figures(log.kind, units, log.scale, bootstrap, lambda: _names(units, items))
-    which = "figures from answers by item are"
-    if log.kind == "ratings":
-        figures += split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap)
-        which = "figures from answers by item and split-half reliability are"
-    return Agreement(log.kind, figures, (*unit_notes(log.knows_annotators, units), _LEFT_OUT.format(which)))
+    figures, notes, units = _BY_KIND[log.kind](log, bootstrap)
+    return Agreement(log.kind, figures, (*notes, _LEFT_OUT.format(units)))
 
 
-def _units(log: Log) -> tuple[Units, Index]:
-    cells = log.query("agreement_cells", value="value" if log.kind == "ratings" else "label")
+_Found = tuple[tuple[Figure, ...], tuple[str, ...], str]
+"""The figures, notes on them, and the units they are from."""
+
+
+def _of_items(log: Log, bootstrap: Bootstrap) -> _Found:
+    cells = _cells(log, f"{log.prefix}log", ["item"], "value" if log.kind == "ratings" else "label", log.kept)
     items = index_of(cells["item"])
+    answer = cells["answer"]
+    value = answer.cast(pl.Float64).to_numpy() if log.kind == "ratings" else coded(answer, index_of(answer))
+    units = _counted(cells, coded(cells["item"], items).astype(np.int64), np.asarray(value, np.float64))
+    figures = item_figures(log.kind, units, log.scale, bootstrap, lambda: tuple(items[int(c)] for c in units.kept))
+    notes = unit_notes(log.knows_annotators, units)
+    if log.kind != "ratings":
+        return figures, notes, "item"
+    return (*figures, *split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap)), notes, "item and split-half"
+
+
+def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Found:
+    split = LogSplit(log, bootstrap.seed)
+
+    def grouped(in_tasks: bool) -> Grouped:
+        cells = _cells(log, split.rows, [*(["task"] if in_tasks else []), "item0", "item1"], "outcome")
+        sides = cells.select("item0", "item1").to_numpy().astype(np.int64).reshape(-1, 2)
+        outcome = cells["answer"].cast(pl.Float64).to_numpy()
+        if not in_tasks:
+            code = group_codes(*sides.T)
+            units = _counted(cells, code, outcome)
+            return Grouped(units, lambda: _set_names(split.items, sides[_rows(code)[units.kept]]))
+        tasks = index_of(cells["task"])
+        task = coded(cells["task"], tasks)
+        code = group_codes(task, *sides.T)
+        units = _counted(cells, code, outcome)
+        of_unit = task[_rows(code)[units.kept]]
+        return Grouped(units, lambda: tuple(tasks[int(c)] for c in np.unique(of_unit)), group_codes(of_unit))
+
+    ties = _count(log, split, "outcome = 0") > 0
+    figures, notes = pair_figures(grouped, bootstrap, tasks=log.knows_tasks, ties=ties, annotators=log.knows_annotators)
+    return (*figures, *split_half_or_reason(split, bootstrap)), notes, "pair and split-half"
+
+
+def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Found:
+    split = LogSplit(log, bootstrap.seed)
+    places = [f"item{place}" for place in range(len(log.places))]
+    figures: list[Figure] = []
+    by_name = {}
+    for name in ("best", "worst"):
+        cells = _cells(log, split.rows, places, name, f"{name} IS NOT NULL")
+        shown = cells.select(places).to_numpy().astype(np.int64).reshape(-1, len(places))
+        code = group_codes(*shown.T)
+        units = _counted(cells, code, cells["answer"].cast(pl.Float64).to_numpy())
+        sets = shown[_rows(code)[units.kept]]
+        options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
+        grouped = Grouped(units, partial(_set_names, split.items, sets))
+        figures += choice_figures(name, grouped, options, bootstrap)
+        by_name[name] = units, _count(log, split, f"{name} IS NULL")
+    figures += split_half_or_reason(split, bootstrap)
+    return tuple(figures), choice_notes(log.knows_annotators, by_name), "set of items and split-half"
+
+
+_BY_KIND = {"ratings": _of_items, "labels": _of_items, "comparisons": _of_pairs, "choices": _of_tuples}
+
+
+def _cells(log: Log, rows: str, unit: Sequence[str], value: str, given: str = "1 = 1") -> pl.DataFrame:
+    """Have the answers counted by unit (some columns) and value."""
+    parts = {
+        "unit": ", ".join(unit),
+        "unit_of_b": ", ".join(f"b.{column}" for column in unit),
+        "as_s": " AND ".join(f"b.{column} = s.{column}" for column in unit),
+        "as_r": " AND ".join(f"b.{column} = r.{column}" for column in unit),
+    }
+    return log.query("agreement_cells", rows=rows, value=value, given=given, **parts)
+
+
+def _counted(cells: pl.DataFrame, unit: Codes, value: FloatArray) -> Units:
     people = index_of(cells["annotator"].drop_nulls())
     person = np.full(cells.height, UNKNOWN, np.int64)
     known = cells["annotator"].is_not_null().to_numpy()
     person[known] = coded(cells["annotator"].filter(known), people)
-    answer = cells["answer"]
-    value = answer.cast(pl.Float64).to_numpy() if log.kind == "ratings" else coded(answer, index_of(answer))
-    return Units.counted(coded(cells["item"], items), value, cells["n"].to_numpy(), person), items
+    return Units.counted(unit, value, cells["n"].to_numpy(), person)
 
 
-def _names(units: Units, items: Index) -> tuple[str, ...]:
-    return tuple(items[int(code)] for code in units.kept)
+def _count(log: Log, split: LogSplit, condition: str) -> int:
+    return int(log.query("count", what=f"CASE WHEN {condition} THEN 1 END", view=split.rows)["n"][0])
+
+
+def _rows(code: Codes) -> Codes:
+    """Return a row with each code."""
+    row = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
+    row[code] = np.arange(len(code))
+    return row
+
+
+def _set_names(items: Index, sets: Codes) -> tuple[str, ...]:
+    return tuple(set_name(items[int(code)] for code in row if code != UNKNOWN) for row in sets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ import polars as pl
 
 from steelyard.engines.engine import Engine
 from steelyard.errors import ConfigError, DataError
+
+_WILD = re.compile(r"[*?\[]")
 
 
 class DuckDBEngine(Engine):
@@ -49,8 +52,8 @@ class DuckDBEngine(Engine):
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
         """Name the columns; nothing is read yet."""
         chosen = ", ".join(f"{_quoted(theirs)} AS {ours}" for ours, theirs in columns.items())
-        listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-        self.view(view, f"SELECT {chosen} FROM read_parquet([{listed}])")  # noqa: S608 - names are quoted above
+        listed = ", ".join(_path(file) for file in files)
+        self.view(view, f"FROM read_parquet([{listed}]) SELECT {chosen}")
 
     def view(self, name: str, sql: str) -> None:
         """Name a statement."""
@@ -86,6 +89,11 @@ class DuckDBEngine(Engine):
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _path(file: Path) -> str:
+    """Quote a path; where it has * ? or [ in it, each in brackets of its own stands for itself alone."""
+    return "'" + _WILD.sub(r"[\g<0>]", str(file)).replace("'", "''") + "'"
 
 
 def _first(error: Exception) -> str:

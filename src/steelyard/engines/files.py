@@ -16,7 +16,9 @@ _WILD = "*?["
 
 
 def is_pattern(source: str | Path) -> bool:
-    """Say whether a path stands for several files: it has * ? or [ in it, or is a folder."""
+    """Say whether a path stands for several files: it is a folder, or has * ? or [ in it and is no file itself."""
+    if Path(source).is_file():
+        return False
     return any(sign in str(source) for sign in _WILD) or Path(source).is_dir()
 
 
@@ -91,7 +93,8 @@ def check_partitions(files: Sequence[Path], schema: pl.Schema, columns: Iterable
 def _footer(file: Path, problems: list[Problem]) -> pl.Schema | None:
     """Read the columns off the end of a file, which is written last."""
     try:
-        return pl.Schema(pl.read_parquet_schema(file))
+        with file.open("rb") as opened:  # by its name, polars would take [ and * for a pattern
+            return pl.Schema(pl.read_parquet_schema(opened))
     except (pl.exceptions.PolarsError, OSError) as error:
         what = f"it is not a whole Parquet file ({str(error).partition(chr(10))[0]})."
         problems.append(Problem(what, "Write or copy it again; engines read Parquet only.", str(file)))

@@ -181,10 +181,10 @@ def _trimmed(engine: Engine, files: Sequence[Path], roles: Roles, label: str, st
         for name in found
     ]
     expressions += [f"{NULL} AS {name}" for name in ("annotator", "task", "criterion") if name not in found]
-    engine.view(f"{PREFIX}trimmed", f"SELECT {', '.join(expressions)} FROM {PREFIX}files")  # noqa: S608 - our names
+    engine.view(f"{PREFIX}trimmed", sql("trimmed", columns=", ".join(expressions)))
     places = tuple(name for name in found if name.startswith("item") and name != "item")
     log = Log(engine, roles.kind, PREFIX, places, label=label, strict=strict, loser=loser)
-    engine.view(f"{PREFIX}log", f"SELECT * FROM {PREFIX}trimmed")  # noqa: S608 - our names
+    engine.view(f"{PREFIX}log", log.sql("rows_of_all"))
     return replace(log, kept=_kept(log))
 
 

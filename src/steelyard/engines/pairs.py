@@ -77,7 +77,7 @@ class LogPairs(Sample):
         if self.log.unit == "judgments":
             return self.single()
         by_unit = showings_view(self.log, by_unit=True)
-        count = self.log.engine.query(f"SELECT COUNT(DISTINCT unit) AS n FROM {by_unit}")["n"][0]  # noqa: S608 - our names
+        count = self.log.query("count", what="DISTINCT unit", view=by_unit)["n"][0]
         return Units(self.log.unit, (), _NONE, int(count))
 
     def single(self) -> Units:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from steelyard.engines.engine import Engine
 from steelyard.errors import ConfigError, DataError
 
 LOCAL = "local[*]"
+_WILD = re.compile(r"[\\*?\[\]{}]")
 
 
 class SparkEngine(Engine):
@@ -22,7 +25,8 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session
-        An existing `SparkSession`, which is left open; else one is made, and stopped at the end.
+        An existing `SparkSession`, which is left open; else the one that is active here, which is left open too; else
+        one is made, and stopped at the end.
     master
         Where the new session runs: `local[*]` (this machine), `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark
         Connect.
@@ -43,8 +47,15 @@ class SparkEngine(Engine):
         self._errors: type[Exception] = PySparkException
         self._kept: list[Any] = []
         self._names: set[str] = set()
+        # Spark has one session to a process: asked for a new one it would hand out this one, and we would stop it.
+        session = session or SparkSession.getActiveSession()
         self._ours = session is None
-        self._session = session or _started(SparkSession, master or LOCAL, dict(settings or {}))
+        self._scratch = tempfile.TemporaryDirectory(prefix="steelyard-spark-") if self._ours else None
+        try:
+            self._session = session or _started(SparkSession, master or LOCAL, self._settings(settings or {}))
+        except BaseException:
+            self._clean()
+            raise
 
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
         """Name the columns; nothing but a footer is read yet."""
@@ -86,6 +97,18 @@ class SparkEngine(Engine):
             self._session.catalog.dropTempView(name)
         if self._ours:
             self._session.stop()
+        self._clean()
+
+    def _settings(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Add to the settings: no pages, no chatter, and a warehouse that is not left in the working directory."""
+        ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+        if self._scratch is not None:
+            ours["spark.sql.warehouse.dir"] = (Path(self._scratch.name) / "warehouse").as_uri()
+        return {**ours, **given}
+
+    def _clean(self) -> None:
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _name(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(name)
@@ -93,7 +116,12 @@ class SparkEngine(Engine):
 
 
 def _path(file: Path) -> str:
-    return str(file) if "://" in str(file) else file.resolve().as_uri()
+    """Return the path as Spark wants it: not percent-encoded, and without the meaning that some signs have in it."""
+    if "://" in str(file):
+        return str(file)
+    if ":" in file.name:
+        raise ConfigError(f"Spark cannot read {file.name}: it has a colon in its name.", "Give the file another name.")
+    return "file://" + _WILD.sub(r"\\\g<0>", str(file.resolve()))
 
 
 def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
@@ -105,8 +133,7 @@ def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
             "Spark needs Java, and there is none.",
             "Install one (Debian: apt-get install default-jre-headless), or set JAVA_HOME.",
         )
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for key, value in {**quiet, **settings}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.master(master).getOrCreate()
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from steelyard.engines.engine import sql
 from steelyard.engines.log import NULL, Log, index_of
 from steelyard.engines.pairs import pairs_view, showings_view
 from steelyard.engines.values import RESULT_ROWS
@@ -29,8 +30,8 @@ class LogSplit:
         self._put_items()
         log.engine.view(self._called("people"), self._hashes("annotator"))
         log.engine.view(self._called("tasks"), self._hashes("task"))
-        self._rows = self._called("rows")
-        log.engine.view(self._rows, self._judgments())
+        self.rows = self._called("rows")
+        log.engine.view(self.rows, self._judgments())
 
     def _called(self, name: str) -> str:
         return f"{self._log.prefix}split_{name}"
@@ -94,7 +95,7 @@ class LogSplit:
 
     def in_company(self) -> int:
         """Count them by unit."""
-        return int(self._log.query("split_company", rows=self._rows, unit=self._unit)["n"][0])
+        return int(self._log.query("split_company", rows=self.rows, unit=self._unit)["n"][0])
 
     def annotators(self) -> int:
         """Count them where they are known."""
@@ -120,7 +121,7 @@ class LogSplit:
                 yield scores_of_halves(total, shown, largest)
 
     def _keep_entries(self) -> None:
-        parts = {"rows": self._rows, "unit": self._unit, "content": self._content, "seed": self._seed}
+        parts = {"rows": self.rows, "unit": self._unit, "content": self._content, "seed": self._seed}
         (again_0,) = hashed(["0"], self._seed).tolist()
         answer = {"ratings": "", "comparisons": ", outcome", "choices": ", best, worst"}[self._log.kind]
         parts["columns"] = f"{self._unit}, {self._content}{answer}"
@@ -149,7 +150,7 @@ class LogSplit:
             for trial in trials
         ]
         self._log.engine.put(self._called("people_halves"), pl.concat(tables))
-        return self._log.sql("split_halves_of_people", rows=self._rows)
+        return self._log.sql("split_halves_of_people", rows=self.rows)
 
     def _largest(self) -> float:
         if self._log.kind != "ratings":
@@ -181,5 +182,5 @@ def _sorted(rows: str, places: int) -> str:
             both = ", ".join(columns[place : place + 2])
             columns[place : place + 2] = f"LEAST({both})", f"GREATEST({both})"
         named = ", ".join(f"{column} AS item{place}" for place, column in enumerate(columns))
-        rows = f"SELECT {_OF_CHOICES}, {named} FROM (\n{rows}) AS s"  # noqa: S608 - our names
+        rows = sql("split_rows_in_order", columns=f"{_OF_CHOICES}, {named}", rows=rows)
     return rows

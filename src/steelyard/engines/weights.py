@@ -16,7 +16,7 @@ def weigh(log: Log, cells: str, replicates: range, seed: int) -> None:
     engine, p = log.engine, log.prefix
     units = f"{cells}_units"
     engine.view(units, log.sql("units", cells=cells))
-    count = int(engine.query(f"SELECT COUNT(*) AS n FROM {units}")["n"][0])  # noqa: S608 - our names
+    count = int(log.query("count", what="*", view=units)["n"][0])
     pairs = [multiplier_and_shift(replicate, seed, "replicate") for replicate in replicates]
     frame = {
         "replicate": pl.Series(list(replicates), dtype=pl.Int64),

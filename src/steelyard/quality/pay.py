@@ -39,7 +39,15 @@ _COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.NotEq: operator.ne,
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
-_REMEDY = "Use numbers, + - * /, min, max, comparisons, 'A if B else C', and: " + ", ".join(NAMES) + "."
+_SIGNS = {
+    "Pow": "**", "Mod": "%", "FloorDiv": "//", "MatMult": "@", "BitOr": "|", "BitAnd": "&", "BitXor": "^",
+    "LShift": "<<", "RShift": ">>", "Invert": "~", "Is": "is", "IsNot": "is not",
+    "In": "in", "NotIn": "not in",
+}  # fmt: skip
+"""Signs that Python knows and formulas do not."""
+_REMEDY = (
+    f"Use numbers, + - * /, min, max, comparisons, and, or, not, 'A if B else C', and these names: {', '.join(NAMES)}."
+)
 _LONGEST = 500
 _DEEPEST = 30
 
@@ -204,7 +212,8 @@ def _walk(tree: ast.expr) -> Iterator[tuple[ast.AST, int]]:
 
 
 def _check(node: ast.AST, text: str) -> None:
-    known = (*_BINARY, *_COMPARED, ast.USub, ast.Load, ast.BinOp, ast.UnaryOp, ast.IfExp)
+    known = (*_BINARY, *_COMPARED, ast.USub, ast.UAdd, ast.Not, ast.Load, ast.BinOp, ast.UnaryOp, ast.IfExp)
+    known += (ast.BoolOp, ast.And, ast.Or)
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise _refused(f"{node.value!r} is not a number in the bonus", text)
@@ -217,9 +226,11 @@ def _check(node: ast.AST, text: str) -> None:
             raise _refused("only min and max can be called in the bonus", text)
     elif isinstance(node, ast.Compare):
         if len(node.ops) != 1:
-            raise _refused("a comparison in the bonus has two sides", text)
+            raise _refused("a comparison in the bonus has two sides (write A < B and B < C)", text)
     elif not isinstance(node, known):
-        raise _refused(f"the bonus cannot have a {type(node).__name__.lower()}", text)
+        # A part is shown as it is written; a sign has no text of its own.
+        shown = ast.unparse(node) if isinstance(node, ast.expr) else _SIGNS.get(type(node).__name__, "that")
+        raise _refused(f"'{shown}' cannot stand in the bonus", text)
 
 
 def _value(node: ast.expr, numbers: Mapping[str, float]) -> float:
@@ -229,8 +240,14 @@ def _value(node: ast.expr, numbers: Mapping[str, float]) -> float:
             value = float(constant)
         case ast.Name(id=name):
             value = numbers[name]
-        case ast.UnaryOp(operand=operand):
-            value = -_value(operand, numbers)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = float(not _value(operand, numbers))
+        case ast.UnaryOp(op=sign, operand=operand):
+            value = _value(operand, numbers) * (1 if isinstance(sign, ast.UAdd) else -1)
+        case ast.BoolOp(op=op, values=parts):
+            # As far as it takes to know: what would divide by nothing can be kept out by what stands before it.
+            each = (bool(_value(part, numbers)) for part in parts)
+            value = float(all(each) if isinstance(op, ast.And) else any(each))
         case ast.BinOp(left=left, op=op, right=right):
             value = _BINARY[type(op)](_value(left, numbers), _value(right, numbers))
         case ast.Compare(left=left, ops=[op], comparators=[right]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ from steelyard.observations import (
     UNKNOWN,
     Choices,
     Comparisons,
-    IntArray,
+    FloatArray,
     Labels,
     Observations,
     Rankings,
     Ratings,
 )
 from steelyard.reliability.alpha import alpha_figure, figure_of_units, mirrored_alpha, options_alpha
-from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, Statistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
 from steelyard.reliability.cycles import cycle_consistency
 from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.ita import ita
@@ -150,69 +150,95 @@ def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement
     return Agreement(comparisons.kind, tuple(figures), notes)
 
 
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Answers by unit: the names of what is resampled, and each unit's cluster, where clusters are resampled."""
+
+    units: Units
+    names: Names
+    cluster: Codes | None = None
+
+
+def pair_figures(
+    grouped: Callable[[bool], Grouped], bootstrap: Bootstrap, *, tasks: bool, ties: bool, annotators: bool
+) -> tuple[list[Figure], tuple[str, ...]]:
+    """Compute the agreement on pairs, with notes on it.
+
+    Parameters
+    ----------
+    grouped
+        Groups the outcomes by pair: within tasks where it is given True, else across them.
+    bootstrap
+        How intervals are made.
+    tasks, ties, annotators
+        Whether the tasks are known, any pair was tied, and the annotators are known.
+    """
+    found, which = grouped(tasks), "a unit is a pair of items"
+    if tasks and len(found.units):
+        which += " within one task"
+    elif tasks:
+        found = grouped(False)
+        which += " across tasks: within a task no pair was answered twice" if len(found.units) else ""
+    unit = "pairs" if found.cluster is None else "tasks"
+    chance, why = (1 / 3, "") if ties else (1 / 2, ", as no pair was tied")
+    alpha = figure_of_units(
+        "alpha (nominal)",
+        mirrored_alpha,
+        found.units,
+        bootstrap,
+        unit=unit,
+        note="chance takes each pair both ways round",
+        cluster=found.cluster,
+        names=found.names,
+    )
+    kappa = figure_of_units(
+        "kappa (fixed chance)",
+        fixed_chance_kappa(chance),
+        found.units,
+        bootstrap,
+        unit=unit,
+        note=f"P(E) = 1/{round(1 / chance)}{why}",
+        low=-1.0,
+        cluster=found.cluster,
+        names=found.names,
+    )
+    observed = _agreeing(
+        "observed agreement", found.units, bootstrap, unit=unit, cluster=found.cluster, names=found.names
+    )
+    return [alpha, observed, kappa], (which, *unit_notes(annotators, found.units))
+
+
 def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Figure], tuple[str, ...]]:
     swapped = comparisons.left > comparisons.right
     outcome = np.where(swapped, -comparisons.outcome, comparisons.outcome)
     pair = group_codes(np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right))
-    units, task, which = _pairs_in_tasks(comparisons, pair, outcome)
-    unit = "pairs" if task is None else "tasks"
-    chance, why = (1 / 3, "") if (outcome == 0).any() else (1 / 2, ", as no pair was tied")
 
-    def names() -> tuple[str, ...]:
-        row = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
-        row[pair] = np.arange(len(pair))
-        sides = zip(comparisons.left[row[units.kept]], comparisons.right[row[units.kept]], strict=True)
-        return tuple("|".join(sorted(comparisons.items[int(side)] for side in both)) for both in sides)
+    def across() -> Grouped:
+        units = Units.of(pair, outcome, comparisons.annotator)
 
-    def task_names() -> tuple[str, ...]:
+        def names() -> tuple[str, ...]:
+            row = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
+            row[pair] = np.arange(len(pair))
+            sides = zip(comparisons.left[row[units.kept]], comparisons.right[row[units.kept]], strict=True)
+            return tuple(set_name(comparisons.items[int(side)] for side in both) for both in sides)
+
+        return Grouped(units, names)
+
+    def within() -> Grouped:
         code = group_codes(comparisons.task, pair)
-        task_of = np.zeros(int(code.max()) + 1, np.int64)
-        task_of[code] = comparisons.task
-        return tuple(comparisons.tasks[int(c)] for c in np.unique(task_of[units.kept]))
-
-    called = names if task is None else task_names
-    figures = [
-        figure_of_units(
-            "alpha (nominal)",
-            mirrored_alpha,
-            units,
-            bootstrap,
-            unit=unit,
-            note="chance takes each pair both ways round",
-            cluster=task,
-            names=called,
-        ),
-        _agreeing("observed agreement", units, bootstrap, unit=unit, cluster=task, names=called),
-        figure_of_units(
-            "kappa (fixed chance)",
-            fixed_chance_kappa(chance),
-            units,
-            bootstrap,
-            unit=unit,
-            note=f"P(E) = 1/{round(1 / chance)}{why}",
-            low=-1.0,
-            cluster=task,
-            names=called,
-        ),
-    ]
-    return figures, (which, *_notes(comparisons, units))
-
-
-def _pairs_in_tasks(
-    comparisons: Comparisons, pair: Codes, outcome: NDArray[np.int8]
-) -> tuple[Units, Codes | None, str]:
-    """Group outcomes by pair within task where that leaves any to compare, with each unit's task."""
-    if comparisons.knows_tasks:
-        code = group_codes(comparisons.task, pair)
-        within = Units.of(code, outcome, comparisons.annotator)
-        task = np.zeros(int(code.max()) + 1, np.int64)
+        units = Units.of(code, outcome, comparisons.annotator)
+        task = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
         task[code] = comparisons.task
-        if len(within):
-            return within, group_codes(task[within.kept]), "a unit is a pair of items within one task"
-    across = Units.of(pair, outcome, comparisons.annotator)
-    if comparisons.knows_tasks and len(across):
-        return across, None, "a unit is a pair of items across tasks: within a task no pair was answered twice"
-    return across, None, "a unit is a pair of items"
+        found = np.unique(task[units.kept])
+        return Grouped(units, lambda: tuple(comparisons.tasks[int(c)] for c in found), group_codes(task[units.kept]))
+
+    return pair_figures(
+        lambda in_tasks: within() if in_tasks else across(),
+        bootstrap,
+        tasks=comparisons.knows_tasks,
+        ties=bool((outcome == 0).any()),
+        annotators=comparisons.knows_annotators,
+    )
 
 
 def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
@@ -239,36 +265,47 @@ def _self_consistency(observations: Observations, bootstrap: Bootstrap) -> tuple
     return found.figures if any(figure.value is not None for figure in found.figures) else ()
 
 
+def choice_figures(name: str, found: Grouped, options: FloatArray, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    """Compute the agreement on the best or the worst of sets; `options` is the number of items of each, shape (U,)."""
+    return (
+        figure_of_units(
+            f"alpha (nominal, {name})",
+            lambda units: options_alpha(units, options),
+            found.units,
+            bootstrap,
+            unit="tuples",
+            names=found.names,
+        ),
+        _agreeing(f"observed agreement ({name})", found.units, bootstrap, unit="tuples", names=found.names),
+    )
+
+
+def choice_notes(annotators: bool, by_name: Mapping[str, tuple[Units, int]]) -> tuple[str, ...]:
+    """Say what the figures of choices take for granted, given the units, and the answers left out, of each."""
+    notes = ["a unit is a set of items shown; chance takes its items as equally likely"]
+    for name, (units, left_out) in by_name.items():
+        notes += [note for note in unit_notes(annotators, units) if note not in notes]
+        if left_out:
+            notes.append(f"{left_out:,} answers that name no {name} item are left out")
+    return tuple(notes)
+
+
 def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
     shown = np.sort(choices.shown, axis=1)
     tuples = group_codes(*shown.T) if len(choices) else np.empty(0, np.int64)
-    options = (shown != UNKNOWN).sum(axis=1)
-    figures: list[Figure] = []
-    notes: list[str] = ["a unit is a set of items shown; chance takes its items as equally likely"]
     row = np.zeros(int(tuples.max(initial=-1)) + 1, np.int64)
     row[tuples] = np.arange(len(tuples))
+    figures: list[Figure] = []
+    by_name = {}
     for name, chosen in (("best", choices.best), ("worst", choices.worst)):
-        units, options_of_unit = _chosen(choices, chosen, tuples, options)
-        called = _tuple_names(choices, shown[row[units.kept]])
-        figures += [
-            figure_of_units(f"alpha (nominal, {name})", options_of_unit, units, bootstrap, unit="tuples", names=called),
-            _agreeing(f"observed agreement ({name})", units, bootstrap, unit="tuples", names=called),
-        ]
-        notes += [note for note in _notes(choices, units) if note not in notes]
-        if (chosen == UNKNOWN).any():
-            notes.append(f"{(chosen == UNKNOWN).sum():,} answers that name no {name} item are left out")
+        named = chosen != UNKNOWN
+        units = Units.of(tuples[named], chosen[named], choices.annotator[named])
+        sets = shown[row[units.kept]]
+        options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
+        figures += choice_figures(name, Grouped(units, _tuple_names(choices, sets)), options, bootstrap)
+        by_name[name] = units, int((~named).sum())
     figures += [*split_half_or_reason(choices, bootstrap), *_self_consistency(choices, bootstrap)]
-    return Agreement(choices.kind, tuple(figures), tuple(notes))
-
-
-def _chosen(
-    choices: Choices, chosen: IntArray, tuples: Codes, options: NDArray[np.int64]
-) -> tuple[Units, Callable[[Units], Statistic]]:
-    named = chosen != UNKNOWN
-    units = Units.of(tuples[named], chosen[named], choices.annotator[named])
-    by_tuple = np.zeros(int(tuples.max()) + 1 if tuples.size else 0)
-    by_tuple[tuples] = options
-    return units, lambda those: options_alpha(those, by_tuple[those.kept])
+    return Agreement(choices.kind, tuple(figures), choice_notes(choices.knows_annotators, by_name))
 
 
 def _agreeing(
@@ -291,7 +328,12 @@ def _item_names(observations: Observations, units: Units) -> Names:
 
 
 def _tuple_names(choices: Choices, shown: NDArray[np.int32]) -> Names:
-    return lambda: tuple("|".join(sorted(choices.items[int(c)] for c in row if c != UNKNOWN)) for row in shown)
+    return lambda: tuple(set_name(choices.items[int(c)] for c in row if c != UNKNOWN) for row in shown)
+
+
+def set_name(items: Iterable[str]) -> str:
+    """Name a set of items, in whatever order they come."""
+    return "|".join(sorted(items))
 
 
 def _notes(observations: Observations, units: Units) -> tuple[str, ...]:

@@ -73,14 +73,15 @@ def _nominal(units: Units, equal: Callable[[FloatArray], FloatArray]) -> Statist
 def options_alpha(units: Units, options: FloatArray) -> Statistic:
     """Return nominal α where each unit has `options` of its own, shape (U,), all equally likely by chance.
 
-    Pooling the values would make chance agreement almost nil, as no two units share their options.
+    Pooling the values would make chance agreement almost nil, as no two units share their options. As chance is
+    known here and not taken from the answers, Dₑ has no n/(n - 1) for answers drawn without putting them back.
     """
     disagreement = _disagreement(units)
     differing = units.answers * (1 - 1 / options)
 
     def alpha(sums: FloatArray) -> FloatArray:
         total, observed, expected = sums
-        return _alpha(_over(observed, total), _over(expected, total - 1))
+        return _alpha(_over(observed, total), _over(expected, total))
 
     return SumStatistic((units.answers, disagreement, differing), alpha)
 

@@ -35,13 +35,10 @@ def html_page(document: Document, told: Callable[[str], None] = lambda step: Non
             told(block.name)
             drawn[block.name] = _drawn(block)
     shown = [section for section in document.sections if section.blocks]
-    page = environment.get_template("report.html").render(
-        document=document,
-        sections=shown,
-        drawn=drawn,
-        style=Markup(_template("report.css")),  # noqa: S704 - our own file  # nosec B704
-    )
-    return page + "\n"
+    rules = _template("report.css")
+    style = Markup(rules)  # noqa: S704 - our own file  # nosec B704
+    template = environment.get_template("report.html")
+    return template.render(document=document, sections=shown, drawn=drawn, style=style) + "\n"
 
 
 def _template(name: str) -> str:
@@ -69,4 +66,5 @@ def _drawn(figure: Figure) -> dict[str, Any]:
 
 def _inline(svg: str, prefix: str) -> Markup:
     """Make a drawing fit to stand in a page among others: names of its parts are its own."""
-    return Markup(_ID.sub(rf"\g<1>{prefix}-\g<2>", svg))  # noqa: S704 - vl-convert escapes  # nosec B704
+    named = _ID.sub(rf"\g<1>{prefix}-\g<2>", svg)
+    return Markup(named)  # noqa: S704 - vl-convert escapes  # nosec B704

@@ -88,7 +88,7 @@ class Pay(_Table):
         Field(
             description="paid on top to each annotator who is not excluded: a formula of "
             + ", ".join(NAMES)
-            + "; e.g. '0.5 if accuracy >= 0.9 else 0' or '0.01 * tasks'"
+            + "; e.g. '0.01 * tasks' or '0.5 if accuracy >= 0.9 and tasks >= 20 else 0'"
         ),
     ] = None
     fee: Annotated[float, Field(ge=0, description="the platform's share on top: 0.33 for 33 %")] = 0.0

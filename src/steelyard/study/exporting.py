@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import uuid
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -90,7 +90,7 @@ def write_judgments(
             yield _called(study, table, real_ids)
             told(len(chunk))
 
-    return _write_parquet(frames, path)
+    return _write_parquet(frames(), path)
 
 
 def write_answers(study: Study, path: Path, *, real_ids: bool = False, told: Told = lambda count: None) -> int:
@@ -101,7 +101,7 @@ def write_answers(study: Study, path: Path, *, real_ids: bool = False, told: Tol
             yield _called(study, judgment_frame(chunk), real_ids)
             told(len(chunk))
 
-    return _write_parquet(frames, path)
+    return _write_parquet(frames(), path)
 
 
 def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
@@ -116,54 +116,51 @@ def _chunks(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:
         yield chunk
 
 
-def _write_parquet(frames: Callable[[], Iterable[pl.DataFrame]], path: Path) -> int:
-    """Write frames as row groups of one file, whole or not at all.
+def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> int:
+    """Write frames to one file, whole or not at all; return how many rows it has.
 
-    A column that comes up late (a tuple longer than those before, a first annotator) starts the writing anew.
+    Each frame goes to a file of its own first, beside the one to be, and polars streams those into it: so memory
+    holds some frames at a time, and a column that comes up late (a longer tuple, a first annotator) is there from
+    the start.
     """
-    try:
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "writing Parquet some rows at a time needs pyarrow.", "Install it: pip install 'steelyard[duckdb]'"
-        ) from None
     path = path.resolve()
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    schema = pl.Schema()
     try:
-        while True:
-            rows, grown = 0, False
-            with temporary.open("wb") as file:
-                writer = None
-                for frame in frames():
-                    if not set(frame.columns) <= set(schema):
-                        grown = writer is not None
-                        schema = _joined(schema, frame.schema)
-                        if grown:
-                            break
-                    if not frame.height:
-                        continue
-                    table = _shaped(frame, schema).to_arrow()
-                    writer = writer or pq.ParquetWriter(file, table.schema)
-                    writer.write_table(table)
-                    rows += frame.height
-                if writer is None and not grown:
-                    pq.ParquetWriter(file, pl.DataFrame(schema=schema).to_arrow().schema).close()
-                elif writer is not None:
-                    writer.close()
-                file.flush()
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent) as folder:
+            whole = Path(folder) / "whole.parquet"
+            rows = _assembled(frames, Path(folder), whole)
+            with whole.open("rb") as file:
                 os.fsync(file.fileno())
-            if not grown:
-                temporary.replace(path)
-                return rows
-    except OSError as error:
+            whole.replace(path)
+            return rows
+    except (OSError, pl.exceptions.ComputeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
         raise DataError(
-            f"it cannot be written ({error.strerror or error}).",
+            f"it cannot be written ({reason or error}).",
             "Give a path in an existing folder you may write to.",
             file=str(path),
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def _assembled(frames: Iterable[pl.DataFrame], folder: Path, whole: Path) -> int:
+    schema, rows = pl.Schema(), 0
+    parts: dict[Path, list[str]] = {}
+    for number, frame in enumerate(frames):
+        if not set(frame.columns) <= set(schema):
+            schema = _joined(schema, frame.schema)
+        if frame.height:
+            part = folder / f"{number}.parquet"
+            shaped = _shaped(frame, schema)
+            shaped.write_parquet(part)
+            parts[part] = shaped.columns
+            rows += frame.height
+    if not parts:
+        pl.DataFrame(schema=schema).write_parquet(whole)
+        return 0
+    for part, columns in parts.items():
+        if columns != schema.names():
+            _shaped(pl.read_parquet(part, glob=False), schema).write_parquet(part)
+    pl.scan_parquet(list(parts), glob=False).sink_parquet(whole)
+    return rows
 
 
 def _joined(one: pl.Schema, other: pl.Schema) -> pl.Schema:

@@ -17,7 +17,7 @@ from steelyard.quality.questions import read_questions
 from steelyard.records import Item
 from steelyard.store.events import to_json
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
-from steelyard.study.config_tables import ItemsSource
+from steelyard.study.config_tables import ItemsSource, is_address
 from steelyard.study.ledger import Ledger
 from steelyard.study.people import read_texts
 from steelyard.study.toml_lines import line_of
@@ -53,6 +53,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
             problems += [replace(problem, file=source.file) for problem in error.problems]
     if config is not None:
         problems += _people_problems(folder, config, items)
+        problems += _link_problems(config)
     if config is not None and items:
         problems += config.problems_with(len(items))
     if problems or config is None:
@@ -77,6 +78,23 @@ def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -
         except SteelyardError as error:
             found += [replace(p, file=p.file or file) for p in error.problems]
     return found
+
+
+def _link_problems(config: StudyConfig) -> list[Problem]:
+    """Name what [link] asks for that people who come from Prolific cannot do."""
+    if config.prolific is None or config.link is None:
+        return []
+    link, lines = config.link, dict(config.lines or {})
+    found = []
+    for kind in ("completed", "screened_out", "failed"):
+        given = getattr(link, kind)
+        if given is not None and is_address(given):
+            what = f"'{kind}' is an address, but who comes from Prolific goes back with a code."
+            found.append(Problem(what, "Leave it out (a code is made), or give a code.", field=f"link.{kind}"))
+    if link.signed:
+        what = "links are to be signed, but Prolific does not sign them, so nobody would be let in."
+        found.append(Problem(what, "Leave signed out, or use a study of its own for Prolific.", field="link.signed"))
+    return [replace(problem, file=CONFIG_FILE, line=line_of(lines, problem.field or "")) for problem in found]
 
 
 def items_digest(folder: Path, source: ItemsSource) -> str:

@@ -1,0 +1,2 @@
+-- Every row: there are no criteria to tell apart.
+SELECT * FROM {p}trimmed

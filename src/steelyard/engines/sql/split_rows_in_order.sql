@@ -1,0 +1,3 @@
+-- One step of putting the items of each tuple in order.
+SELECT {columns} FROM (
+{rows}) AS s
