@@ -13,7 +13,7 @@ from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
 from steelyard.experiments.calibrated.methods import PAPER, Crowd, Drawn, scored, spearman
 from steelyard.experiments.chart_style import curves
 from steelyard.models.calibrated_scale import CalibratedScale
-from steelyard.observations import Comparisons, FloatArray, IntArray, Mixed
+from steelyard.observations import Comparisons, FloatArray, IntArray, Mixed, Ratings
 from steelyard.reliability.splitting import take
 
 SLIDERS, COMPARISONS, BOTH = "sliders only", "comparisons only", "sliders, then comparisons"
@@ -23,7 +23,8 @@ SLIDERS, COMPARISONS, BOTH = "sliders only", "comparisons only", "sliders, then 
 class MixedProtocols(Experiment):
     """Spend the same number of answers in three ways, and score all of them on the calibrated scale.
 
-    Both ways with comparisons choose the pairs of their second half among items that came out close so far.
+    Both ways with comparisons choose the pairs of their second half among items that came out close so far, in two
+    rounds.
     """
 
     name: ClassVar[str] = "calibrated.mixed"
@@ -64,7 +65,7 @@ class MixedProtocols(Experiment):
                 "answers",
                 "rho",
                 "asked",
-                title="Sliders and comparisons together beat either alone",
+                title="Sliders and comparisons, together and alone",
                 x_title="answers an item",
                 y_title="Spearman’s ρ with the truth",
             ),
@@ -95,10 +96,24 @@ def spent(crowd: Drawn, budget: int, model: CalibratedScale) -> tuple[FloatArray
     sliders = crowd.ratings(*crowd.who(budget))
     some = take(sliders, np.tile(np.arange(budget), n) < budget // 2)
     half = n * budget // 2
-    begun = _random_pairs(crowd, half)
-    alone = _together(begun, _close_pairs(crowd, scored(model, begun), half))
-    both = Mixed.of((some, _close_pairs(crowd, scored(model, some), half)))
-    return scored(model, sliders), scored(model, alone), scored(model, both)
+    alone = _then_close_pairs(crowd, None, _random_pairs(crowd, half), half, model)
+    both = _then_close_pairs(crowd, some, None, half, model)
+    return scored(model, sliders), alone, both
+
+
+def _then_close_pairs(
+    crowd: Drawn, sliders: Ratings | None, pairs: Comparisons | None, count: int, model: CalibratedScale
+) -> FloatArray:
+    """Go on from what was asked with pairs that came out close, in two rounds; return the scores from all."""
+    for part in (count // 2, count - count // 2):
+        close = _close_pairs(crowd, _scores(sliders, pairs, model), part)
+        pairs = close if pairs is None else _together(pairs, close)
+    return _scores(sliders, pairs, model)
+
+
+def _scores(sliders: Ratings | None, pairs: Comparisons | None, model: CalibratedScale) -> FloatArray:
+    parts = [part for part in (sliders, pairs) if part is not None]
+    return scored(model, parts[0] if len(parts) == 1 else Mixed.of(parts))
 
 
 def _together(one: Comparisons, other: Comparisons) -> Comparisons:
