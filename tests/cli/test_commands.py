@@ -80,7 +80,15 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     assert "… and 47 more" in table
     run("export", "study", "--what", "scores", "-o", "scores.csv", cwd=tmp_path)
     found = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
-    assert (found[0]["item"], found[0]["score"], len(found)) == ("word 49", "49.0", 50)
+    assert (found[0]["item"], len(found)) == ("word 49", 50)
+    assert float(found[0]["score"]) == pytest.approx(49, abs=1)
+    # The plain model is one word away.
+    file = tmp_path / "study" / "study.toml"
+    assert '"calibrated_scale"  # or the plain mean' in file.read_text()
+    file.write_text(file.read_text().replace('"calibrated_scale"', '"mean"'))
+    run("export", "study", "--what", "scores", "-o", "plain.csv", cwd=tmp_path)
+    plain = list(csv.DictReader((tmp_path / "plain.csv").read_text().splitlines()))
+    assert (plain[0]["item"], plain[0]["score"]) == ("word 49", "49.0")
 
 
 @pytest.mark.parametrize("what", ["judgments", "answers", "scores", "log"])
