@@ -444,7 +444,8 @@ class Chain(Unknowns):
             return
         inverse, logs = float((1 / variance).sum()), float(np.log(variance).sum())
         nu = self.freedom[number]
-        # One pseudo-annotator with a noise sd of a fifth of the scale.
+        # One pseudo-annotator with a noise sd of a fifth of the scale. What slopes say of it, by the stretch, is left
+        # out: they say it of each annotator's own noise already.
         self.usual_noise[number] = self.rng.standard_gamma((count * nu + nu) / 2) / (nu / 2 * (inverse + 1 / 0.04))
         s = self.usual_noise[number]
         half = FREEDOM / 2
