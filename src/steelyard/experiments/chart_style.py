@@ -15,14 +15,26 @@ _WIDE_PANELS = 3
 """Up to so many panels stand side by side, as wide as fits."""
 
 
+_LEGEND_LETTERS = 70
+"""As many letters of all names as stand in one row of a legend; beyond, names stand in two columns."""
+
+
 def colour(field: str, names: Sequence[str]) -> alt.Color:
     """Return one colour for each name, in their order, with a legend above."""
+    columns = 2 if sum(map(len, names)) > _LEGEND_LETTERS else len(names)
     return alt.Color(
         f"{field}:N",
         sort=list(names),
         scale=alt.Scale(domain=list(names), range=list(COLOURS[: len(names)])),
         legend=alt.Legend(
-            title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, labelLimit=260
+            title=None,
+            orient="top",
+            columns=columns,
+            columnPadding=48,
+            symbolType="stroke",
+            symbolStrokeWidth=3,
+            symbolOpacity=1,
+            labelLimit=320,
         )
         if len(names) > 1
         else None,

@@ -80,10 +80,10 @@ class FewerRatings(Experiment):
                 "judgments",
                 "r",
                 "method",
-                title=f"{best.ours:.0f} % of the {best.what.split(': ')[1]}",
-                subtitle="bands: 95 % of the runs",
+                title=f"{best.ours:.0f} % of ten judgments do what ten give the mean, asking what helps",
+                subtitle="r with the mean of all others, or with the truth; bands: 95 % of the runs",
                 x_title="judgments an item",
-                y_title="Pearson’s r with the others’ mean, or the truth",
+                y_title="Pearson’s r",
                 facet="data",
             ),
             (
