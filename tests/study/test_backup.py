@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import zipfile
 
 import pytest
@@ -97,7 +98,11 @@ def test_a_backup_made_while_people_judge_is_one_moment_of_the_study(make_study,
     for worker in workers:
         worker.start()
     made = []
+    promised: list[str] = []
     for number in range(4):
+        deadline = time.monotonic() + 60
+        while len(told) <= len(promised) and time.monotonic() < deadline:
+            time.sleep(0.005)
         promised = list(told)
         made.append((promised, backup(folder, tmp_path / f"{number}.steelyard", database=database_url)))
     stop.set()
