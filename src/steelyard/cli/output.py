@@ -136,7 +136,7 @@ def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) ->
     """Lay a table about annotators out for people: each figure with its interval; confusions are for machines."""
     names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
     # Many intervals do not fit side by side: then they stand below their figures, in as few digits as mean something.
-    many = sum(f"{name}_lower" in frame.columns for name in names) > 3
+    many = sum(f"{name}_lower" in frame.columns for name in names) > 2
     write = (lambda value: f"{value:.2g}") if many else number
     table = _bare_table(title)
     for name in names:
