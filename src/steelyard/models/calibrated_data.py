@@ -305,7 +305,8 @@ def _rating_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_resp
     lower, upper = (np.concatenate(ends) for ends in zip(*(_interval(part) for part, _ in parts), strict=True))
     order = np.lexsort((value, item, task, responder))
     first = np.searchsorted(responder[order], np.arange(n_responders + 1)).astype(np.int64)
-    shift = _shifts(responder[order], task[order], item[order])
+    named = np.concatenate([part.annotator for part, _ in parts]) != UNKNOWN
+    shift = _shifts(responder[order], task[order], item[order], named[order])
     return RatingRows(first, item[order], shift, lower[order], upper[order], value[order])
 
 
@@ -324,21 +325,26 @@ def _interval(part: _Coded) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def _shifts(who: IntArray, task: IntArray, item: IntArray) -> IntArray:
+def _shifts(who: IntArray, task: IntArray, item: IntArray, named: NDArray[np.bool_]) -> IntArray:
     """Number what goes up and down together from 1, and all else 0.
 
-    These are the ratings of one answer; where every answer is one rating, those that one responder gave one item.
+    These are the ratings of one answer; where every answer is one rating, those that one annotator gave one item.
+    Of people without a name it is not known whether they are one.
     """
     if len(who) == 0:
         return np.zeros(0, np.int32)
     number = _several(who, task)
     number[task == UNKNOWN] = 0
-    return number if number.any() else _several(who, item)
+    if number.any():
+        return number
+    again = np.zeros(len(who), np.int32)
+    again[named] = _several(who[named], item[named])
+    return again
 
 
 def _several(who: IntArray, what: IntArray) -> IntArray:
     """Number the pairs of two codes that come more than once from 1, and others 0."""
-    key = who.astype(np.int64) * (int(what.max()) + 2) + what
+    key = who.astype(np.int64) * (int(what.max(initial=0)) + 2) + what
     _, place, count = np.unique(key, return_inverse=True, return_counts=True)
     several = count > 1
     return np.asarray(np.where(several, np.cumsum(several), 0)[place], np.int32)

@@ -225,8 +225,8 @@ def draw_items_jointly(
     slip: NDArray[np.bool_],
     slope: FloatArray,
     work: FloatArray,
-) -> int:
-    """Draw all items at once; return the steps it took.
+) -> None:
+    """Draw all items at once; `work` is room for four numbers an item.
 
     Where comparisons tie each item to its neighbours only, as in a session that pairs the close ones, drawing one
     after the other takes for ever to move a stretch of the scale. The exact joint draw is the solution of a linear
@@ -273,7 +273,6 @@ def draw_items_jointly(
             size += residual[i] * residual[i] / diagonal[i]
         for i in range(n):
             direction[i] = residual[i] / diagonal[i] + size / before * direction[i]
-    return steps
 
 
 @compiled

@@ -154,9 +154,10 @@ class Drawn:
         )
 
     def best_guess(self, ratings: Ratings) -> FloatArray:
-        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do better.
+        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do much better.
 
-        The posterior mean on a grid; what was cut at an end of the slider may lie anywhere beyond it.
+        The posterior mean on a grid; what was cut at an end of the slider may lie anywhere beyond it. Left out is that
+        some of the items lie just at the ends of the grid.
         """
         place = np.linspace(0.02, 0.98, 97)
         log_prior = np.broadcast_to(-0.5 * ((place - 0.5) / self.crowd.spread) ** 2, (len(self.truth), len(place)))
