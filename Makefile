@@ -62,7 +62,7 @@ calibrated: $(VENV)/.dev
 
 # Commands to Prolific killed at every request, before and after it is carried out, and run again.
 kills: $(VENV)/.dev
-	STEELYARD_KILLS=all $(BIN)/pytest -q tests/crowd/test_killed.py
+	STEELYARD_KILLS=all $(BIN)/pytest -q tests/recruitment/test_killed.py
 
 # Hostile input in earnest: the whole API, every reader, ten thousand hostile contents in a browser. Some half an hour.
 fuzz: $(VENV)/.dev

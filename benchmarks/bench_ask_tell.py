@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard import Study
-from steelyard.study.asking import ImportedAnswer
+from steelyard.study.study import ImportedAnswer
 
 ITEMS = 10_000
 PEOPLE = 200
@@ -53,7 +53,7 @@ def grow(study: Study, design: str, size: int, rng: np.random.Generator) -> None
         ids = tuple(f"i{n}" for n in rng.choice(ITEMS, 1 if design == "redundant" else 4, replace=False))
         answer = {ids[0]: 50} if len(ids) == 1 else {"best": ids[0], "worst": ids[-1]}
         answers.append(ImportedAnswer(f"{size}-{number}", f"old-{number % PEOPLE}", ids, answer))
-    study.take_in_answers(0, answers)
+    study.import_answers(0, answers)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import httpx
 import numpy as np
 
 from steelyard.study import Study
-from steelyard.study.asking import ImportedAnswer
+from steelyard.study.study import ImportedAnswer
 
 ITEMS, JUDGMENTS, PEOPLE = 10_000, 100_000, 500
 TOKEN = "bench"
@@ -43,7 +43,7 @@ def make_study(folder: Path) -> Path:
     ]
     with Study.open(folder) as study:
         for start in range(0, len(answers), 10_000):
-            study.take_in_answers(0, answers[start : start + 10_000])
+            study.import_answers(0, answers[start : start + 10_000])
     return folder
 
 

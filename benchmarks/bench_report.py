@@ -18,6 +18,7 @@ from steelyard import Study
 from steelyard.report.building import build_report
 from steelyard.report.page import html_page
 from steelyard.simulate import Population, SimulatedAnnotators, make_crowd
+from steelyard.study import events as ev
 
 PEOPLE, SECOND = 200, 1_000_000
 STUDIES = {
@@ -46,16 +47,28 @@ def fill(study: Study, judgments: int, items: int, size: int) -> None:
     at = 1_700_000_000 * SECOND
     block = 5_000
     for start in range(0, judgments, block):
-        with study._journal.writing() as entry:
+        with study._log.write() as transaction:
             for _ in range(start, min(start + block, judgments)):
                 who = crowd.names[int(rng.integers(PEOPLE))]
                 shown = [names[n] for n in rng.choice(items, size, replace=False)]
-                judgment, about = uuid.UUID(int=int(rng.integers(2**62))).hex, {"stage": 0, "items": shown}
-                picked = about | {"slot": None, "round": 0, "weight": 1.0, "propensity": None, "seed": 0}
-                entry.append("picked", at=at, annotator=who, judgment_id=judgment, data=picked)
+                judgment = uuid.UUID(int=int(rng.integers(2**62))).hex
+                pick = ev.Picked(
+                    stage=0,
+                    items=tuple(shown),
+                    slot=None,
+                    design="redundant",
+                    settings={},
+                    seed=0,
+                    round=0,
+                    weight=1.0,
+                    propensity=None,
+                    state="",
+                    lease_end=at + 60 * SECOND,
+                )
+                transaction.append(pick, at=at, annotator=who, judgment_id=judgment)
                 answer = protocol.validate(shown, crowd.answer(who, protocol, shown))
-                said = about | {"answer": answer, "seconds": float(rng.gamma(4, 2)), "late": False}
-                entry.append("judgment", at=at + 9 * SECOND, annotator=who, judgment_id=judgment, data=said)
+                judged = ev.Judged(stage=0, items=tuple(shown), answer=answer, seconds=float(rng.gamma(4, 2)))
+                transaction.append(judged, at=at + 9 * SECOND, annotator=who, judgment_id=judgment)
                 at += SECOND // 2
 
 

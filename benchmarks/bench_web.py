@@ -25,7 +25,7 @@ import httpx
 import numpy as np
 
 from steelyard import Study
-from steelyard.study.asking import ImportedAnswer
+from steelyard.study.study import ImportedAnswer
 
 ITEMS = 10_000
 JUDGMENTS = 100_000
@@ -59,7 +59,7 @@ def make(folder: Path, protocol: str, design: str, size: int) -> None:
         answer = {ids[0]: 50} if size == 1 else {"best": ids[0], "worst": ids[-1]}
         answers.append(ImportedAnswer(f"old-{number}", f"old-{number % 200}", ids, answer, 3.0))
     with Study.open(folder) as study:
-        study.take_in_answers(0, answers)
+        study.import_answers(0, answers)
 
 
 def start(folder: Path) -> tuple[subprocess.Popen[str], str]:

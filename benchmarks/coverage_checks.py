@@ -88,9 +88,9 @@ def run(
         rng = np.random.default_rng(seed)
         with Study.open(folder) as study:
             answer_study(study, Crowd(honest, spammers, accuracy, rng), rng)
-            out = list(study.excluded)
+            out = list(study.annotators.excluded)
             status = study.status()
-            asked = [asked for name, (_, asked) in study.check_results().items() if name not in out]
+            asked = [asked for name, (_, asked) in study.quality.check_results().items() if name not in out]
             stage = status.stages[0]
             found = sum(name.startswith("spammer") for name in out)
             return Outcome(

@@ -17,13 +17,16 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 from tests.postgres import PostgresServer, find_postgres
 from tests.web.processes import ServeProcess
 
 from benchmarks.bench_web import ITEMS, PEOPLE, bare_commits, crowd
 from steelyard import Study
-from steelyard.store import Store, StoredTask
+from steelyard.storage import Store, StoredTask
+from steelyard.study import events as ev
+from steelyard.study.log import append_event
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 EACH_JUDGED = 1000
@@ -46,7 +49,7 @@ def grow(folder: Path, database: str, size: int) -> None:
     with Study.open(folder, database=database) as study:
         there = study.status().judgments
         design = study.config.stages[0].design
-    common: dict[str, object] = {
+    common: dict[str, Any] = {
         "stage": 0,
         "slot": None,
         "design": design.name,
@@ -64,14 +67,10 @@ def grow(folder: Path, database: str, size: int) -> None:
                     item, at = f"i{(37 * person + 61 * nth) % ITEMS}", time.time_ns() // 1000
                     who = {"annotator": f"old-{person}", "judgment_id": uuid.uuid4().hex}
                     end = at + 60_000_000
-                    picked = writer.append(
-                        "picked",
-                        at=at,
-                        **who,
-                        data={**common, "items": [item], "state": writer.digest, "lease_end": end},
-                    )
-                    said = {"stage": 0, "items": [item], "answer": {item: 50}, "seconds": 3.0, "late": False}
-                    told = writer.append("judgment", at=at, **who, data=said)
+                    pick = ev.Picked(**common, items=(item,), state=writer.digest, lease_end=end)
+                    picked = append_event(writer, pick, at=at, **who)
+                    answer = ev.Judged(stage=0, items=(item,), answer={item: 50}, seconds=3.0)
+                    told = append_event(writer, answer, at=at, **who)
                     tasks.append(
                         StoredTask(
                             who["judgment_id"], who["annotator"], 0, (item,), "answered", end, picked.seq, told.seq

@@ -13,11 +13,11 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "steelyard"
 LAYERS = [
     {"cli"},
     {"web"},
-    {"crowd"},
+    {"recruitment"},
     {"experiments"},
     {"report", "simulate", "client"},
     {"study"},
-    {"store", "quality"},
+    {"storage", "quality"},
     {"designs"},
     {"engines"},
     {"reliability"},
@@ -70,7 +70,7 @@ def test_imports_point_down(path: Path):
 
 def test_sql_stays_in_the_store():
     for path in FILES:
-        if room(path) not in {"store", "engines"}:
+        if room(path) not in {"storage", "engines"}:
             assert not re.search(r"^\s*(import|from) sqlalchemy", path.read_text(encoding="utf-8"), re.M), path
 
 

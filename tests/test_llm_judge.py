@@ -156,7 +156,7 @@ def test_a_model_that_never_answers_skips_with_a_reason(make_study, serve_study,
     llm_judge.main([server.page, "--name", "gpt", "--endpoint", endpoint.url, "--model", "m", "--tries", "2"])
     assert capsys.readouterr().out == "0 answered, 2 skipped\n"
     assert len(endpoint.seen) == 4
-    assert all("no valid answer in 2 tries" in event.data["reason"] for event in server.study.events(("skip",)))
+    assert all("no valid answer in 2 tries" in event.data.reason for event in server.study.events(("skip",)))
 
 
 def test_a_busy_endpoint_is_tried_again(make_study, serve_study, stub):  # noqa: F811

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-ABOUT_PEOPLE = frozenset({"check", "repeat"})
+Purpose: TypeAlias = Literal["judgment", "overlap", "check", "repeat"]
+"""Why a task was assigned: for the design, because everybody gets it, or to learn about the annotator."""
+
+ABOUT_ANNOTATORS: frozenset[Purpose] = frozenset({"check", "repeat"})
 """Purposes of tasks that are there to learn about annotators, not about items."""
 
 Answer: TypeAlias = "Mapping[str, object] | list[list[str]]"
@@ -73,11 +76,15 @@ class Judgment:
     imported: bool = False
     revised: bool = False
     set_aside: bool = False
-    purpose: str = "judgment"
+    purpose: Purpose = "judgment"
     right: bool | None = None
-    """Whether a check was answered as its known answer says."""
+    """Whether the answer to a check agrees with its known answer."""
+    about: str = ""
+    """Key of the check, or id of the judgment that was repeated."""
+    seq: int = 0
+    """Number of the event that recorded the first answer."""
 
     @property
     def counts(self) -> bool:
         """Whether it goes into the scores."""
-        return not self.set_aside and self.purpose not in ABOUT_PEOPLE
+        return not self.set_aside and self.purpose not in ABOUT_ANNOTATORS

@@ -98,7 +98,7 @@ def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
 @pytest.mark.parametrize("what", ["judgments", "answers", "log"])
 def test_exports_name_nobody_unless_asked(judged, what):
     with Study.open(judged) as study:
-        called = {study.pseudonym(name) for name in ("ann", "bob")}
+        called = {study.privacy.pseudonym(name) for name in ("ann", "bob")}
     shown = run("export", ".", "--what", what, cwd=judged).stdout
     assert all(name in shown for name in called)
     assert "bob" not in shown

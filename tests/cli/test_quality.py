@@ -51,18 +51,18 @@ def test_rules_exclude_only_when_they_are_set_and_applied(judged):
     done = run("quality", ".", "--apply", cwd=folder)
     assert "spam is excluded: 100% of the answers came faster than the text can be read" in done.stdout
     with Study.open(folder) as study:
-        assert list(study.excluded) == ["spam"]
+        assert list(study.annotators.excluded) == ["spam"]
         assert study.status().set_aside == 30
         assert differing_picks(study.events()) == []
-        study.readmit("spam", "it was a test")
-        assert study.vet() == {}
+        study.annotators.readmit("spam", "it was a test")
+        assert study.quality.apply_rules() == {}
 
 
 def test_without_rules_nothing_happens(judged):
     folder = judged("")
     run("quality", ".", "--apply", cwd=folder)
     with Study.open(folder) as study:
-        assert study.excluded == {}
+        assert study.annotators.excluded == {}
 
 
 def test_a_disputed_check_is_named_and_can_be_settled(make_study):
@@ -72,7 +72,7 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
         for number in range(6):
             task = study.ask(f"ann-{number}")
             study.tell(task, {task.item_ids[0]: 90})
-        key = study.checks()[0].key
+        key = study.quality.checks()[0].key
     said = run("quality", ".", cwd=folder)
     assert f"check {key} is disputed: 6 of 6 answered otherwise" in " ".join((said.stdout + said.stderr).split())
     run("settle", ".", key, "wrong", cwd=folder)

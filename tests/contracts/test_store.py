@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from steelyard.errors import StoreError
-from steelyard.store import Store, StoredTask
-from steelyard.store.engine import HEAD, alembic_config
+from steelyard.storage import Store, StoredTask
+from steelyard.storage.engine import HEAD, alembic_config
 
 
 def task(judgment_id: str, annotator: str = "ann", lease_end: int = 100, state: str = "open") -> StoredTask:
@@ -24,8 +24,8 @@ def store(database_url):
 
 def test_events_come_back_in_order_and_as_they_were_written(store):
     with store.write() as writer:
-        first = writer.append("config", at=5, data={"b": 1, "a": [1.5, "ü", None]})
-        second = writer.append("judgment", at=6, annotator="ann", judgment_id="j1", data={"answer": {"x": 1}})
+        first = writer.append("config", "{}", at=5, data={"b": 1, "a": [1.5, "ü", None]})
+        second = writer.append("judgment", "{}", at=6, annotator="ann", judgment_id="j1", data={"answer": {"x": 1}})
     assert list(store.events()) == [first, second]
     assert list(store.events(after=1)) == [second]
     assert list(store.events(kinds=["config"])) == [first]
@@ -35,7 +35,7 @@ def test_events_come_back_in_order_and_as_they_were_written(store):
 def test_nothing_is_kept_of_a_transaction_that_fails(store):
     def fail_halfway() -> None:
         with store.write() as writer:
-            writer.append("config", at=1)
+            writer.append("config", "{}", at=1)
             writer.add_task(task("j1"))
             raise ZeroDivisionError
 
@@ -48,11 +48,11 @@ def test_nothing_is_kept_of_a_transaction_that_fails(store):
 
 def test_a_digest_covers_everything_before_it(database_url, store):
     with store.write() as writer:
-        writer.append("config", at=1, data={"x": 1})
-        last = writer.append("items", at=2)
+        writer.append("config", "{}", at=1, data={"x": 1})
+        last = writer.append("items", "{}", at=2)
     with Store.open(database_url, "words") as again, again.write() as writer:
         assert writer.digest == last.digest
-        assert writer.append("items", at=2).digest != last.digest
+        assert writer.append("items", "{}", at=2).digest != last.digest
 
 
 def test_open_and_overdue_tasks_are_found(store):
@@ -74,7 +74,7 @@ def test_open_and_overdue_tasks_are_found(store):
 def test_the_same_judgment_id_cannot_be_two_tasks(store):
     def add() -> None:
         with store.write() as writer:
-            writer.append("config", at=1)
+            writer.append("config", "{}", at=1)
             writer.add_task(task("j1"))
 
     add()
@@ -86,7 +86,7 @@ def test_the_same_judgment_id_cannot_be_two_tasks(store):
 def test_studies_of_one_database_do_not_see_each_other(postgres_url):
     with Store.open(postgres_url, "one") as one, Store.open(postgres_url, "two") as two:
         with one.write() as writer:
-            writer.append("config", at=1)
+            writer.append("config", "{}", at=1)
             writer.add_task(task("j1"))
         assert list(two.events()) == []
         assert two.task("j1") is None
@@ -98,7 +98,7 @@ def test_an_sqlite_file_needs_no_name_but_keeps_the_one_it_was_given(tmp_path):
     nameless, named = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db"))
     for _ in range(2):
         with Store.open(nameless, None) as store, store.write() as writer:
-            writer.append("config", at=1)
+            writer.append("config", "{}", at=1)
     assert store.name == ""
     Store.open(named, "valence").close()
     Store.open(named, None).close()
@@ -114,10 +114,10 @@ def test_a_shared_database_needs_a_name(postgres_url):
 def test_the_last_configuration_is_found_at_once(store):
     assert store.config_event() is None
     with store.write() as writer:
-        writer.append("config", at=1, data={"n": 1})
-        writer.append("items", at=2)
-        writer.append("config", at=3, data={"n": 2})
-        writer.append("items", at=4)
+        writer.append("config", "{}", at=1, data={"n": 1})
+        writer.append("items", "{}", at=2)
+        writer.append("config", "{}", at=3, data={"n": 2})
+        writer.append("items", "{}", at=4)
     assert store.config_event().data == {"n": 2}
 
 
@@ -133,7 +133,7 @@ def test_writers_in_many_threads_leave_an_unbroken_chain(database_url):
         with Store.open(database_url, "words") as store:
             for _ in range(25):
                 with store.write() as writer:
-                    writer.append("flag", at=1, data={"thread": threading.get_ident()})
+                    writer.append("flag", str(threading.get_ident()), at=1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -204,8 +204,8 @@ def test_the_migrations_make_the_tables_the_code_uses(database_url):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from steelyard.store.engine import open_engine
-    from steelyard.store.tables import metadata
+    from steelyard.storage.engine import open_engine
+    from steelyard.storage.tables import metadata
 
     engine = open_engine(database_url)
     with engine.connect() as connection:

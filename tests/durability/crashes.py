@@ -19,9 +19,9 @@ import psycopg
 
 from steelyard import Study
 from steelyard.designs import Redundant
-from steelyard.store import Event
 from steelyard.study import differing_picks, rebuild
-from tests.durability.crowd import Books, Crowd, Place
+from steelyard.study.events import Event
+from tests.durability.crowd import Crowd, Place, PlatformLedger
 from tests.study.crowds import SETUPS, check_places, check_shown_once, one_person, write_items
 from tests.web.processes import ServeProcess
 
@@ -186,7 +186,7 @@ async def _kill(process: ServeProcess, crowd: Crowd, tally: Tally, kills: int, c
         await asyncio.to_thread(process.start)
 
 
-def _check(study: Study, books: Books, live: dict[str, object], tally: Tally) -> None:
+def _check(study: Study, books: PlatformLedger, live: dict[str, object], tally: Tally) -> None:
     """Hold a study against the crowd's books, its design, the live server's figures, and its own log."""
     assert books.failures == []
     events = list(study.events())
@@ -223,11 +223,11 @@ def _check_quota(study: Study, events: list[Event]) -> None:
     asked = {}
     for event in events:
         if event.kind == "picked":
-            design = study.config.stages[event.data["stage"]].design
+            design = study.config.stages[event.data.stage].design
             if not isinstance(design, Redundant):
                 return
-            asked[event.judgment_id] = event.data["items"]
-            for item in event.data["items"]:
+            asked[event.judgment_id] = event.data.items
+            for item in event.data.items:
                 assert taken[item] < design.judgments, f"{item} is over-assigned"
                 taken[item] += 1
         elif event.kind in {"expired", "skip"}:
@@ -238,8 +238,8 @@ def _check_leases(study: Study) -> None:
     """Whoever asks next takes back every task whose lease has ended: nothing is stuck."""
     study.ask("the-one-who-came-after")
     now = time.time_ns() // 1000
-    with study._journal.writing() as entry:
-        assert entry.store.untimely_tasks(now, 2 * now) == []
+    with study._log.write() as transaction:
+        assert transaction.store.untimely_tasks(now, 2 * now) == []
 
 
 def _lease_of(study: Study) -> float:

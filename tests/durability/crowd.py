@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass
-class Books:
+class PlatformLedger:
     """What the crowd of one study sent, what was acknowledged, and what went wrong."""
 
     sent: dict[str, str] = field(default_factory=dict)
@@ -45,12 +45,12 @@ class Books:
 class Annotator:
     """One person with a browser: asks, looks, answers, and sends again whatever was not acknowledged."""
 
-    def __init__(self, url: str, place: Place, name: str, books: Books, look: float, seed: int) -> None:
+    def __init__(self, url: str, place: Place, name: str, books: PlatformLedger, look: float, seed: int) -> None:
         self.name = name
         self.waiting = False
         """Whether a request is under way."""
         self._place = place
-        self._books = books
+        self._platform_ledger = books
         self._look = look
         self._rng = np.random.default_rng([seed, *name.encode()])
         self._http = httpx.AsyncClient(base_url=f"{url}/api/v1/studies/{place.slug}", timeout=60)
@@ -76,17 +76,17 @@ class Annotator:
         await asyncio.sleep(self._look * (0.5 + self._rng.random()))
         if 0.02 <= draw < 0.05:
             if (await self._send("POST", f"/tasks/{key}/skip", {"reason": "cannot say"}, may_be={409})).is_success:
-                self._books.skipped.add(key)
+                self._platform_ledger.skipped.add(key)
             return
         answer = self._answer(task)
-        self._books.sent[key] = self.name
+        self._platform_ledger.sent[key] = self.name
         if await self._sent("POST", "/judgments", {"judgment_id": key, "answer": answer, "seconds": 1.0}, key):
-            self._books.acknowledged[key] = answer
+            self._platform_ledger.acknowledged[key] = answer
         if draw > 0.95:
             answer = self._answer(task)
             if await self._sent("PUT", f"/judgments/{key}", {"answer": answer}):
-                self._books.acknowledged[key] = answer
-                self._books.counts["revised"] += 1
+                self._platform_ledger.acknowledged[key] = answer
+                self._platform_ledger.counts["revised"] += 1
 
     def _answer(self, task: dict[str, Any]) -> Any:
         ids = [item["id"] for item in task["items"]]
@@ -109,22 +109,22 @@ class Annotator:
         try:
             while True:
                 if key:
-                    self._books.last_try[key] = time.time_ns() // 1000
+                    self._platform_ledger.last_try[key] = time.time_ns() // 1000
                 try:
                     response = await self._http.request(method, path, json=body)
                 except httpx.TransportError:
-                    self._books.counts["cut off"] += 1
+                    self._platform_ledger.counts["cut off"] += 1
                     await asyncio.sleep(0.05 + 0.2 * self._rng.random())
                     continue
                 if response.status_code not in _TRY_AGAIN:
                     break
-                self._books.counts[f"told to try again ({response.status_code})"] += 1
+                self._platform_ledger.counts[f"told to try again ({response.status_code})"] += 1
                 await asyncio.sleep(0.1 + 0.3 * self._rng.random())
         finally:
             self.waiting = False
-        self._books.counts["requests"] += 1
+        self._platform_ledger.counts["requests"] += 1
         if not response.is_success and response.status_code not in may_be:
-            self._books.failures.append(f"{method} {path}: {response.status_code} {response.text[:200]}")
+            self._platform_ledger.failures.append(f"{method} {path}: {response.status_code} {response.text[:200]}")
         return response
 
 
@@ -132,7 +132,7 @@ class Crowd:
     """Annotators spread over the studies of a server."""
 
     def __init__(self, url: str, places: Sequence[Place], people: int, look: float, seed: int = 1) -> None:
-        self.books = {place.slug: Books() for place in places}
+        self.books = {place.slug: PlatformLedger() for place in places}
         self.annotators = []
         for number in range(people):
             place = places[number % len(places)]

@@ -13,8 +13,9 @@ import pytest
 
 from steelyard import Study
 from steelyard.errors import StoreError
-from steelyard.store import Store, engine
+from steelyard.storage import Store, engine
 from steelyard.study import differing_picks, rebuild
+from steelyard.study import events as ev
 from tests.durability.conftest import mounted
 
 MINUTE = 60_000_000
@@ -28,7 +29,7 @@ def check_whole(study: Study, told: list[str]) -> None:
         assert again.status() == study.status()
         for event in events:
             if event.judgment_id is not None:
-                assert again._journal.task(event.judgment_id) == study._journal.task(event.judgment_id)
+                assert again._log.store.task(event.judgment_id) == study._log.store.task(event.judgment_id)
 
 
 def answer(task):
@@ -93,7 +94,7 @@ def test_a_read_only_file_system_is_an_error_that_passes(make_study, small_disk,
     ann = server.person("ann")
     task = ann.task()
     # A file system cannot be made read-only while a file on it is open for writing.
-    server.study._journal._store._engine.dispose()
+    server.study._log.store._engine.dispose()
     small_disk.remount("ro")
     refused_plainly(ann.tell(task, {task["items"][0]["id"]: 60}))
     with pytest.raises(StoreError, match=r"study\.db cannot be opened: .*\. Check that it exists"):
@@ -166,9 +167,9 @@ def test_a_connection_cut_in_mid_transaction_leaves_nothing(make_study, postgres
                 time.sleep(0.01)
 
         def write_and_be_cut() -> None:
-            with study._journal.writing() as entry:
-                entry.append("flag", at=1, judgment_id=task.judgment_id, annotator="ann", data={"reason": "lost"})
-                entry.store.event(entry.ledger.seq)
+            with study._log.write() as transaction:
+                transaction.append(ev.Flagged(reason="lost"), at=1, judgment_id=task.judgment_id, annotator="ann")
+                transaction.store.event(transaction.state.seq)
                 cut()
 
         with pytest.raises(StoreError, match="terminating connection due to administrator command"):
@@ -313,8 +314,8 @@ def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever
 
         def hold() -> None:
             try:
-                with stuck._journal.writing() as entry:
-                    entry.append("flag", at=1, judgment_id=task.judgment_id, annotator="ann", data={"reason": "stuck"})
+                with stuck._log.write() as transaction:
+                    transaction.append(ev.Flagged(reason="stuck"), at=1, judgment_id=task.judgment_id, annotator="ann")
                     holds.set()
                     told.wait(60)
             except StoreError as error:

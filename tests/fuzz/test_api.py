@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from steelyard import Study
-from steelyard.crowd.submissions import HOOK_SECRET
+from steelyard.recruitment.submissions import HOOK_SECRET
 from steelyard.web.security import Limits, Rate
 from tests.fuzz import examples
 from tests.web.conftest import TOKEN, Server, start_in_thread

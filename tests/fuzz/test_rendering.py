@@ -181,13 +181,13 @@ def judged(folder: Path) -> Path:
     with Study.open(folder) as study:
         labels = study.config.stages[0].protocol.classes()[""]
         for name in (NAME, '"><script>hit(1)</script>', "ann"):
-            study.consent(name)
+            study.annotators.record_consent(name)
             for _ in range(3):
                 task = study.ask(name)
                 if task is not None:
                     study.tell(task, {item: labels[len(item) % 3] for item in task.item_ids}, seconds=2)
                     study.flag(task, CLASSES[0])
-        study.exclude(NAME, f"like {CLASSES[5]}")
+        study.annotators.exclude(NAME, f"like {CLASSES[5]}")
         study.set_state("paused", CLASSES[5])
         study.set_state("open", "")
     return folder

@@ -13,7 +13,7 @@ from steelyard.errors import DataError, SteelyardWarning
 from steelyard.models.majority import wilson
 from steelyard.models.resampling import poisson_weights
 from steelyard.observations import Comparisons, Index, Rankings
-from steelyard.study.results import fit_by_criterion
+from steelyard.study.fitting import fit_by_criterion
 
 
 @pytest.mark.parametrize("total", [30_000, 32_768, 100_000, 2_000_000])

@@ -19,7 +19,7 @@ from steelyard.reliability.shares import share_figure
 
 Rows = list[dict[str, Any]]
 HOUR = 3600 * 1_000_000
-ABOUT_PEOPLE = {"check", "repeat"}
+ABOUT_ANNOTATORS = {"check", "repeat"}
 
 
 class Log:
@@ -56,10 +56,10 @@ class Log:
         return list(self.answers.values())
 
     def counted(self) -> list[dict[str, Any]]:
-        return [a for a in self.all() if a["annotator"] not in self.excluded and a["purpose"] not in ABOUT_PEOPLE]
+        return [a for a in self.all() if a["annotator"] not in self.excluded and a["purpose"] not in ABOUT_ANNOTATORS]
 
     def set_aside(self) -> list[dict[str, Any]]:
-        return [a for a in self.all() if a["annotator"] in self.excluded and a["purpose"] not in ABOUT_PEOPLE]
+        return [a for a in self.all() if a["annotator"] in self.excluded and a["purpose"] not in ABOUT_ANNOTATORS]
 
     def of_purpose(self, purpose: str) -> list[dict[str, Any]]:
         return [a for a in self.all() if a["purpose"] == purpose]

@@ -97,8 +97,8 @@ def work(study: Study, *, items: int = 10, seed: int = 0) -> None:
         if turn % 31 == 0:
             study.revise(said.judgment_id, people.answer(name, protocol, task.item_ids))
         if turn % 10 == 0:
-            study.look()
+            study.quality.interim_analysis()
         if turn == 60:
-            study.exclude("person-6", "person-6 wrote that person-5 helped")
+            study.annotators.exclude("person-6", "person-6 wrote that person-5 helped")
         if turn == 66:
-            study.readmit("person-6", "cleared up")
+            study.annotators.readmit("person-6", "cleared up")

@@ -69,7 +69,7 @@ def test_a_data_set_loads_and_its_card_explains_every_column(answered, tmp_path)
     with Study.open(answered) as study:
         files = write_dataset(study, tmp_path / "hub")
         scores, judgments = study.scores(), study.judgments()
-        called = {study.pseudonym(name) for name in study.annotators()}
+        called = {study.privacy.pseudonym(name) for name in study.annotators.names()}
     assert [path.relative_to(tmp_path / "hub").as_posix() for path in files] == [
         "data/scores.parquet",
         "data/judgments.parquet",

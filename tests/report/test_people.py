@@ -226,9 +226,9 @@ def test_the_table_has_a_row_for_everybody_with_their_work(open_study, clock):
     study.flag(task, "typo")
     study.skip(task, "cannot say")
     study.tell(study.ask("cleo"), {study.ask("cleo").item_ids[0]: 50})
-    study.exclude("bob", "too fast")
+    study.annotators.exclude("bob", "too fast")
     study.ask("zoe")
-    study.exclude("zoe", "known from elsewhere")
+    study.annotators.exclude("zoe", "known from elsewhere")
     history = history_of(study)
     table = annotator_table(history, study)
     assert table["annotator"].to_list() == ["ann", "bob", "cleo", "zoe"]

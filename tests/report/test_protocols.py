@@ -105,7 +105,7 @@ def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
     folder = make_study('name = "direct"', f'name = "redundant"\njudgments = 40\n{rule}', items=5)
     with Study.open(folder) as study:
         judge(study, 8)
-        seen = study.look()
+        seen = study.quality.interim_analysis()
         table = build_report(study).table("forecast").frame
     # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
     expected = 0.5 * min(160, 40 * (seen.value / 20) ** 2 - 40)

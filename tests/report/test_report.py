@@ -59,7 +59,7 @@ class Made:
     def __init__(self, folder, kind: str) -> None:
         with Study.open(write_study(folder / kind, kind), clock=Clock()) as study:
             work(study)
-            self.excluded = study.excluded
+            self.excluded = study.annotators.excluded
             self.document = build_report(study, real_ids=True)
             self.nameless = html_page(build_report(study))
             write_log(study, folder / f"{kind}.jsonl", real_ids=True)
@@ -235,7 +235,7 @@ def test_hostile_titles_items_and_names_stay_text(tmp_path):
             name = f"{person}{HOSTILE}"
             while (task := study.ask(name)) is not None:
                 study.tell(task, {item: (len(item) * 7 + person * 13) % 100 for item in task.item_ids})
-        study.exclude(f"4{HOSTILE}", f"because {HOSTILE}")
+        study.annotators.exclude(f"4{HOSTILE}", f"because {HOSTILE}")
         document = build_report(study, real_ids=True)
         write_assets(document, tmp_path / "assets")
     page = html_page(document)

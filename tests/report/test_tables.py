@@ -39,7 +39,7 @@ def test_progress_adds_up_to_the_judgments_and_excluded_people_are_left_out(open
     for annotator in ("ann", "bob", "cleo"):
         answer_all(study, annotator, rated(50))
         clock.now += 10 * MINUTE
-    study.exclude("bob", "asleep")
+    study.annotators.exclude("bob", "asleep")
     table = progress_over_time(history_of(study), points=4)
     # ann at minute 0 and cleo at minute 20: four stretches of five minutes, the last one ends with cleo.
     assert table["judgments"].to_list() == [4, 0, 0, 4]
@@ -96,7 +96,7 @@ def test_costs_are_pay_and_fee_of_all_paid_work(open_study):
     study = open_study('name = "direct"', 'name = "redundant"\njudgments = 1\n' + pay, items=4)
     for seconds in (20, 40):
         answer_all(study, f"ann{seconds}", rated(1), seconds=seconds, count=1)
-    study.exclude("ann40", "bot")
+    study.annotators.exclude("ann40", "bot")
     table = costs(history_of(study), study.config, 10)
     # Each: 0.10 + 30 s at 6 an hour = 0.15, and half as much again for the platform: 0.225.
     assert table["judgments"].to_list() == [2, 10, 12]
@@ -112,12 +112,12 @@ def test_visits_and_bonuses_go_on_as_they_came(open_study):
     study = open_study('name = "direct"', 'name = "redundant"\njudgments = 3\n' + pay, items=4)
     for name in ("ann", "bob"):
         answer_all(study, name, rated(1), seconds=9, count=2)
-    study.exclude("bob", "bot")
+    study.annotators.exclude("bob", "bot")
     history = history_of(study)
     table = costs(history, study.config, 8, paid_people(history, study))
     # Four answers: two visits at 2, a bonus of 1 for ann, none for bob, a tenth on top; eight more cost twice that.
     assert table["cost"].to_list() == pytest.approx([5.5, 11.0, 16.5])
-    assert study.pay().equals(paid_people(history, study))
+    assert study.annotators.pay().equals(paid_people(history, study))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_an_items_page_has_every_judgment_with_its_latest_answer(open_study, clo
         study.tell(task, {"w0": value, "w1": 99}, seconds=7)
         clock.now += MINUTE
     study.revise(task.judgment_id, {"w0": 61, "w1": 99})
-    study.exclude("ann", "fast")
+    study.annotators.exclude("ann", "fast")
     table = item_judgments(history_of(study), study.config, "w0")
     assert table["annotator"].to_list() == ["bob", "ann"]
     assert table["said"].to_list() == ["61", "10"]

@@ -17,7 +17,7 @@ import pytest
 
 from steelyard import Study
 from steelyard.errors import StoreError
-from steelyard.store.engine import without_password
+from steelyard.storage.engine import without_password
 from steelyard.web.security import Limits, Rate
 from tests.web.conftest import TOKEN, Server
 
@@ -304,13 +304,13 @@ def test_no_secret_is_in_logs_exports_reports_or_configurations(make_study, serv
         ann.post(f"/tasks/{invite}/skip", {"reason": "x"})
         ann.http.post("/tasks", json={}, headers={"X-CSRF-Token": wrong})
     session = ann.http.cookies.get("steelyard_session", path="/api/v1/studies/study")
-    secrets = [session, me["csrf"], me["resume_url"].rpartition("=")[2], TOKEN, wrong, server.study.secret]
+    secrets = [session, me["csrf"], me["resume_url"].rpartition("=")[2], TOKEN, wrong, server.study.privacy.secret]
     assert "refused" in caplog.text
     study = server.study
     texts = {
         "log": caplog.text,
-        "events": "".join(event.as_json() for event in study.events()),
-        "export": "".join(event.as_json() for event in exported_log(study)),
+        "events": "".join(event.line() for event in study.events()),
+        "export": "".join(event.line() for event in exported_log(study)),
         "report": html_page(build_report(study)),
         "config": httpx.get(f"{server.api}/manage/config", headers=MANAGER).text,
         "description": httpx.get(f"{server.url}/api/v1/openapi.json").text,

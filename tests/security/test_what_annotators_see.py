@@ -37,8 +37,8 @@ def server(make_study, serve_study):
     (folder / "test.csv").write_text("items,answer,feedback\nt0,61.125..63.875,FEEDBACKSECRET\n")
     with Study.open(folder) as study:
         for name in ("bob-the-other", "cleo-the-other"):
-            study.consent(name)
-            study.answer_test(name, 1, {"t0": 62.0})
+            study.annotators.record_consent(name)
+            study.annotators.answer_test(name, 1, {"t0": 62.0})
             for _ in range(6):
                 task = study.ask(name)
                 study.tell(task, {task.items[0].id: 17.0 + len(name)})
@@ -73,7 +73,7 @@ def test_known_answers_never_reach_the_browser(server):
         if not found["tasks"]:
             break
         task = found["tasks"][0]
-        out = server.study._journal._ledger.out_task(task["judgment_id"])
+        out = server.study._log._state.assigned_task(task["judgment_id"])
         purpose = out.purpose if out is not None else "judgment"
         purposes.add(purpose)
         response = ann.tell(task, {task["items"][0]["id"]: 62.5})

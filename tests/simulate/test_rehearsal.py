@@ -118,7 +118,7 @@ def test_answers_given_all_at_once_are_those_given_one_by_one(protocol, populati
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 def test_observations_all_at_once_are_those_of_the_protocol(protocol):
     """The columns are built without `Protocol.observations`, which stays the only place that defines them."""
-    from steelyard.study.collect import collect
+    from steelyard.study.observing import collect
 
     items = make_items(30)
     config = make_config(protocol)

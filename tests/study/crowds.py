@@ -13,8 +13,8 @@ import numpy as np
 
 from steelyard import Study
 from steelyard.simulate import answer_for
-from steelyard.store import Event
 from steelyard.study import differing_picks
+from steelyard.study.events import Event
 
 SETUPS = {
     "redundant": ('name = "direct"', 'name = "redundant"\njudgments = {each}'),
@@ -97,7 +97,7 @@ def check_shown_once(events: list[Event]) -> None:
     key_of = {}
     for event in events:
         if event.kind == "picked":
-            key = (event.annotator, event.data["stage"], tuple(sorted(event.data["items"])))
+            key = (event.annotator, event.data.stage, tuple(sorted(event.data.items)))
             key_of[event.judgment_id] = key
             held[key] += 1
             assert held[key] == 1, f"{key} was shown twice"
@@ -110,8 +110,8 @@ def check_places(study: Study, events: list[Event]) -> None:
     taken: Counter[tuple[object, ...]] = Counter()
     slot_of = {}
     for event in events:
-        if event.kind == "picked" and event.data["slot"] is not None:
-            slot_of[event.judgment_id] = slot = (event.data["stage"], event.data["slot"])
+        if event.kind == "picked" and event.data.slot is not None:
+            slot_of[event.judgment_id] = slot = (event.data.stage, event.data.slot)
             taken[slot] += 1
             assert taken[slot] <= study.config.stages[slot[0]].design.capacity, f"slot {slot} is over-assigned"
         elif event.kind in {"expired", "skip"} and event.judgment_id in slot_of:

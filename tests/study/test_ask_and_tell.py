@@ -211,7 +211,7 @@ def test_a_flag_is_in_the_log_and_the_task_stays_open(study):
     study.flag(task, "typo in the text")
     assert ask(study, "ann") == task
     assert study.status().flags == 1
-    assert [event.data["reason"] for event in study.events() if event.kind == "flag"] == ["typo in the text"]
+    assert [event.data.reason for event in study.events() if event.kind == "flag"] == ["typo in the text"]
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 201, "new\nline", None, 7])

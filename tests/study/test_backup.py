@@ -40,7 +40,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
     with Study.open(judged) as study:
         token = study.access.grant("invite", annotator="ann")
         held = study.ask("cleo")
-        before, scores, called = study.status(), study.scores().write_csv(), study.pseudonym("ann")
+        before, scores, called = study.status(), study.scores().write_csv(), study.privacy.pseudonym("ann")
         write_log(study, tmp_path / "log.jsonl")
     made = backup(judged, tmp_path / "words.steelyard")
     assert names(tmp_path / "words.steelyard") == [
@@ -60,7 +60,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
     with Study.open(again) as study:
         assert study.status() == before
         assert study.scores().write_csv() == scores
-        assert study.pseudonym("ann") == called
+        assert study.privacy.pseudonym("ann") == called
         assert study.ask("cleo") == held
         assert study.access.find("invite", token).annotator == "ann"
         write_log(study, tmp_path / "again.jsonl")

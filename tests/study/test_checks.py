@@ -58,13 +58,13 @@ def test_checks_come_at_their_rate_and_do_not_count_in_the_scores(checked):
         assert checks["right"].all()
         assert set(study.scores()["item"]) == {item.id for item in study.items}
         assert study.scores()["judgments"].sum() == 2 * (frame.height - checks.height)
-        assert study.check_results() == {"ann": (checks.height, checks.height)}
+        assert study.quality.check_results() == {"ann": (checks.height, checks.height)}
 
 
 def test_nobody_gets_the_same_check_twice(checked):
     with Study.open(checked("rate = 0.9")) as study:
         work(study, "ann", 1.0, np.random.default_rng(0), most=100)
-        picks = Counter(e.data["about"] for e in study.events(["picked"]) if e.data.get("purpose") == "check")
+        picks = Counter(e.data.about for e in study.events(["picked"]) if e.data.purpose == "check")
         assert len(picks) == 30
         assert set(picks.values()) == {1}
 
@@ -73,7 +73,7 @@ def test_the_side_of_the_right_answer_is_random(checked):
     with Study.open(checked("rate = 0.9")) as study:
         for number in range(5):
             work(study, f"ann-{number}", 1.0, np.random.default_rng(0), most=40)
-        first = [e.data["items"][0].startswith("good") for e in study.events(["picked"]) if "purpose" in e.data]
+        first = [e.data.items[0].startswith("good") for e in study.events(["picked"]) if e.data.purpose != "judgment"]
         assert 0.35 < np.mean(first) < 0.65
 
 
@@ -83,8 +83,8 @@ def test_who_fails_the_checks_is_excluded_and_their_budget_is_asked_again(checke
         for number in range(4):
             work(study, f"honest-{number}", 0.95, rng, most=40)
         work(study, "guesser", 0.0, rng, most=60)
-        assert list(study.excluded) == ["guesser"]
-        assert "checks right" in study.excluded["guesser"]
+        assert list(study.annotators.excluded) == ["guesser"]
+        assert "checks right" in study.annotators.excluded["guesser"]
         assert study.offer("guesser").because == "excluded"
         counted = study.judgments().filter(~pl.col("set_aside") & (pl.col("purpose") != "check"))
         assert study.status().stages[0].done == counted.height
@@ -93,24 +93,24 @@ def test_who_fails_the_checks_is_excluded_and_their_budget_is_asked_again(checke
 def test_three_wrong_answers_accuse_nobody(checked):
     with Study.open(checked("rate = 0.9")) as study:
         work(study, "ann", 0.0, np.random.default_rng(0), most=4)
-        assert study.excluded == {}
+        assert study.annotators.excluded == {}
 
 
 def test_the_plain_rule_goes_by_the_share(checked):
     with Study.open(checked('rate = 0.9\nrule = "plain"\nat_least = 10')) as study:
         work(study, "ann", 0.65, np.random.default_rng(3), most=200)
-        right, asked = study.check_results()["ann"]
-        assert ("ann" in study.excluded) == (right / asked < 0.7)
+        right, asked = study.quality.check_results()["ann"]
+        assert ("ann" in study.annotators.excluded) == (right / asked < 0.7)
         assert asked >= 10
 
 
 def test_a_person_who_readmits_somebody_has_the_last_word(checked):
     with Study.open(checked("rate = 0.5")) as study:
         work(study, "ann", 0.0, np.random.default_rng(0), most=40)
-        assert list(study.excluded) == ["ann"]
-        study.readmit("ann", "they misread the instructions")
+        assert list(study.annotators.excluded) == ["ann"]
+        study.annotators.readmit("ann", "they misread the instructions")
         work(study, "ann", 0.0, np.random.default_rng(0), most=10)
-        assert study.excluded == {}
+        assert study.annotators.excluded == {}
 
 
 def test_a_disputed_check_counts_against_nobody_until_somebody_has_looked(checked):
@@ -118,15 +118,15 @@ def test_a_disputed_check_counts_against_nobody_until_somebody_has_looked(checke
     with Study.open(checked("rate = 0.9", checks=wrong)) as study:
         for number in range(8):
             work(study, f"ann-{number}", 1.0, np.random.default_rng(number), most=14)
-        assert all(check.disputed for check in study.checks() if check.right + check.wrong >= 5)
-        assert study.excluded == {}
-        for check in study.checks():
-            study.settle_check(check.key, "right")
-        assert len(study.excluded) == 8
-        for check in study.checks():
-            study.settle_check(check.key, "wrong")
-        assert study.excluded == {}
-        assert study.check_results() == {}
+        assert all(check.disputed for check in study.quality.checks() if check.right + check.wrong >= 5)
+        assert study.annotators.excluded == {}
+        for check in study.quality.checks():
+            study.quality.resolve_check(check.key, "right")
+        assert len(study.annotators.excluded) == 8
+        for check in study.quality.checks():
+            study.quality.resolve_check(check.key, "wrong")
+        assert study.annotators.excluded == {}
+        assert study.quality.check_results() == {}
         assert differing_picks(study.events()) == []
 
 
@@ -135,20 +135,20 @@ def test_loud_checks_say_what_is_right_and_the_first_answer_stands(checked):
         task = next(t for t in iter(lambda: study.ask("ann"), None) if t.item_ids[0].startswith(("good", "bad")))
         bad = next(n for n in task.item_ids if n.startswith("bad"))
         good = next(n for n in task.item_ids if n.startswith("good"))
-        told = study.feedback(study.tell(task, {"winner": bad}))
+        told = study.quality.feedback(study.tell(task, {"winner": bad}))
         assert (told.right, told.expected) == (False, f"{good} above {bad}")
         assert told.text == "Good is better than bad."
         study.revise(task.judgment_id, {"winner": good})
-        assert study.check_results() == {"ann": (0, 1)}
+        assert study.quality.check_results() == {"ann": (0, 1)}
 
 
 def test_silent_checks_say_nothing_and_the_last_answer_stands(checked):
     with Study.open(checked("rate = 0.9")) as study:
         task = study.ask("ann")
         bad, good = (next(n for n in task.item_ids if n.startswith(side)) for side in ("bad", "good"))
-        assert study.feedback(study.tell(task, {"winner": bad})) is None
+        assert study.quality.feedback(study.tell(task, {"winner": bad})) is None
         study.revise(task.judgment_id, {"winner": good})
-        assert study.check_results() == {"ann": (1, 1)}
+        assert study.quality.check_results() == {"ann": (1, 1)}
 
 
 def test_a_study_with_checks_rebuilds_from_its_log_and_every_pick_replays(checked, tmp_path):
@@ -158,12 +158,12 @@ def test_a_study_with_checks_rebuilds_from_its_log_and_every_pick_replays(checke
             for name, accuracy in (("ann", 0.9), ("bob", 0.9), ("cleo", 0.1)):
                 work(study, name, accuracy, rng, most=1 + turn % 3)
         events = list(study.events())
-        assert {e.data.get("purpose") for e in events if e.kind == "picked"} == {None, "check", "repeat", "overlap"}
+        assert {e.data.purpose for e in events if e.kind == "picked"} == {None, "check", "repeat", "overlap"}
         assert differing_picks(events) == []
         with rebuild(events, study.folder, f"sqlite:///{tmp_path / 'again.db'}") as again:
             assert again.status() == study.status()
             assert again.scores().write_csv() == study.scores().write_csv()
-            assert again.check_results() == study.check_results()
+            assert again.quality.check_results() == study.quality.check_results()
 
 
 def test_a_repeat_comes_late_enough_only_once_and_does_not_count(make_study):
@@ -197,7 +197,7 @@ def test_everybody_gets_the_overlap_tasks_once_and_they_count(make_study):
             for name in people:
                 if (task := study.ask(name)) is not None:
                     study.tell(task, dict.fromkeys(task.item_ids, 5))
-        shared = [e.data["items"][0] for e in study.events(["picked"]) if e.data.get("shared")]
+        shared = [e.data.items[0] for e in study.events(["picked"]) if e.data.shared]
         frame = study.judgments().explode("items")
         assert 2 <= len(shared) <= 15
         per_item = dict(frame.group_by("items").len().iter_rows())
@@ -215,7 +215,7 @@ def test_a_check_given_up_may_come_again(checked):
         for _ in range(5):
             again = study.ask("ann")
             study.tell(again, {"winner": again.item_ids[0]})
-        keys = [e.data["about"] for e in study.events(["picked"]) if e.data.get("purpose") == "check"]
+        keys = [e.data.about for e in study.events(["picked"]) if e.data.purpose == "check"]
         assert len(keys) == 2
 
 
@@ -223,12 +223,12 @@ def test_checks_may_be_added_and_changed_while_the_study_runs(checked):
     folder = checked("rate = 0.9", checks="items,answer\ngood 1|bad 1,good 1\n")
     with Study.open(folder) as study:
         work(study, "ann", 1.0, np.random.default_rng(0), most=5)
-        assert len(study.checks()) == 1
+        assert len(study.quality.checks()) == 1
     (folder / "gold.csv").write_text(CHECKS)
     with Study.open(folder) as study:
         work(study, "ann", 1.0, np.random.default_rng(0), most=20)
-        assert len(study.checks()) == 30
-        assert study.check_results()["ann"][1] > 5
+        assert len(study.quality.checks()) == 30
+        assert study.quality.check_results()["ann"][1] > 5
         assert differing_picks(study.events()) == []
     with Study.open(folder) as study:
         kinds = [event.kind for event in study.events()]
@@ -248,5 +248,5 @@ def test_an_unknown_key_of_checks_is_named(checked):
 def test_checks_of_one_annotator_are_spread_over_their_tasks(checked):
     with Study.open(checked("rate = 0.2")) as study:
         work(study, "ann", 1.0, np.random.default_rng(0), most=100)
-        places = [n for n, e in enumerate(study.events(["picked"])) if e.data.get("purpose") == "check"]
+        places = [n for n, e in enumerate(study.events(["picked"])) if e.data.purpose == "check"]
         assert max(b - a for a, b in pairwise(places)) < 30

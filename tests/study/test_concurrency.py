@@ -34,7 +34,7 @@ def check(folder: Path, database: str) -> None:
         assert frame.height == ITEMS * JUDGMENTS
         assert items.select("annotator", "items").is_unique().all()
         status = study.status()
-        assert (status.stages[0].done, status.stages[0].tasks_out, status.late) == (ITEMS * JUDGMENTS, 0, 0)
+        assert (status.stages[0].done, status.stages[0].leased, status.late) == (ITEMS * JUDGMENTS, 0, 0)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_people_enough_bring_it_to_its_end(make_study, tmp_path, setup):
     (stage,) = life.study.status().stages
     assert life.study.offer("newcomer").complete
     assert stage.done == stage.total
-    assert stage.tasks_out == 0
+    assert stage.leased == 0
     life.check()
     life.study.close()
 

@@ -47,10 +47,10 @@ def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, databa
         first = answered(study, "ann", 10)
         answered(study, "bob", 20)
         answered(study, "eve", 30)
-        study.revise(first, {study.stored_task(first).item_ids[0]: 90})
-        study.exclude("eve", "no work")
-        study.exclude("bob", "by mistake")
-        study.readmit("bob")
+        study.revise(first, {study.task(first).item_ids[0]: 90})
+        study.annotators.exclude("eve", "no work")
+        study.annotators.exclude("bob", "by mistake")
+        study.annotators.readmit("bob")
         assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, told=told.append) == 2
         assert write_answers(study, tmp_path / "answers.parquet", real_ids=True) == study.count_judgments() == 3
         assert_frame_equal(pl.read_parquet(tmp_path / "answers.parquet"), study.judgments())
@@ -64,7 +64,7 @@ def test_nobody_is_named_unless_asked_for(make_study, tmp_path):
         answered(study, "ann", 10)
         write_judgments(study, tmp_path / "out.parquet")
         write_answers(study, tmp_path / "answers.parquet")
-        called = study.pseudonym("ann")
+        called = study.privacy.pseudonym("ann")
     for name in ("out", "answers"):
         assert pl.read_parquet(tmp_path / f"{name}.parquet")["annotator"].to_list() == [called]
 
@@ -144,24 +144,19 @@ print(json.dumps(peaks))
 
 def fill(study: Study, count: int) -> None:
     """Put answers into the log, without asking anybody."""
-    from steelyard.store import StoredTask
+    from steelyard.storage import StoredTask
+    from steelyard.study import events as ev
+    from steelyard.study.log import append_event
 
     items = [item.id for item in study.items]
-    with study._journal.writing() as entry:
+    with study._log.write() as transaction:
         tasks = []
         for number in range(count):
             item, name = items[number % len(items)], f"ann {number % 50}"
-            data = {
-                "stage": 0,
-                "items": [item],
-                "answer": {item: number % 101},
-                "lease_end": 0,
-                "slot": None,
-                "imported": True,
-            }
-            event = entry.store.append("judgment", at=number, annotator=name, judgment_id=f"j{number}", data=data)
+            judged = ev.Judged(stage=0, items=(item,), answer={item: number % 101}, imported=True)
+            event = append_event(transaction.store, judged, at=number, annotator=name, judgment_id=f"j{number}")
             tasks.append(StoredTask(f"j{number}", name, 0, (item,), "answered", 0, event.seq, event.seq))
-        entry.store.add_tasks(tasks)
+        transaction.store.add_tasks(tasks)
 
 
 @pytest.mark.postgres

@@ -53,7 +53,7 @@ def worked(folder, *, database=None):
     study = Study.open(folder, database=database)
     rng = np.random.default_rng(3)
     for name in ("ann", NAME, "bob"):
-        study.consent(name)
+        study.annotators.record_consent(name)
         study.access.grant("session", annotator=name)
         study.access.grant("invite", annotator=name, note="resume")
         for _ in range(4):
@@ -64,9 +64,9 @@ def worked(folder, *, database=None):
         study.flag(task, f"{name} wrote this themselves")
         study.skip(study.ask(name), f"{name} does not know")
         study.ask(name)
-    study.exclude("bob", f"the same person as {NAME}, it seems")
-    study.exclude(NAME, "slow")
-    study.readmit(NAME, "no, fast")
+    study.annotators.exclude("bob", f"the same person as {NAME}, it seems")
+    study.annotators.exclude(NAME, "slow")
+    study.annotators.readmit(NAME, "no, fast")
     return study
 
 
@@ -92,8 +92,8 @@ def test_what_is_known_of_a_person_is_gone_and_others_keep_theirs(make_study):
         assert study.judgments().equals(others)
         assert study.access.of(NAME) == []
         assert len(study.access.of("ann")) == 2
-        assert NAME not in study.annotators()
-        assert not study.standing(NAME).answered
+        assert NAME not in study.annotators.names()
+        assert not study.annotators.progress(NAME).answered
         assert study.status().annotators == 2
         # Who comes back under the name begins anew.
         assert study.ask(NAME) is not None
@@ -111,11 +111,11 @@ def test_the_log_stays_a_log(make_study, tmp_path):
         assert [event.seq for event in events][: len(before)] == before
         check_chain(events)
         assert events[-1].kind == "forgotten"
-        assert events[-1].data["after"] == events[-2].digest
+        assert events[-1].data.after == events[-2].digest
         assert old_head not in json.dumps(events[-1].data)
         assert descends_from(study, old_head)
         assert not descends_from(study, events[-2].digest)
-        assert NAME not in "".join(event.as_json() for event in events)
+        assert NAME not in "".join(event.line() for event in events)
         assert differing_picks(events) == []
         scores, status = study.scores(), study.status()
         with rebuild(events, folder, f"sqlite:///{tmp_path / 'again.db'}") as again:
@@ -148,9 +148,9 @@ def test_another_process_notices_and_begins_anew(make_study):
     """Its ledger knew the person; the tombstone tells it to read the log again."""
     folder = make_study()
     with worked(folder) as study, Study.open(folder) as other, Study.open(folder) as third:
-        assert other.standing(NAME).answered == third.standing(NAME).answered == 4
+        assert other.annotators.progress(NAME).answered == third.standing(NAME).answered == 4
         forget(study, NAME)
-        assert other.standing(NAME).answered == 0
+        assert other.annotators.progress(NAME).answered == 0
         # The third finds out while it writes.
         task = third.ask("cleo")
         third.tell(task, {task.items[0].id: 1.0})
@@ -215,7 +215,7 @@ def test_postgresql_forgets_and_says_what_is_left(make_study, postgres_url):
         done = forget(study, NAME)
         assert "VACUUM FULL" in done.left
         check_chain(study.events())
-        assert NAME not in "".join(event.as_json() for event in study.events())
+        assert NAME not in "".join(event.line() for event in study.events())
         assert study.ask("cleo") is not None
 
 
@@ -224,7 +224,7 @@ class Forgetful(Life):
 
     def forget(self) -> None:
         name = f"ann-{self.rng.integers(3)}"
-        if name not in self.study.annotators():
+        if name not in self.study.annotators.names():
             return
         own = {task.judgment_id for task in self.seen if task.annotator == name}
         self.answers = {key: answer for key, answer in self.answers.items() if key not in own}
@@ -255,15 +255,17 @@ def test_whenever_a_person_is_forgotten_the_rest_goes_on(make_study, tmp_path, d
 def test_exports_name_nobody_and_everybody_alike_everywhere(make_study, tmp_path):
     with worked(make_study()) as study:
         write_log(study, tmp_path / "log.jsonl")
-        assert study.pseudonym(NAME) == study.names().called[NAME]
+        assert study.privacy.pseudonym(NAME) == study.privacy.names().called[NAME]
         text = (tmp_path / "log.jsonl").read_text()
         assert not any(name in text for name in (NAME, '"ann"', '"bob"'))
-        assert f"the same person as {study.pseudonym(NAME)}" in text
-        assert study.secret not in text
+        assert f"the same person as {study.privacy.pseudonym(NAME)}" in text
+        assert study.privacy.secret not in text
         with rebuild(read_log(tmp_path / "log.jsonl"), tmp_path, f"sqlite:///{tmp_path / 'again.db'}") as again:
-            assert set(again.judgments()["annotator"]) == {study.pseudonym(name) for name in ("ann", NAME, "bob")}
+            assert set(again.judgments()["annotator"]) == {
+                study.privacy.pseudonym(name) for name in ("ann", NAME, "bob")
+            }
             assert again.scores().select("item", "score").equals(study.scores().select("item", "score"))
-            assert again.secret != study.secret
+            assert again.privacy.secret != study.privacy.secret
         forget(study, "ann")
         check_chain(exported_log(study))
 
@@ -271,11 +273,11 @@ def test_exports_name_nobody_and_everybody_alike_everywhere(make_study, tmp_path
 def test_a_pseudonym_is_the_same_tomorrow_and_another_in_another_study(make_study):
     folder = make_study()
     with Study.open(folder) as study:
-        first = study.pseudonym("ann")
+        first = study.privacy.pseudonym("ann")
     with Study.open(folder) as study, Study.open(make_study(name="other")) as other:
-        assert study.pseudonym("ann") == first
-        assert other.pseudonym("ann") != first
-        assert len({study.pseudonym(f"a{n}") for n in range(10_000)}) == 10_000
+        assert study.privacy.pseudonym("ann") == first
+        assert other.privacy.pseudonym("ann") != first
+        assert len({study.privacy.pseudonym(f"a{n}") for n in range(10_000)}) == 10_000
 
 
 def test_what_was_exported_is_not_imported_twice(make_study, tmp_path):
@@ -288,16 +290,16 @@ def test_what_was_exported_is_not_imported_twice(make_study, tmp_path):
         before = study.status()
         write_table(conventional_judgments(study), tmp_path / "out.csv")
         text = (tmp_path / "out.csv").read_text()
-        assert study.pseudonym("ann") in text
+        assert study.privacy.pseudonym("ann") in text
         assert NAME not in text
         assert import_file(study, tmp_path / "out.csv").added == 0
         assert study.status() == before
         # A row added to the file by hand is that person's, under the name the study knows.
-        (tmp_path / "more.csv").write_text(f"annotator,item,value\n{study.pseudonym('zoe')},w2,9\n")
+        (tmp_path / "more.csv").write_text(f"annotator,item,value\n{study.privacy.pseudonym('zoe')},w2,9\n")
         assert import_file(study, tmp_path / "more.csv").added == 1
-        assert study.counted_of("zoe") == 2
+        assert study.annotators.counted("zoe") == 2
         table = people_table(study)
-        assert dict(zip(table["annotator"], table["pseudonym"], strict=True))["zoe"] == study.pseudonym("zoe")
+        assert dict(zip(table["annotator"], table["pseudonym"], strict=True))["zoe"] == study.privacy.pseudonym("zoe")
 
 
 def test_agreement_of_an_export_is_that_of_the_study(make_study, tmp_path):

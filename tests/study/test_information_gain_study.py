@@ -11,7 +11,7 @@ from steelyard import Study
 from steelyard.designs.information_gain_memory import GainMemory
 from steelyard.simulate import make_crowd, work_through
 from steelyard.study import differing_picks, read_log, rebuild, write_log
-from steelyard.study.ledger import Ledger
+from steelyard.study.state import StudyState
 
 # A handful of judgments leaves items undefeated; the models say so.
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -42,7 +42,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
         rng = np.random.default_rng(2)
         work_through(study, make_crowd(8, rng), truth_of(study), rng)
         status = study.status()
-        assert (status.stages[0].done, status.stages[0].total, status.stages[0].tasks_out) == (tasks, tasks, 0)
+        assert (status.stages[0].done, status.stages[0].total, status.stages[0].leased) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
         write_log(study, tmp_path / "log.jsonl", real_ids=True)
         scores = study.scores()
@@ -62,16 +62,16 @@ def test_skips_lapses_revisions_exclusions_and_new_items_replay_too(make_study):
         study.release(study.ask("sleeper"))
         rows = study.judgments()
         study.revise(rows["judgment_id"][0], {"winner": rows["items"][0][0]})
-        study.exclude(crowd[0].name, "random answers")
+        study.annotators.exclude(crowd[0].name, "random answers")
         work_through(study, crowd[1:], truth, rng, most=10)
-        study.readmit(crowd[0].name)
+        study.annotators.readmit(crowd[0].name)
     with (study.folder / "items.csv").open("a", encoding="utf-8") as file:
         file.write("".join(f"new{n},new word {n}\n" for n in range(4)))
     with Study.open(study.folder) as study:
         work_through(study, crowd, truth_of(study), rng)
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
-        assert (status.done, status.total, status.tasks_out) == (60, 60, 0)
+        assert (status.done, status.total, status.leased) == (60, 60, 0)
         judged = {item for items in study.judgments()["items"] for item in items}
         assert {f"new{n}" for n in range(4)} <= judged
 
@@ -98,10 +98,10 @@ def test_answers_set_aside_no_longer_guide_the_questions(make_study):
         work_through(study, make_crowd(4, rng), truth, rng, most=30)
 
         def believed() -> float:
-            ledger = Ledger(study.config.stages)
+            state = StudyState(study.config.stages)
             for event in study.events():
-                ledger.apply(event)
-            memory = ledger.progress[0].memory
+                state.apply(event)
+            memory = state.progress[0].memory
             assert isinstance(memory, GainMemory)
             values = [truth[item.id] for item in study.items]
             return float(stats.spearmanr(memory.mean, values).statistic)
@@ -111,5 +111,5 @@ def test_answers_set_aside_no_longer_guide_the_questions(make_study):
             task = study.ask("liar")
             study.tell(task, {"winner": min((item.id for item in task.items), key=truth.__getitem__)})
         assert believed() < before - 0.02
-        study.exclude("liar", "lies")
+        study.annotators.exclude("liar", "lies")
         assert believed() > before - 0.05

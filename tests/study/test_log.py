@@ -79,9 +79,9 @@ def test_a_pick_that_no_design_would_make_is_found(make_study):
     with lively(make_study(items=12)) as study:
         events = list(study.events())
     place = next(n for n, event in enumerate(events) if event.kind == "picked")
-    seen = events[place].data["items"]
-    other = next(item["id"] for item in events[0].data["items"] if item["id"] not in seen)
-    events[place].data["items"] = [other]
+    seen = events[place].data.items
+    other = next(item["id"] for item in events[0].data.items if item["id"] not in seen)
+    events[place].data.items = [other]
     assert events[place].seq in differing_picks(events)
 
 
@@ -99,7 +99,7 @@ def test_a_pick_records_how_it_was_made(make_study):
         "state": before.digest,
     }
     # One of eight items, none of them asked before.
-    assert pick.data["propensity"] == pytest.approx(1 / 8)
+    assert pick.data.propensity == pytest.approx(1 / 8)
 
 
 def test_another_seed_asks_in_another_order(make_study):

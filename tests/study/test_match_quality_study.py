@@ -44,7 +44,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
         rng = np.random.default_rng(2)
         assert work_through(study, make_crowd(8, rng), truth_of(study), rng) == tasks
         status = study.status()
-        assert (status.stages[0].done, status.stages[0].total, status.stages[0].tasks_out) == (tasks, tasks, 0)
+        assert (status.stages[0].done, status.stages[0].total, status.stages[0].leased) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
         write_log(study, tmp_path / "log.jsonl", real_ids=True)
         scores = study.scores()
@@ -66,13 +66,13 @@ def test_skips_lapses_revisions_and_exclusions_replay_too(make_study, kind):
         work_through(study, crowd, truth, rng, most=4)
         rows = study.judgments()
         study.revise(rows["judgment_id"][0], _other_answer(study, rows["items"][0].to_list()))
-        study.exclude(crowd[0].name, "random answers")
+        study.annotators.exclude(crowd[0].name, "random answers")
         work_through(study, crowd[1:], truth, rng, most=4)
-        study.readmit(crowd[0].name)
+        study.annotators.readmit(crowd[0].name)
         work_through(study, crowd, truth, rng)
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
-        assert status.tasks_out == 0
+        assert status.leased == 0
         assert status.done == status.total == tasks
 
 
@@ -114,7 +114,7 @@ def test_two_servers_of_one_database_keep_the_same_plan(make_study, kind):
         assert failures == []
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
-        assert (status.done, status.total, status.tasks_out) == (tasks, tasks, 0)
+        assert (status.done, status.total, status.leased) == (tasks, tasks, 0)
 
 
 def _check(study: Study, tasks: int) -> None:

@@ -26,19 +26,19 @@ def test_an_excluded_annotators_judgments_are_kept_but_do_not_count(study):
     answer_all(study, "ann", 20)
     answer_all(study, "spammer", 100)
     assert set(study.scores()["score"]) == {60.0}
-    study.exclude("spammer", "always 100")
+    study.annotators.exclude("spammer", "always 100")
     assert set(study.scores()["score"]) == {20.0}
     frame = study.judgments()
     assert frame.height == 8
     assert set(frame.filter("set_aside")["annotator"]) == {"spammer"}
-    assert study.excluded == {"spammer": "always 100"}
+    assert study.annotators.excluded == {"spammer": "always 100"}
 
 
 def test_the_freed_judgments_are_asked_of_others(study):
     answer_all(study, "ann", 20)
     answer_all(study, "spammer", 100)
     assert study.ask("bob") is None
-    study.exclude("spammer", "always 100")
+    study.annotators.exclude("spammer", "always 100")
     assert study.status().stages[0].done == 4
     answer_all(study, "bob", 40)
     assert set(study.scores()["score"]) == {30.0}
@@ -49,19 +49,19 @@ def test_readmission_undoes_an_exclusion_exactly(study):
     answer_all(study, "ann", 20)
     answer_all(study, "bob", 50)
     before = study.scores().write_csv(), study.status().stages
-    study.exclude("bob", "suspicious")
-    study.readmit("bob", "he explained")
+    study.annotators.exclude("bob", "suspicious")
+    study.annotators.readmit("bob", "he explained")
     assert (study.scores().write_csv(), study.status().stages) == before
-    assert study.excluded == {}
+    assert study.annotators.excluded == {}
     assert differing_picks(study.events()) == []
 
 
 def test_an_excluded_annotator_is_asked_nothing_and_their_open_task_goes_to_others(study):
     held = study.ask("spammer")
-    study.exclude("spammer", "too fast")
+    study.annotators.exclude("spammer", "too fast")
     nothing = study.offer("spammer")
     assert nothing.because == "excluded"
-    assert study.status().stages[0].tasks_out == 0
+    assert study.status().stages[0].leased == 0
     # Work that was already done arrives, is kept, and does not count.
     study.tell(held, dict.fromkeys(held.item_ids, 1))
     assert study.judgments()["set_aside"].to_list() == [True]
@@ -70,7 +70,7 @@ def test_an_excluded_annotator_is_asked_nothing_and_their_open_task_goes_to_othe
 
 def test_nobody_unknown_can_be_excluded(study):
     with pytest.raises(TaskError, match="nobody called 'an'"):
-        study.exclude("an", "typo")
+        study.annotators.exclude("an", "typo")
 
 
 def test_a_paused_study_asks_nothing_and_keeps_what_is_on_its_way(study):
@@ -99,13 +99,13 @@ def test_consent_holds_for_the_wording_that_was_agreed_to(make_study):
     folder = make_study(extra='[people]\nconsent = "consent.md"\n')
     (folder / "consent.md").write_text("We keep your answers.")
     with Study.open(folder) as study:
-        assert not study.standing("ann").consented
-        study.consent("ann")
-        assert study.standing("ann").consented
-        assert not study.standing("bob").consented
+        assert not study.annotators.progress("ann").consented
+        study.annotators.record_consent("ann")
+        assert study.annotators.progress("ann").consented
+        assert not study.annotators.progress("bob").consented
     (folder / "consent.md").write_text("We keep your answers for ever.")
     with Study.open(folder) as study:
-        assert not study.standing("ann").consented
+        assert not study.annotators.progress("ann").consented
 
 
 def test_a_text_that_is_missing_is_named_when_the_study_is_opened(make_study):
@@ -120,11 +120,11 @@ def test_recent_answers_come_with_their_tasks_the_last_first(study):
         task = study.ask("ann")
         study.tell(task, dict.fromkeys(task.item_ids, value))
         told.append((task.item_ids, value))
-    study.revise(study.recent("ann", 1)[0].judgment.judgment_id, dict.fromkeys(told[-1][0], 35))
-    recent = study.recent("ann", 2)
+    study.revise(study.annotators.recent_answers("ann", 1)[0].judgment.judgment_id, dict.fromkeys(told[-1][0], 35))
+    recent = study.annotators.recent_answers("ann", 2)
     assert [list(answered.judgment.answer.values()) for answered in recent] == [[35], [20]]
     assert [answered.task.item_ids for answered in recent] == [told[2][0], told[1][0]]
-    assert study.standing("ann").answered == 3
+    assert study.annotators.progress("ann").answered == 3
 
 
 def test_tokens_are_good_for_their_kind_until_they_are_revoked_or_expire(make_study, database_url):

@@ -84,11 +84,11 @@ class Life:
 
     def exclude(self) -> None:
         with contextlib.suppress(TaskError):
-            self.study.exclude(f"ann-{self.rng.integers(3)}", "careless")
+            self.study.annotators.exclude(f"ann-{self.rng.integers(3)}", "careless")
 
     def readmit(self) -> None:
-        for annotator in self.study.excluded:
-            self.study.readmit(annotator)
+        for annotator in self.study.annotators.excluded:
+            self.study.annotators.readmit(annotator)
 
     def pause(self) -> None:
         self.study.set_state("paused", "lunch")
@@ -112,13 +112,13 @@ class Life:
         frame = self.study.judgments()
         told = {row["judgment_id"]: json.loads(row["answer"]) for row in frame.iter_rows(named=True)}
         assert told == json.loads(json.dumps(self.answers))
-        with self.study._journal.reading() as ledger:
-            progress = ledger.progress[0]
+        with self.study._log.read() as state:
+            progress = state.progress[0]
             counted = frame.filter(~pl.col("set_aside"))
-            assert set(frame.filter("set_aside")["annotator"]) <= set(ledger.excluded)
+            assert set(frame.filter("set_aside")["annotator"]) <= set(state.excluded)
             answered = Counter(item for items in counted["items"] for item in items)
-            assert {item.id: int(n) for item, n in zip(ledger.items, progress.answered, strict=True) if n} == answered
-            state = {}
+            assert {item.id: int(n) for item, n in zip(state.items, progress.answered, strict=True) if n} == answered
+            last_kind = {}
             for event in events:
                 if event.judgment_id is not None and event.kind in {
                     "picked",
@@ -127,8 +127,8 @@ class Life:
                     "expired",
                     "withdrawn",
                 }:
-                    state[event.judgment_id] = event.kind
-            out = Counter(state.values())["picked"]
+                    last_kind[event.judgment_id] = event.kind
+            out = Counter(last_kind.values())["picked"]
             assert progress.tasks_out == out
             assert (progress.asked.level >= progress.answered).all()
         assert differing_picks(events) == []

@@ -147,7 +147,7 @@ def test_a_relative_database_is_in_the_studys_folder(make_study, tmp_path, monke
 def test_the_database_and_its_password_are_not_in_the_log(make_study, postgres_url):
     folder = make_study(extra=f'database = "{postgres_url.replace("@", ":hunter2@")}"')
     with Study.open(folder) as study:
-        assert not [event for event in study.events() if "hunter2" in event.as_json()]
+        assert not [event for event in study.events() if "hunter2" in event.line()]
 
 
 def test_two_studies_do_not_share_a_file(make_study, tmp_path):
@@ -293,7 +293,7 @@ def test_opening_a_study_does_not_hold_up_those_who_work_in_it(make_study):
     folder = make_study()
     with Study.open(folder) as study:
         rate(study, "ann")
-        with study._journal.writing():
+        with study._log.write():
             began = time.monotonic()
             opened: list[int] = []
 

@@ -9,7 +9,8 @@ from sqlalchemy import event
 
 from steelyard import Study
 from steelyard.errors import SteelyardError, StoreError, TaskError
-from steelyard.study import differing_picks, journal, rebuild
+from steelyard.study import differing_picks, log, rebuild
+from steelyard.study import events as ev
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ class Commits:
     def __init__(self, study: Study) -> None:
         self.count = 0
         self.fail = False
-        engine = study._journal._store._engine
+        engine = study._log.store._engine
         event.listen(engine, "commit", self._note)
 
     def _note(self, connection) -> None:
@@ -47,10 +48,10 @@ def at_once(study: Study, *blocks) -> list[object]:
             results[number] = error
 
     threads = [threading.Thread(target=run, args=each) for each in enumerate(blocks)]
-    with study._journal._lock:
+    with study._log._lock:
         for thread in threads:
             thread.start()
-            while study._journal._waiting <= threads.index(thread):
+            while study._log._waiting <= threads.index(thread):
                 pass
     for thread in threads:
         thread.join()
@@ -72,7 +73,7 @@ def check_log(study: Study, tmp_path, acknowledged: list[str]) -> None:
 @pytest.fixture
 def patient(monkeypatch):
     """However slow the machine, nobody commits because the next one has not had a turn yet."""
-    monkeypatch.setattr(journal, "_PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(log, "_PATIENCE_SECONDS", 60)
 
 
 @pytest.mark.usefixtures("patient")
@@ -123,8 +124,8 @@ def test_one_that_breaks_off_halfway_takes_its_own_back_and_says_so_to_the_other
     tasks = [study.ask(f"ann-{number}") for number in range(3)]
 
     def half() -> None:
-        with study._journal.writing() as entry:
-            entry.append("flag", at=1, annotator="ann-0", judgment_id=tasks[0].judgment_id, data={"reason": "half"})
+        with study._log.write() as transaction:
+            transaction.append(ev.Flagged(reason="half"), at=1, annotator="ann-0", judgment_id=tasks[0].judgment_id)
             raise TaskError("changed my mind.")
 
     done = at_once(study, told(study, tasks[0]), half, told(study, tasks[1]), told(study, tasks[2]))
@@ -137,15 +138,13 @@ def test_one_that_breaks_off_halfway_takes_its_own_back_and_says_so_to_the_other
 
 
 def test_what_takes_long_is_written_alone(study, tmp_path):
-    from steelyard.study.asking import ImportedAnswer
+    from steelyard.study.core import ImportedAnswer
 
     task = study.ask("ann")
     commits = Commits(study)
 
     def imported():
-        return study.take_in_answers(
-            0, [ImportedAnswer(f"old-{n}", "bob", (f"w{n}",), {f"w{n}": 50}) for n in range(5)]
-        )
+        return study.import_answers(0, [ImportedAnswer(f"old-{n}", "bob", (f"w{n}",), {f"w{n}": 50}) for n in range(5)])
 
     done = at_once(study, told(study, task), imported)
     assert set(done) == {task.judgment_id, 5}
@@ -154,7 +153,7 @@ def test_what_takes_long_is_written_alone(study, tmp_path):
 
 def test_whoever_was_to_come_next_and_did_not_is_not_waited_for(study, tmp_path):
     task = study.ask("ann")
-    study._journal._waiting += 1  # as a thread that is gone before its turn
+    study._log._waiting += 1  # as a thread that is gone before its turn
     assert study.tell(task, dict.fromkeys(task.item_ids, 50)).judgment_id == task.judgment_id
-    study._journal._waiting -= 1
+    study._log._waiting -= 1
     check_log(study, tmp_path, [task.judgment_id])

@@ -28,7 +28,7 @@ def work(study: Study, noise: float, people: int = 30) -> list[Look]:
         while (task := study.ask(f"ann-{person}")) is not None:
             answer = {name: float(np.clip(truth[name] + rng.normal(0, noise), 0, 100)) for name in task.item_ids}
             study.tell(task, answer)
-            if (look := study.look()) is not None:
+            if (look := study.quality.interim_analysis()) is not None:
                 looks.append(look)
     return looks
 

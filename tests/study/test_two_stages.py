@@ -101,7 +101,11 @@ class Campaign:
         elif chance < 0.95:
             self.now += int(self.rng.integers(1, 25)) * MINUTE
         elif chance < 0.97:
-            change = self.study.readmit if person in self.study.excluded else self.study.exclude
+            change = (
+                self.study.annotators.readmit
+                if person in self.study.annotators.excluded
+                else self.study.annotators.exclude
+            )
             with contextlib.suppress(TaskError):
                 change(person, "a closer look")
         else:
@@ -122,8 +126,8 @@ class Campaign:
     def labels(self, study: Study):
         stage = study.config.stages[1]
         assert isinstance(stage.design, Propagation)
-        with study._journal.reading() as ledger:
-            progress = ledger.progress[1]
+        with study._log.read() as state:
+            progress = state.progress[1]
             return stage.design.labels(progress), stage.design.effort(progress)
 
     def check(self) -> None:

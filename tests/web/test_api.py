@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from steelyard import Study
+from steelyard.study.events import Trained
 from steelyard.web import Studies
 
 PROTOCOLS = {
@@ -98,7 +99,7 @@ def test_an_excluded_annotator_is_told_politely(make_study, serve_study):
     ann = server.person("ann")
     task = ann.task()
     ann.tell(task, {task["items"][0]["id"]: 1})
-    server.study.exclude("ann", "spam, pure and simple")
+    server.study.annotators.exclude("ann", "spam, pure and simple")
     nothing = ann.tasks()["nothing"]
     assert nothing["because"] == "excluded"
     assert "spam" not in nothing["reason"]
@@ -113,7 +114,7 @@ def test_skip_and_flag_are_in_the_log_with_their_reasons(make_study, serve_study
     assert ann.post(f"/tasks/{name}/flag", {"reason": "typo"}).status_code == 200
     assert ann.post(f"/tasks/{name}/skip", {"reason": "cannot read it"}).status_code == 200
     assert ann.task()["judgment_id"] != name
-    noted = [(event.kind, event.data["reason"]) for event in server.study.events(("skip", "flag"))]
+    noted = [(event.kind, event.data.reason) for event in server.study.events(("skip", "flag"))]
     assert noted == [("flag", "typo"), ("skip", "cannot read it")]
 
 
@@ -209,7 +210,7 @@ def test_training_gives_feedback_and_opens_the_study(make_study, serve_study):
     assert ann.get("/training").json()["number"] == 2
     assert ann.post("/training", {"number": 2, "answer": {"w1": 5}}).json()["done"] is True
     assert ann.get("/training").json()["question"] is None
-    assert [event.data for event in server.study.events(("trained",))] == [{"right": 1, "asked": 2}]
+    assert [event.data for event in server.study.events(("trained",))] == [Trained(right=1, asked=2)]
     assert ann.get("/me").json()["needs"] == []
     assert ann.task()
     assert server.study.judgments().height == 0

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from steelyard.crowd.submissions import HOOK_SECRET, hook_signature
 from steelyard.errors import ConfigError
+from steelyard.recruitment.submissions import HOOK_SECRET, hook_signature
+from steelyard.study.events import Arrived
 from steelyard.web import Studies
 
 PANEL = '[people]\ntasks = 2\n[link]\ncompleted = "https://panel.example/done?rid={participant}"\nfailed = "FAILED"'
@@ -54,8 +55,8 @@ def test_one_participant_is_one_annotator_on_every_device_and_after_a_reload(ser
         assert answer_all(server, laptop)["because"] == "quota"
         # The quota is the person's, not the device's.
         assert answer_all(server, phone)["because"] == "quota"
-    assert [event.data for event in server.study.events(["arrived"])] == [{"study": "s", "session": "v"}]
-    assert server.study.standing("ann").answered == 2
+    assert [event.data for event in server.study.events(["arrived"])] == [Arrived(study="s", session="v")]
+    assert server.study.annotators.progress("ann").answered == 2
 
 
 def test_somebody_else_on_the_same_browser_is_somebody_else(server):
@@ -74,7 +75,7 @@ def test_the_way_back_comes_with_the_end_and_not_before(server):
     eve = server.person("eve")
     task = eve.task()
     eve.tell(task, {task["items"][0]["id"]: 5})
-    server.study.exclude("eve", "careless")
+    server.study.annotators.exclude("eve", "careless")
     assert eve.tasks()["nothing"]["ending"] is None
 
 
@@ -83,7 +84,7 @@ def test_who_is_excluded_gets_the_code_for_it(server):
         come(server, http, PROLIFIC_PID="ann")
         head = {"X-CSRF-Token": me(server, http)["csrf"]}
         http.post(f"{server.api}/tasks", json={"count": 1}, headers=head)
-        server.study.exclude("ann", "careless")
+        server.study.annotators.exclude("ann", "careless")
         found = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()["nothing"]["ending"]
         assert found == {"kind": "failed", "code": "FAILED", "url": None}
 
@@ -179,30 +180,30 @@ def test_a_submission_given_back_frees_its_task_at_once(hooked):
 @pytest.mark.parametrize("status", ["TIMED-OUT", "REJECTED", "RETURNED"])
 def test_every_way_of_leaving_frees_the_task(hooked, status):
     assert hook(hooked, change(status), event="e1").json()["freed"] == 1
-    assert "ann" in hooked.study.gone
+    assert "ann" in hooked.study.recruitment.departed
 
 
 def test_the_same_webhook_twice_is_heard_once(hooked):
     first, again = (hook(hooked, change("RETURNED"), event="e1") for _ in range(2))
     assert (first.status_code, again.status_code) == (200, 200)
     assert again.json()["heard"] == "known"
-    assert len(list(hooked.study.events(["crowd"]))) == 1
-    assert len(list(hooked.study.events(["left"]))) == 1
+    assert len(list(hooked.study.events(["platform"]))) == 1
+    assert len(list(hooked.study.events(["departed"]))) == 1
 
 
 def test_a_webhook_that_was_overtaken_changes_nothing(hooked):
     now = int(time.time())
     hook(hooked, change("AWAITING REVIEW"), event="e2", at=now)
     assert hook(hooked, change("RETURNED"), event="e1", at=now - 5).json()["heard"] == "known"
-    assert hooked.study.gone == {}
+    assert hooked.study.recruitment.departed == {}
 
 
 def test_who_timed_out_and_finished_all_the_same_is_back(hooked):
     now = int(time.time())
     hook(hooked, change("TIMED-OUT"), event="e1", at=now - 5)
-    assert "ann" in hooked.study.gone
+    assert "ann" in hooked.study.recruitment.departed
     hook(hooked, change("AWAITING REVIEW"), event="e2", at=now)
-    assert hooked.study.gone == {}
+    assert hooked.study.recruitment.departed == {}
 
 
 def test_a_webhook_that_is_not_genuine_is_refused(hooked):
@@ -214,14 +215,14 @@ def test_a_webhook_that_is_not_genuine_is_refused(hooked):
         hook(hooked, body, event="e1", **{"X-Prolific-Request-Timestamp": "1"}),
     ]
     assert [response.status_code for response in wrong] == [401] * 4
-    assert hooked.study.gone == {}
+    assert hooked.study.recruitment.departed == {}
 
 
 def test_a_webhook_about_something_else_is_acknowledged_and_left_alone(hooked):
     other = {**change("RETURNED"), "study_id": "another"}
     assert hook(hooked, other, event="e1").json()["heard"] == "not ours"
     assert hook(hooked, {"event_type": "study.status.change"}, event="e2").json()["heard"] == "not ours"
-    assert hooked.study.gone == {}
+    assert hooked.study.recruitment.departed == {}
 
 
 def test_without_a_secret_no_webhook_is_taken(make_study, serve_study, monkeypatch):

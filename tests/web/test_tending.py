@@ -23,9 +23,9 @@ def test_the_target_closes_the_study_and_the_rules_exclude_the_careless(make_stu
             value = 50 if annotator == "spam" else truth[item] + float(rng.normal(0, 3))
             study.tell(task, {item: float(np.clip(value, 0, 100))})
     patience = time.monotonic() + 60
-    while (study.state == "open" or not study.excluded) and time.monotonic() < patience:
+    while (study.state == "open" or not study.annotators.excluded) and time.monotonic() < patience:
         time.sleep(0.2)
-    assert list(study.excluded) == ["spam"]
+    assert list(study.annotators.excluded) == ["spam"]
     assert study.state == "closed"
     said = server.person("eve").post("/tasks", {"count": 1}).json()["nothing"]
     assert said["because"] == "closed"

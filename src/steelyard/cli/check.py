@@ -13,7 +13,7 @@ def check(folder: StudyFolder) -> None:
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.store.engine import DATABASE_FILE
+    from steelyard.storage.engine import DATABASE_FILE
     from steelyard.study import Study
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study

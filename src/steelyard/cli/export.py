@@ -79,7 +79,7 @@ def export(
         if what is What.log:
             if output is None:
                 for event in exported_log(study, real_ids=real_ids):
-                    typer.echo(event.as_json())
+                    typer.echo(event.line())
                 return
             count = write_log(study, output, real_ids=real_ids)
             typer.echo(f"{count:,} events written to {output}", err=True)
@@ -93,7 +93,7 @@ def export(
         elif what is What.people:
             frame = people_table(study)
         elif what is What.answers:
-            frame = study.names(real=real_ids).frame(study.judgments())
+            frame = study.privacy.names(real=real_ids).frame(study.judgments())
         else:
             frame = conventional_judgments(study, stage, real_ids=real_ids)
     if output is not None:
@@ -115,7 +115,7 @@ def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids:
     screen = err_console()
     columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        bar = progress.add_task("", total=study.count_judgments())
+        bar = progress.add_task("", total=study.status().judgments)
         told = lambda count: progress.advance(bar, count)  # noqa: E731
         if what is What.answers:
             return write_answers(study, output, real_ids=real_ids, told=told)

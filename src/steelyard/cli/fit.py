@@ -66,7 +66,7 @@ def fit(
     from steelyard.cli.reading import called, reading
     from steelyard.errors import DataError
     from steelyard.formats import read_gold
-    from steelyard.study.results import fit_by_criterion
+    from steelyard.study.fitting import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     known = read_gold(gold) if gold else None

@@ -41,10 +41,10 @@ def invite(
     from rich.console import Console
 
     from steelyard.cli.output import print_frame
-    from steelyard.crowd.experts import Expert, read_experts
     from steelyard.errors import ConfigError
+    from steelyard.recruitment.experts import Expert, read_experts
     from steelyard.study import Study
-    from steelyard.study.tasks import annotator_name
+    from steelyard.study.leases import annotator_name
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
@@ -60,7 +60,7 @@ def invite(
                 study.access.revoke("invite", annotator=name)
                 study.access.revoke("session", annotator=name)
             if expert.tasks is not None:
-                study.set_quota(name, expert.tasks)
+                study.recruitment.set_quota(name, expert.tasks)
             link = base + study.access.grant("invite", annotator=name)
             links.append({"annotator": name, "link": link} | ({"email": expert.email} if people else {}))
     if form is not Format.table:
@@ -89,7 +89,7 @@ def remind(
     from rich.console import Console
 
     from steelyard.cli.output import print_frame, print_notes
-    from steelyard.crowd.experts import not_done, read_experts, reminder
+    from steelyard.recruitment.experts import not_done, read_experts, reminder
     from steelyard.study import Study
     from steelyard.web.identity import RESUME
     from steelyard.web.studies import slug_of
@@ -138,10 +138,10 @@ def link(
     import polars as pl
 
     from steelyard.cli.output import print_frame, print_notes
-    from steelyard.crowd.links import SECRET, link_for, link_secret, link_template
     from steelyard.errors import ConfigError
+    from steelyard.recruitment.links import SECRET, link_for, link_secret, link_template
     from steelyard.study.config import CONFIG_FILE, read_config
-    from steelyard.study.recruits import Arrival
+    from steelyard.study.recruitment_state import Arrival
     from steelyard.web.studies import slug_of
 
     table = read_config(existing_folder(folder) / CONFIG_FILE).link

@@ -38,7 +38,7 @@ def pay(
             raise ConfigError(
                 "the study does not say what is paid.", "Add [pay] with per_task, per_visit, per_hour or bonus."
             )
-        table = study.pay()
+        table = study.annotators.pay()
     if output is not None:
         write_table(table, output)
         typer.echo(f"{table.height:,} rows written to {output}", err=True)

@@ -34,7 +34,7 @@ def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
 
     with Study.open(existing_folder(folder)) as study:
         before = study.status().set_aside
-        study.exclude(annotator, reason)
+        study.annotators.exclude(annotator, reason)
         aside = study.status().set_aside - before
     print_done(f"{annotator} is excluded; {aside:,} judgments are set aside and will be asked of others.")
 
@@ -49,11 +49,11 @@ def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> N
     from steelyard.study import Study
 
     with Study.open(existing_folder(folder)) as study:
-        if annotator not in study.excluded:
-            known = ", ".join(study.excluded) or "nobody"
+        if annotator not in study.annotators.excluded:
+            known = ", ".join(study.annotators.excluded) or "nobody"
             raise TaskError(f"'{annotator}' is not excluded.", f"Excluded: {known}.")
         before = study.status().set_aside
-        study.readmit(annotator, reason)
+        study.annotators.readmit(annotator, reason)
         again = before - study.status().set_aside
     print_done(f"{annotator} is readmitted; {again:,} judgments count again.")
 

@@ -9,7 +9,7 @@ import typer
 from steelyard.cli.options import StudyFolder, existing_folder
 
 if TYPE_CHECKING:
-    from steelyard.crowd.pilot import Findings, Pace
+    from steelyard.recruitment.pilot import Findings, Pace
     from steelyard.study import Study
 
 
@@ -42,7 +42,7 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     from rich.text import Text
 
     from steelyard.cli.output import figures_table, print_notes
-    from steelyard.crowd.pilot import pilot_findings
+    from steelyard.recruitment.pilot import pilot_findings
 
     console = Console(highlight=False)
     found = pilot_findings(study, target=target, seed=seed, people=people)

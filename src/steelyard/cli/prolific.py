@@ -12,7 +12,7 @@ from steelyard.cli.prolific_paying import approve, bonus, reject
 from steelyard.cli.prolific_printing import cost_question, print_draft, print_offer, print_terms
 
 if TYPE_CHECKING:
-    from steelyard.crowd.client import Client
+    from steelyard.recruitment.client import Client
     from steelyard.study import Study
 
 app = typer.Typer(
@@ -29,14 +29,14 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
     Example: steelyard prolific draft words --url https://judge.example.org
     """
     from steelyard.cli.output import print_done
-    from steelyard.crowd.prolific import books_of
-    from steelyard.crowd.prolific import draft as make_draft
+    from steelyard.recruitment.prolific import draft as make_draft
+    from steelyard.recruitment.prolific import ledger_of
     from steelyard.web.studies import slug_of
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         made = make_draft(client, study, _base(study, url), slug_of(folder))
         if dry_run:
-            print_draft(study, drafted=bool(books_of(study).study_id))
+            print_draft(study, drafted=bool(ledger_of(study).study_id))
             return
         print_terms(study)
         print_done(f"Drafted on Prolific as {made}. Publish it with: steelyard prolific publish {folder} --pilot 10")
@@ -63,8 +63,8 @@ def publish(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.crowd.prolific import offer
-    from steelyard.crowd.prolific import publish as make_public
+    from steelyard.recruitment.prolific import offer
+    from steelyard.recruitment.prolific import publish as make_public
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         found = offer(client, study, pilot)
@@ -95,10 +95,10 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
     from rich.console import Console
 
     from steelyard.cli.output import plain_table, print_frame
-    from steelyard.crowd.bonuses import bonuses_shown
-    from steelyard.crowd.books import sighting_of
-    from steelyard.crowd.estimates import money
-    from steelyard.crowd.prolific import drafted_id
+    from steelyard.recruitment.bonuses import bonuses_shown
+    from steelyard.recruitment.estimates import money
+    from steelyard.recruitment.ledger import sighting_of
+    from steelyard.recruitment.prolific import drafted_id
 
     with open_study(folder) as study, open_client(api, dry=False) as client:
         there = client.study(drafted_id(study))
@@ -110,7 +110,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
                 "participant": one.participant,
                 "submission": one.submission,
                 "status": one.status,
-                "answered": study.standing(one.participant).answered if one.participant else 0,
+                "answered": study.annotators.progress(one.participant).answered if one.participant else 0,
                 "bonus": bonuses.get(one.participant, 0) / 100,
             }
             for one in seen
@@ -140,11 +140,11 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     Example: steelyard prolific sync words
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.crowd.prolific import sync as look
+    from steelyard.recruitment.prolific import sync as look
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         found = look(client, study)
-        left = [name for name in study.gone if study.standing(name).answered]
+        left = [name for name in study.recruitment.departed if study.annotators.progress(name).answered]
     if dry_run:
         return
     states = ", ".join(f"{count} {status.lower()}" for status, count in found.counted().items()) or "none yet"
@@ -170,7 +170,7 @@ def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Ap
     Example: steelyard prolific stop words
     """
     from steelyard.cli.output import print_done
-    from steelyard.crowd.prolific import stop as take_off
+    from steelyard.recruitment.prolific import stop as take_off
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         if not dry_run:
@@ -198,7 +198,7 @@ def hook(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.crowd.submissions import HOOK_SECRET
+    from steelyard.recruitment.submissions import HOOK_SECRET
     from steelyard.web.studies import slug_of
 
     event = "submission.status.change"
@@ -237,7 +237,7 @@ def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> 
     from rich.console import Console
 
     from steelyard.cli.pilot import print_pilot
-    from steelyard.crowd.prolific import sync as look
+    from steelyard.recruitment.prolific import sync as look
 
     console = Console(highlight=False, stderr=True)
     console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)

@@ -10,7 +10,7 @@ import typer
 from steelyard.cli.options import existing_folder
 
 if TYPE_CHECKING:
-    from steelyard.crowd.client import Client
+    from steelyard.recruitment.client import Client
     from steelyard.study import Study
 
 DryRun: TypeAlias = Annotated[
@@ -38,7 +38,7 @@ def open_study(folder: Path) -> Study:
 
 def open_client(api: str | None, dry: bool) -> Client:
     """Begin to speak with Prolific, or in a dry run to print what would be said."""
-    from steelyard.crowd.client import PROLIFIC, Client, token_from_environment
+    from steelyard.recruitment.client import PROLIFIC, Client, token_from_environment
 
     return Client(token_from_environment(), address=api or PROLIFIC, show=typer.echo if dry else None, dry=dry)
 

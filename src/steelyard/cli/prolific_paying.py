@@ -11,8 +11,8 @@ from steelyard.cli.prolific_options import Api, DryRun, Yes, ask, open_client, o
 from steelyard.cli.prolific_printing import print_bonuses, print_verdicts
 
 if TYPE_CHECKING:
-    from steelyard.crowd.books import Batch
-    from steelyard.crowd.reviewing import Verdict
+    from steelyard.recruitment.ledger import Batch
+    from steelyard.recruitment.reviewing import Verdict
     from steelyard.study import Study
 
 
@@ -37,9 +37,9 @@ def approve(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.crowd.prolific import sync as look
-    from steelyard.crowd.reviewing import approve as approve_all
-    from steelyard.crowd.reviewing import verdicts
+    from steelyard.recruitment.prolific import sync as look
+    from steelyard.recruitment.reviewing import approve as approve_all
+    from steelyard.recruitment.reviewing import verdicts
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         found = verdicts(study, look(client, study).submissions)
@@ -73,8 +73,8 @@ def reject(
     Example: steelyard prolific reject words 5f3c0a… -m "…"
     """
     from steelyard.cli.output import print_done
-    from steelyard.crowd.reviewing import check_rejection
-    from steelyard.crowd.reviewing import reject as reject_all
+    from steelyard.recruitment.reviewing import check_rejection
+    from steelyard.recruitment.reviewing import reject as reject_all
 
     check_rejection(category, message)
     with open_study(folder) as study, open_client(api, dry_run) as client:
@@ -107,9 +107,9 @@ def bonus(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.crowd import bonuses
-    from steelyard.crowd.estimates import money
-    from steelyard.crowd.prolific import books_of, drafted_id
+    from steelyard.recruitment import bonuses
+    from steelyard.recruitment.estimates import money
+    from steelyard.recruitment.prolific import drafted_id, ledger_of
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         currency = study.config.pay.currency
@@ -125,11 +125,11 @@ def bonus(
             return True
 
         paid = 0
-        begun = books_of(study).open_batch
+        begun = ledger_of(study).open_batch
         if begun is not None and not dry_run:
             paid += begun.total * bonuses.carry_on(client, study, begun, grace_minutes=grace, send_again=again)
         listed, _ = client.submissions(drafted_id(study))
-        owed, _ = bonuses.still_owed(earned, books_of(study), listed)
+        owed, _ = bonuses.still_owed(earned, ledger_of(study), listed)
         if owed:
             print_bonuses(owed, currency)
         if owed and dry_run:
@@ -161,7 +161,7 @@ def _earned(study: Study) -> dict[str, int]:
 
     if study.config.pay.formula is None:
         raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
-    table = study.pay()
+    table = study.annotators.pay()
     return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
 
 

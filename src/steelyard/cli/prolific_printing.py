@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.crowd.prolific import Offer
-    from steelyard.crowd.reviewing import Verdict
+    from steelyard.recruitment.prolific import Offer
+    from steelyard.recruitment.reviewing import Verdict
     from steelyard.study import Study
 
 
@@ -20,7 +20,7 @@ def _console() -> Console:
 
 def hourly(reward: int, minutes: int, currency: str) -> str:
     """Write what a visit pays, and an hour."""
-    from steelyard.crowd.estimates import money
+    from steelyard.recruitment.estimates import money
 
     time = f"about {minutes} minutes" if minutes > 1 else "about a minute"
     return f"{money(reward, currency)} for {time}: {money(reward * 60 / minutes, currency)} an hour"
@@ -28,7 +28,7 @@ def hourly(reward: int, minutes: int, currency: str) -> str:
 
 def print_terms(study: Study) -> None:
     """Say how long it takes and what it pays."""
-    from steelyard.crowd.estimates import estimate, reward, whole_minutes
+    from steelyard.recruitment.estimates import estimate, reward, whole_minutes
 
     console = _console()
     found = estimate(study)
@@ -38,15 +38,15 @@ def print_terms(study: Study) -> None:
 
 def print_draft(study: Study, *, drafted: bool) -> None:
     """Say, after a dry run, what a draft would be."""
-    from steelyard.crowd.estimates import money, reward
-    from steelyard.crowd.prolific import books_of, prolific_table
+    from steelyard.recruitment.estimates import money, reward
+    from steelyard.recruitment.prolific import ledger_of, prolific_table
 
     table, _ = prolific_table(study)
     console, currency = _console(), study.config.pay.currency
     done = "brought up to date" if drafted else "made on Prolific, unpublished"
     console.print(f"\nThe draft would be {done}:", style="bold")
     lines = {"title": table.name or study.config.title}
-    places = books_of(study).places or table.places
+    places = ledger_of(study).places or table.places
     lines["places"] = f"{places:,} people, {money(reward(study) * places, currency)} for all, without fees and taxes"
     where = [("living in", table.countries), ("fluent in", table.languages)]
     who = [f"{what} {' or '.join(names)}" for what, names in where if names]
@@ -79,7 +79,7 @@ def print_offer(study: Study, found: Offer) -> None:
 
 def cost_question(study: Study, found: Offer) -> str:
     """Ask whether it may cost that."""
-    from steelyard.crowd.estimates import money
+    from steelyard.recruitment.estimates import money
 
     verb = "Add the places" if found.published else "Publish"
     if found.cost is None:
@@ -110,7 +110,7 @@ def print_bonuses(owed: dict[str, int], currency: str) -> None:
     import polars as pl
 
     from steelyard.cli.output import plain_table
-    from steelyard.crowd.estimates import money
+    from steelyard.recruitment.estimates import money
 
     rows = [{"participant": name, "bonus": money(amount, currency)} for name, amount in owed.items()]
     _console().print(plain_table(pl.DataFrame(rows), ""))

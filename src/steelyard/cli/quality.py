@@ -25,8 +25,13 @@ def quality(
     from steelyard.study import Study
 
     with Study.open(existing_folder(folder)) as study:
-        applied = study.vet() if apply else {}
-        table, results, excluded, checks = study.signals(), study.check_results(), study.excluded, study.checks()
+        applied = study.quality.apply_rules() if apply else {}
+        table, results, excluded, checks = (
+            study.quality.signals(),
+            study.quality.check_results(),
+            study.annotators.excluded,
+            study.quality.checks(),
+        )
     right = [results.get(name, (None, None)) for name in table["annotator"]]
     table = table.with_columns(
         pl.Series("checks_right", [x for x, _ in right], dtype=pl.Int64),
@@ -83,8 +88,8 @@ def settle(
     if verdict not in found:
         raise ConfigError(f"'{verdict}' is not a verdict.", "Say right or wrong.")
     with Study.open(existing_folder(folder)) as study:
-        study.settle_check(check, found[verdict])
-        excluded = ", ".join(study.excluded) or "nobody"
+        study.quality.resolve_check(check, found[verdict])
+        excluded = ", ".join(study.annotators.excluded) or "nobody"
     print_done(f"The check counts as {verdict}. Excluded now: {excluded}.")
 
 
@@ -104,14 +109,14 @@ def look(folder: StudyFolder) -> None:
             raise ConfigError(
                 "the study has no target to stop at.", "Add [stop] with measure and target to study.toml."
             )
-        seen = study.look()
+        seen = study.quality.interim_analysis()
         state = study.state
     if seen is None:
         Console(highlight=False).print(f"No look is due; the study is {state}.")
     elif seen.reached:
-        print_done(f"The target is reached, and the study is closed: {seen.said}.")
+        print_done(f"The target is reached, and the study is closed: {seen.summary}.")
     else:
-        Console(highlight=False).print(f"Not yet: {seen.said}; the target is {seen.target:g}.")
+        Console(highlight=False).print(f"Not yet: {seen.summary}; the target is {seen.target:g}.")
 
 
 def _percent(share: float | None) -> str:

@@ -47,17 +47,17 @@ class Look:
     bound: float | None
     target: float
     reached: bool
-    said: str
+    summary: str
 
 
 def take_look(rule: StopRule, number: int, observations: Observations, model: Model) -> Look:
     """Look at the judgments so far, and decide."""
     measure = {"split_half": _split_half, "interval_width": _interval_width, "top_k": _top_k}[rule.measure]
     try:
-        value, bound, reached, said = measure(rule, observations, model)
+        value, bound, reached, summary = measure(rule, observations, model)
     except DataError as error:
-        value, bound, reached, said = None, None, False, f"nothing to measure yet: {error.problems[0].what}"
-    return Look(number, len(observations), value, bound, rule.target, reached, said)
+        value, bound, reached, summary = None, None, False, f"nothing to measure yet: {error.problems[0].what}"
+    return Look(number, len(observations), value, bound, rule.target, reached, summary)
 
 
 def _split_half(
@@ -73,8 +73,8 @@ def _split_half(
     if found.value is None or found.lower is None:
         return found.value, None, False, found.note
     stepped = ", stepped up" if rule.spearman_brown else ""
-    said = f"split-half reliability{stepped} {found.value:.3f}, surely above {found.lower:.3f}"
-    return found.value, found.lower, found.lower >= rule.target, said
+    summary = f"split-half reliability{stepped} {found.value:.3f}, surely above {found.lower:.3f}"
+    return found.value, found.lower, found.lower >= rule.target, summary
 
 
 def _interval_width(
@@ -86,8 +86,8 @@ def _interval_width(
     if len(known) < scores.height:
         return None, None, False, f"{scores.height - len(known)} items have no interval yet"
     mean = float(known.mean())
-    said = f"the intervals are {mean:.3g} wide on average, at a level that holds over all looks"
-    return mean, mean, mean <= rule.target, said
+    summary = f"the intervals are {mean:.3g} wide on average, at a level that holds over all looks"
+    return mean, mean, mean <= rule.target, summary
 
 
 def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[float | None, float | None, bool, str]:
@@ -98,8 +98,8 @@ def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[fl
     error = misplaced(scores, k)
     if error is None:
         return None, None, False, "some items have no standard error yet"
-    said = f"the top {k} are others with probability {error:.3g} at most"
-    return error, rule.alpha_per_look, error <= rule.alpha_per_look, said
+    summary = f"the top {k} are others with probability {error:.3g} at most"
+    return error, rule.alpha_per_look, error <= rule.alpha_per_look, summary
 
 
 def misplaced(scores: pl.DataFrame, k: int) -> float | None:

@@ -40,8 +40,8 @@ from steelyard.report.tables import (
     score_histogram,
 )
 from steelyard.study import Status, Study
-from steelyard.study.ledger import item_to_data
-from steelyard.study.results import on_rating_scale
+from steelyard.study.events import item_to_data
+from steelyard.study.fitting import on_rating_scale
 
 SPLIT_HALF = "split-half (Spearman)"
 _CURVE_TRIALS = 20
@@ -161,7 +161,7 @@ def _board(desk: _Desk) -> Board:
         "speed": progress_over_time(history, points=30),
         "costs": costs(history, study.config, left.tasks, paid_people(history, study)),
         "annotators": _with_pseudonyms(annotator_table(history, study), study),
-        "checks": pl.DataFrame([asdict(check) for check in study.checks()]),
+        "checks": pl.DataFrame([asdict(check) for check in study.quality.checks()]),
         "queue": history.open_tasks().head(_LATEST),
         "said": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
     }
@@ -196,7 +196,7 @@ def _board(desk: _Desk) -> Board:
 
 def _with_pseudonyms(people: pl.DataFrame, study: Study) -> pl.DataFrame:
     """Say what each annotator is called in exports, so that the manager can find them there."""
-    called = [study.pseudonym(name) for name in people["annotator"]]
+    called = [study.privacy.pseudonym(name) for name in people["annotator"]]
     return people.with_columns(pl.Series("pseudonym", called, pl.String))
 
 
@@ -317,7 +317,7 @@ def draw(
         desk = _desk(source)
         chart = desk.charts.get(name)
         if name == "annotators" and chart is not None and not real_ids and desk.board is not None:
-            chart = charts.annotators(desk.study.names().frame(desk.board.tables["annotators"]))
+            chart = charts.annotators(desk.study.privacy.names().frame(desk.board.tables["annotators"]))
     if chart is None:
         return None
     if form == "png":
@@ -332,7 +332,7 @@ def draw(
 def _item_chart(desk: _Desk, source: Source, item: str, real_ids: bool) -> Any:
     from steelyard.report import charts
 
-    found = desk.study.names(real=real_ids).frame(compute_item(source, item))
+    found = desk.study.privacy.names(real=real_ids).frame(compute_item(source, item))
     scales = list(desk.study.config.stages[0].protocol.scales().values())
     if not scales or found["value"].null_count() == found.height:
         return None
@@ -370,7 +370,7 @@ def export(
         return None
     if not real_ids:
         own = [name for name in frame.columns if name != "pseudonym"]
-        frame = _desk(source).study.names().frame(frame.select(own))
+        frame = _desk(source).study.privacy.names().frame(frame.select(own))
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         path = Path(folder) / f"table.{form}"
         write_table(frame, path)

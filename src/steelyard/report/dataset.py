@@ -14,7 +14,7 @@ from steelyard.report.material import Material
 from steelyard.report.methods_text import methods_text
 from steelyard.report.references import bibliography
 from steelyard.study import Study
-from steelyard.study.ledger import item_to_data
+from steelyard.study.events import item_to_data
 from steelyard.version import __version__
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))

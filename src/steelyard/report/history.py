@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 
 from steelyard.observations import Index, Observations
-from steelyard.records import ABOUT_PEOPLE, Judgment
-from steelyard.store.events import Event, to_json
+from steelyard.records import ABOUT_ANNOTATORS, Judgment
+from steelyard.storage.events import to_json
 from steelyard.study import Study
-from steelyard.study.collect import collect
+from steelyard.study import events as ev
+from steelyard.study.log import as_microseconds
+from steelyard.study.observing import collect
 
 TIME = pl.Datetime("us", "UTC")
 
@@ -34,6 +36,7 @@ _JUDGMENTS = {
     "purpose": pl.String,
     "right": pl.Boolean,
     "about": pl.String,
+    "excluded": pl.Boolean,
 }
 _PICKS = {
     "seq": pl.Int64,
@@ -54,7 +57,7 @@ _NOTES = {
     "judgment_id": pl.String,
     "reason": pl.String,
 }
-_KINDS = ("picked", "judgment", "revision", "skip", "flag", "expired", "exclusion", "readmission", "withdrawn")
+_NOTE_KINDS = tuple(payload.kind for payload in (ev.Skipped, ev.Flagged, ev.Expired, ev.Excluded, ev.Readmitted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +79,7 @@ class History:
     @property
     def counted(self) -> pl.DataFrame:
         """The judgments that count in the scores: no checks or repeats, and none of excluded annotators."""
-        return self.judgments.filter(~pl.col("excluded") & ~pl.col("purpose").is_in(list(ABOUT_PEOPLE)))
+        return self.judgments.filter(~pl.col("excluded") & ~pl.col("purpose").is_in(list(ABOUT_ANNOTATORS)))
 
     def open_tasks(self) -> pl.DataFrame:
         """List the tasks that are with annotators, the longest out first."""
@@ -86,73 +89,67 @@ class History:
 
 
 def history_of(study: Study, *, picks: bool = True) -> History:
-    """Read a study's log; one pass, however long it is. Without `picks`, that table stays empty."""
-    stages = [stage.name for stage in study.config.stages]
-    judgments: dict[str, tuple[Any, ...]] = {}
-    picked: list[tuple[Any, ...]] = []
+    """Read a study's log into tables. Without `picks`, that table stays empty."""
+    seq = study.last_seq()
     notes: list[tuple[Any, ...]] = []
     excluded: dict[str, str] = {}
-    withdrawn: set[str | None] = set()
-    seq = study.last_seq()
-    for event in study.events(_KINDS if picks else [kind for kind in _KINDS if kind != "picked"]):
-        if event.kind in {"judgment", "revision"}:
-            name = str(event.judgment_id)
-            judgments[name] = _judgment(event, stages, judgments.get(name))
-        elif event.kind == "picked":
-            picked.append(_pick(event, stages))
-        elif event.kind == "withdrawn":
-            withdrawn.add(event.judgment_id)
-        else:
-            reason = str(event.data.get("reason", ""))
-            notes.append((event.kind, event.at, event.annotator, event.judgment_id, reason))
-            if event.kind == "exclusion":
-                excluded[str(event.annotator)] = reason
-            elif event.kind == "readmission":
-                excluded.pop(str(event.annotator), None)
-    frame = _frame(list(judgments.values()), _JUDGMENTS)
+    for event in study.events(_NOTE_KINDS):
+        reason = str(getattr(event.data, "reason", ""))
+        notes.append((event.kind, event.at, event.annotator, event.judgment_id, reason))
+        if isinstance(event.data, ev.Excluded):
+            excluded[str(event.annotator)] = reason
+        elif isinstance(event.data, ev.Readmitted):
+            excluded.pop(str(event.annotator), None)
+    judgments = [_judgment_row(judgment) for judgment in study.stream_judgments()]
     return History(
         seq,
-        frame.with_columns(pl.col("annotator").is_in(list(excluded)).alias("excluded")),
-        _frame([pick for pick in picked if pick[1] not in withdrawn], _PICKS),
+        _frame(judgments, _JUDGMENTS),
+        _picks(study) if picks else _frame([], _PICKS),
         _frame(notes, _NOTES),
         excluded,
     )
 
 
-def _judgment(event: Event, stages: list[str], before: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    data = event.data
+def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
     return (
-        event.seq if before is None else before[0],
-        event.judgment_id,
-        event.annotator or "",
-        stages[data["stage"]],
-        data["items"],
-        to_json(data["answer"]),
-        event.at if before is None else before[6],
-        data.get("seconds"),
-        bool(data.get("late")),
-        event.kind == "revision",
-        bool(data.get("imported")),
-        data.get("purpose", "judgment"),
-        data.get("right"),
-        data.get("about"),
+        judgment.seq,
+        judgment.judgment_id,
+        judgment.annotator,
+        judgment.stage,
+        judgment.items,
+        to_json(judgment.answer),
+        as_microseconds(judgment.at),
+        judgment.seconds,
+        judgment.late,
+        judgment.revised,
+        judgment.imported,
+        judgment.purpose,
+        judgment.right,
+        judgment.about,
+        judgment.set_aside,
     )
 
 
-def _pick(event: Event, stages: list[str]) -> tuple[Any, ...]:
-    data = event.data
-    return (
-        event.seq,
-        event.judgment_id,
-        event.annotator or "",
-        stages[data["stage"]],
-        data["items"],
-        event.at,
-        data.get("round"),
-        data.get("weight"),
-        data.get("propensity"),
-        data.get("purpose", "judgment"),
-    )
+def _picks(study: Study) -> pl.DataFrame:
+    stages = [stage.name for stage in study.config.stages]
+    withdrawn = {event.judgment_id for event in study.events((ev.Withdrawn.kind,))}
+    rows = [
+        (
+            event.seq,
+            event.judgment_id,
+            event.annotator or "",
+            stages[event.data.stage],
+            event.data.items,
+            event.at,
+            event.data.round,
+            event.data.weight,
+            event.data.propensity,
+            event.data.purpose,
+        )
+        for event in study.events((ev.Picked.kind,))
+        if event.judgment_id not in withdrawn
+    ]
+    return _frame(rows, _PICKS)
 
 
 def _frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
@@ -187,8 +184,7 @@ def judgments_of(history: History, study: Study) -> Iterator[Judgment]:
     for name, annotator, stage, items, answer, at, seconds, *rest in history.judgments.select(
         columns + flags
     ).iter_rows():
-        shown, said = tuple(items), json.loads(answer)
-        yield Judgment(name, annotator, stage, protocols[stage], shown, said, at, seconds, *rest)
+        yield Judgment(name, annotator, stage, protocols[stage], tuple(items), json.loads(answer), at, seconds, *rest)
 
 
 def observations_of(

@@ -21,8 +21,8 @@ from steelyard.reliability.split_trials import Halves
 from steelyard.report.history import History, history_of, judgments_of, observations_of
 from steelyard.report.people import annotator_table
 from steelyard.study import Stage, Study
+from steelyard.study.fitting import kind_for
 from steelyard.study.pseudonyms import Names
-from steelyard.study.results import kind_for
 
 CURVE = "split-half (Spearman)"
 _CURVE_TRIALS, _CURVE_POINTS, _CURVE_ROWS = 20, 10, 500_000
@@ -54,7 +54,7 @@ class Material:
     @classmethod
     def of(cls, study: Study, *, real_ids: bool = False) -> Material:
         """Read a study's log; annotators go by pseudonyms unless `real_ids`."""
-        return cls(study, history_of(study, picks=False), study.names(real=real_ids))
+        return cls(study, history_of(study, picks=False), study.privacy.names(real=real_ids))
 
     @cached_property
     def judgments(self) -> list[Judgment]:

@@ -50,7 +50,7 @@ def annotator_table(history: History, study: Study, judgments: Sequence[Judgment
     for extra in (
         with_others(said, set(history.excluded)),
         with_themselves(again),
-        checked(study.check_results()),
+        checked(study.quality.check_results()),
         signals(judgments, protocols, letters).drop("judgments"),
     ):
         work = work.join(extra, on="annotator", how="left", maintain_order="left")

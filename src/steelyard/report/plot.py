@@ -132,7 +132,9 @@ def looks(study: Study) -> Chart:
     """Draw what each look at whether the study may stop saw."""
     table = look_table(Material.of(study))
     if study.config.stop is None or table.is_empty():
-        raise DataError("the study was not looked at yet.", "Set [stop] and call study.look() as it grows.")
+        raise DataError(
+            "the study was not looked at yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."
+        )
     return quality_charts.looks(table, MEASURES[study.config.stop.measure])
 
 

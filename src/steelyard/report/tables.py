@@ -137,7 +137,7 @@ def paid_people(history: History, study: Study) -> pl.DataFrame:
     """Return what every annotator of a history has earned, as `Study.pay` does."""
     checks, pay = study.config.quality.checks, study.config.pay
     threshold = 0.0 if checks is None else checks.pass_
-    results = study.check_results() if checks is not None else {}
+    results = study.quality.check_results() if checks is not None else {}
     return pay_table(history.judgments, results, history.excluded, pay.rates, pay.formula, threshold)
 
 

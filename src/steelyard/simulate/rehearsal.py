@@ -25,9 +25,9 @@ from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, perce
 from steelyard.simulate.answers import answer_for
 from steelyard.simulate.columns import Seen, observed
 from steelyard.simulate.working import Turns
-from steelyard.study.collect import collect
+from steelyard.study.assignment import pick_from_designs
 from steelyard.study.config import StudyConfig
-from steelyard.study.picking import pick_from_designs
+from steelyard.study.observing import collect
 
 ITEMS_PER_EVENT = 1000
 """A study's log takes its items in so many at a time."""

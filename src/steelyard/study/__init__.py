@@ -1,13 +1,13 @@
 """A study binds items, stages and a model: `ask()` and `tell()`."""
 
 from steelyard.study.config import Stage, StudyConfig, parse_config, read_config
-from steelyard.study.forgetting import Forgotten, forget
+from steelyard.study.forgetting import ForgetReport, forget
 from steelyard.study.rebuild import differing_picks, exported_log, read_log, rebuild, write_log
 from steelyard.study.status import StageStatus, Status
 from steelyard.study.study import Study
 
 __all__ = [
-    "Forgotten",
+    "ForgetReport",
     "Stage",
     "StageStatus",
     "Status",

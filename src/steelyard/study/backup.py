@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import DataError, StoreError
-from steelyard.store import Store
-from steelyard.store.engine import sqlite_files, study_url
-from steelyard.store.events import to_json
+from steelyard.storage import Store
+from steelyard.storage.engine import sqlite_files, study_url
+from steelyard.storage.events import to_json
 from steelyard.study.config import CONFIG_FILE, read_config
 from steelyard.study.rebuild import parse_log, replay, unaltered
 from steelyard.version import __version__
@@ -55,7 +55,7 @@ def backup(folder: str | Path, path: str | Path, *, database: str | None = None)
     folder, path = Path(folder), Path(path)
     config = read_config(folder / CONFIG_FILE)
     url = study_url(folder, config.database, database)
-    with Store.open(url, config.name, create=False) as store, _new_file(path) as file, store.frozen() as moment:
+    with Store.open(url, config.name, create=False) as store, _new_file(path) as file, store.snapshot() as moment:
         tokens = moment.tokens()
         files = _files(folder, sqlite_files(url) | {path.resolve()})
         manifest = Manifest(

@@ -14,10 +14,10 @@ from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.formats import judgment_table
 from steelyard.observations import Index
 from steelyard.records import Judgment
-from steelyard.study.collect import collect
 from steelyard.study.config import Stage
+from steelyard.study.judgments import judgment_frame
+from steelyard.study.observing import collect
 from steelyard.study.pseudonyms import Names
-from steelyard.study.results import judgment_frame
 from steelyard.study.study import Study
 
 CHUNK = 10_000
@@ -37,7 +37,7 @@ def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: 
     found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
     if not found:
         return pl.DataFrame()
-    return study.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
+    return study.privacy.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
 
 
 def chosen_stage(study: Study, stage: str | None) -> Stage:
@@ -55,12 +55,12 @@ def chosen_stage(study: Study, stage: str | None) -> Stage:
 
 def people_table(study: Study) -> pl.DataFrame:
     """Return which pseudonym is whom, and how many of each person's judgments count."""
-    names = study.annotators()
+    names = study.annotators.names()
     return pl.DataFrame(
         {
             "annotator": names,
-            "pseudonym": [study.pseudonym(name) for name in names],
-            "judgments": [study.counted_of(name) for name in names],
+            "pseudonym": [study.privacy.pseudonym(name) for name in names],
+            "judgments": [study.annotators.counted(name) for name in names],
         },
         schema={"annotator": pl.String, "pseudonym": pl.String, "judgments": pl.Int64},
     )
@@ -108,7 +108,7 @@ def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
     """Put pseudonyms for those who are in a table, unless `real_ids`; the rest of the log need not be read for it."""
     if real_ids or "annotator" not in table.columns:
         return table
-    return Names.of(table["annotator"].drop_nulls().unique(), study.secret).frame(table)
+    return Names.of(table["annotator"].drop_nulls().unique(), study.privacy.secret).frame(table)
 
 
 def _chunks(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:

@@ -15,17 +15,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from steelyard.errors import DataError, TaskError
-from steelyard.store import Event, StoredTask, Writer
+from steelyard.storage import StoredEvent, StoredTask, Writer
+from steelyard.study import events as ev
+from steelyard.study.events import Event, decode_own
+from steelyard.study.leases import annotator_name, task_after
+from steelyard.study.log import append_event
 from steelyard.study.pseudonyms import without_name
-from steelyard.study.recruits import without_participant
+from steelyard.study.rebuild import with_previous_digest
+from steelyard.study.recruitment_state import without_participant
 from steelyard.study.status import Status
 from steelyard.study.study import Study
-from steelyard.study.tasks import annotator_name, task_after
 
-_TOLD_ABOUT = ("skip", "flag", "exclusion", "readmission", "state")
-"""Events with a text that somebody wrote."""
+_REMARKS = (ev.Skipped, ev.Flagged, ev.Excluded, ev.Readmitted, ev.StateChanged)
+"""Payloads with a text that somebody wrote."""
 _SHORTEST_NAME = 3
 """Shorter names than this are not looked for in what others wrote: they are words, too."""
 SOMEBODY = "[forgotten]"
@@ -51,7 +56,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgetReport:
     """What is known of a person, or was, and what became of it."""
 
     pseudonym: str
@@ -77,7 +82,7 @@ class Forgotten:
     def did(self) -> list[str]:
         """Say what it did."""
         again = f"{_counted(self.again, 'judgment')} will be asked of others again."
-        return [f"Forgotten: {self._held()}.", f"Now {_scores_said(self.effect)}", again]
+        return [f"ForgetReport: {self._held()}.", f"Now {_scores_said(self.effect)}", again]
 
     def still_to_do(self) -> list[str]:
         """Say what is left for people to do."""
@@ -115,14 +120,14 @@ def _scores_said(effect: Effect | None) -> str:
     return said + "."
 
 
-def preview(study: Study, annotator: str) -> Forgotten:
+def preview(study: Study, annotator: str) -> ForgetReport:
     """Say what forgetting a person would do, and do nothing."""
     annotator = _known(study, annotator)
     before, after = _scores(study), _scores(study, annotator)
     return replace(_holdings(study, annotator), effect=effect(before, after))
 
 
-def forget(study: Study, annotator: str) -> Forgotten:
+def forget(study: Study, annotator: str) -> ForgetReport:
     """Take a person out of a study: judgments, consent, tokens, sessions, and what they wrote.
 
     What cannot be reached from here stays: backups, exported files, the server's log.
@@ -131,14 +136,14 @@ def forget(study: Study, annotator: str) -> Forgotten:
     before, status = _scores(study), study.status()
     held = _holdings(study, annotator)
     take_out(study, annotator)
-    left = study.wipe()
+    left = study.privacy.wipe()
     return replace(held, effect=effect(before, _scores(study)), again=_missing(status, study.status()), left=left)
 
 
 def descends_from(study: Study, digest: str) -> bool:
     """Say whether a study's log was rewritten from the one with this last digest (of an earlier export or backup)."""
-    marks = {event.data["before"] for event in study.events(("forgotten",))}
-    return _mark(study.secret, digest) in marks
+    marks = {event.data.before for event in study.events((ev.Forgotten.kind,))}
+    return _mark(study.privacy.secret, digest) in marks
 
 
 def _mark(secret: str, digest: str) -> str:
@@ -153,22 +158,22 @@ def _known(study: Study, annotator: str) -> str:
     raise TaskError(f"nobody called '{name}' has worked on this study.", "Check the name's spelling.")
 
 
-def _holdings(study: Study, annotator: str) -> Forgotten:
+def _holdings(study: Study, annotator: str) -> ForgetReport:
     kinds: Counter[str] = Counter()
     mentions = 0
     for event in study.events():
         if event.annotator == annotator:
             kinds[event.kind] += 1
-        elif _struck(event, annotator) is not event:
+        elif _without_mention(event, annotator) is not event:
             mentions += 1
-    return Forgotten(
-        pseudonym=study.pseudonym(annotator),
+    return ForgetReport(
+        pseudonym=study.privacy.pseudonym(annotator),
         judgments=kinds["judgment"],
         revisions=kinds["revision"],
         events=kinds.total(),
         tokens=len(study.access.of(annotator)),
         mentions=mentions,
-        again=study.counted_of(annotator),
+        again=study.annotators.counted(annotator),
         effect=None,
     )
 
@@ -191,26 +196,27 @@ class _Eraser:
         self.replaced = 0
         self.judgments = 0
 
-    def change(self, event: Event, previous: str) -> Event:
-        """Return what stands in the log instead of an event; `previous` is the digest before it."""
-        if event.annotator == self.annotator:
+    def change(self, stored: StoredEvent, previous: str) -> StoredEvent:
+        """Return what replaces an event in the log; `previous` is the digest before it."""
+        event = decode_own(stored)
+        if stored.annotator == self.annotator:
             self.replaced += 1
-            self.judgments += event.kind == "judgment"
-            event = self._replaced(event)
+            self.judgments += type(event.data) is ev.Judged
+            event = self._replacement(event)
         else:
-            event = _struck(event, self.annotator)
-        # A pick names the state it was made in, an earlier tombstone the one it stands after.
-        named = {"picked": "state", "forgotten": "after"}.get(event.kind)
-        return event if named is None else replace(event, data={**event.data, named: previous})
+            event = _without_mention(event, self.annotator)
+        data = with_previous_digest(event.data, previous)
+        text = event.text if data is event.data else data.text()
+        return structs.replace(event, data=data, text=text).stored()
 
-    def _replaced(self, event: Event) -> Event:
+    def _replacement(self, event: Event) -> Event:
         name = str(event.judgment_id)
-        if event.kind == "picked":
-            event = replace(event, annotator=self.stand_in)
-        elif event.kind in {"judgment", "skip", "expired"} and self._is_open(name):
-            event = replace(event, kind="withdrawn", annotator=self.stand_in, data={})
+        if isinstance(event.data, ev.Picked):
+            event = structs.replace(event, annotator=self.stand_in)
+        elif type(event.data) in {ev.Judged, ev.Skipped, ev.Expired} and self._is_open(name):
+            event = _with_data(structs.replace(event, annotator=self.stand_in), ev.Withdrawn())
         else:
-            return replace(event, kind="blank", annotator=None, judgment_id=None, data={})
+            return _with_data(structs.replace(event, annotator=None, judgment_id=None), ev.Erased())
         self.tasks[name] = task_after(event, self.tasks.get(name))
         return event
 
@@ -221,30 +227,34 @@ class _Eraser:
         """Take back the tasks that are still out."""
         for name, task in self.tasks.items():
             if task.state == "open":
-                event = writer.append("withdrawn", at=now, annotator=self.stand_in, judgment_id=name)
+                event = append_event(writer, ev.Withdrawn(), at=now, annotator=self.stand_in, judgment_id=name)
                 self.tasks[name] = task_after(event, task)
 
 
-def _struck(event: Event, annotator: str) -> Event:
-    """Strike a name out of what somebody else wrote, and out of the dealings with a platform."""
-    if event.kind == "crowd":
+def _with_data(event: Event, data: ev.Payload) -> Event:
+    return structs.replace(event, data=data, text=data.text())
+
+
+def _without_mention(event: Event, annotator: str) -> Event:
+    """Remove a name from other people's remarks and from the exchange with a platform; the same object if absent."""
+    if isinstance(event.data, ev.PlatformEvent):
         step = without_participant(event.data, annotator, SOMEBODY)
-        return event if step is event.data else replace(event, data=step)
-    reason = event.data.get("reason")
-    if event.kind not in _TOLD_ABOUT or not isinstance(reason, str) or len(annotator) < _SHORTEST_NAME:
+        return event if step is event.data else _with_data(event, step)
+    if not isinstance(event.data, _REMARKS) or len(annotator) < _SHORTEST_NAME:
         return event
+    reason = event.data.reason
     text = without_name(reason, annotator, SOMEBODY)
-    return event if text == reason else replace(event, data={**event.data, "reason": text})
+    return event if text == reason else _with_data(event, structs.replace(event.data, reason=text))
 
 
 def take_out(study: Study, annotator: str) -> None:
     """Rewrite the log without a person, and delete their tasks and tokens, in one transaction."""
-    with study.rewriting() as writer:
+    with study.privacy.rewrite() as writer:
         first = next(
             (
                 event.seq
-                for event in writer.events(0)
-                if event.annotator == annotator or _struck(event, annotator) is not event
+                for event in map(decode_own, writer.events(0))
+                if event.annotator == annotator or _without_mention(event, annotator) is not event
             ),
             None,
         )
@@ -253,21 +263,18 @@ def take_out(study: Study, annotator: str) -> None:
             return
         # No name can begin with a space, so nobody is ever called like this.
         eraser = _Eraser(annotator, f" forgotten {writer.last_seq + 1}")
-        before, now = writer.digest, study.now()
+        before, now = writer.digest, study.core.clock()
         writer.rewrite(first, eraser.change)
         eraser.withdraw(writer, now)
         writer.add_tasks(eraser.tasks.values())
-        writer.append(
-            "forgotten",
-            at=now,
-            data={
-                "first": first,
-                "events": eraser.replaced,
-                "judgments": eraser.judgments,
-                "before": _mark(study.secret, before),
-                "after": writer.digest,
-            },
+        tombstone = ev.Forgotten(
+            first=first,
+            events=eraser.replaced,
+            judgments=eraser.judgments,
+            before=_mark(study.privacy.secret, before),
+            after=writer.digest,
         )
+        append_event(writer, tombstone, at=now)
 
 
 # The scores

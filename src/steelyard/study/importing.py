@@ -21,10 +21,9 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.store.events import to_json
-from steelyard.study.asking import ImportedAnswer
+from steelyard.storage.events import to_json
 from steelyard.study.config import Stage
-from steelyard.study.study import Study
+from steelyard.study.study import ImportedAnswer, Study
 
 _MOST_PROBLEMS = 20
 
@@ -58,7 +57,7 @@ def import_file(
     read = read_judgments(path, kind=kind, columns=columns, scale=scale, strict=strict)
     number, chosen = _stage_for(study, read.kind, stage)
     answers = list(_checked(study, path.name, chosen, read, strict))
-    added = study.take_in_answers(number, answers)
+    added = study.import_answers(number, answers)
     return ImportResult(added, len(answers) - added, read.notes)
 
 
@@ -94,7 +93,7 @@ def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: 
     problems: list[Problem] = []
     own = {str(event.judgment_id) for event in study.events(("judgment",))}
     # Whoever goes by a pseudonym of this study is still the same person in it.
-    people = {study.pseudonym(name): name for name in study.annotators()}
+    people = {study.privacy.pseudonym(name): name for name in study.annotators.names()}
     times: Counter[str] = Counter()
     for found in _answers(read, stage):
         found.annotator = people.get(found.annotator or "", found.annotator)

@@ -15,11 +15,11 @@ from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
 from steelyard.quality.questions import read_questions
 from steelyard.records import Item
-from steelyard.store.events import to_json
+from steelyard.storage.events import to_json
+from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
 from steelyard.study.config_tables import ItemsSource, is_address
-from steelyard.study.ledger import Ledger
-from steelyard.study.people import read_texts
+from steelyard.study.state import StudyState
 from steelyard.study.toml_lines import line_of
 
 _MOST_PROBLEMS = 20
@@ -103,7 +103,7 @@ def items_digest(folder: Path, source: ItemsSource) -> str:
     return hashlib.blake2b((folder / source.file).read_bytes() + how.encode(), digest_size=16).hexdigest()
 
 
-def changed_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item]:
+def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[Item]:
     """Return the items that are new, or differ in what annotators do not see (group, tags, gold).
 
     Refuse a file from which one vanished, or that would show annotators something else.
@@ -117,7 +117,7 @@ def changed_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item
             "Put it back as it was; a corrected item gets a new id.",
             file=file,
         )
-        for old in ledger.items
+        for old in state.items
         if old.id not in given or _shown(given[old.id]) != _shown(old)
     ]
     if problems:
@@ -125,7 +125,7 @@ def changed_items(ledger: Ledger, items: Sequence[Item], file: str) -> list[Item
         raise DataError(
             [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
-    return [item for item in items if item.id not in ledger.code or ledger.items[ledger.code[item.id]] != item]
+    return [item for item in items if item.id not in state.code or state.items[state.code[item.id]] != item]
 
 
 def _shown(item: Item) -> Item:

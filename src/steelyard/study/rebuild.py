@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
 from steelyard.designs.base import Nothing
 from steelyard.errors import DataError, StoreError
-from steelyard.store import Event, Store, StoredTask, Writer
-from steelyard.store.events import EMPTY_DIGEST, chained_digest, rechained, to_json
+from steelyard.storage import Store, StoredEvent, StoredTask, Writer
+from steelyard.storage.events import EMPTY_DIGEST, rechained
+from steelyard.study import events as ev
+from steelyard.study.assignment import Chosen, pick_next
 from steelyard.study.config import parse_config
-from steelyard.study.ledger import Ledger
-from steelyard.study.picking import Chosen, pick_next
-from steelyard.study.recruits import with_pseudonyms
+from steelyard.study.events import Event, UnknownKindError, decode, decode_own
+from steelyard.study.leases import task_after
+from steelyard.study.recruitment_state import with_pseudonyms
+from steelyard.study.state import StudyState
 from steelyard.study.study import Study
-from steelyard.study.tasks import task_after
 
 
 def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
@@ -30,23 +33,30 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
     """
     if real_ids:
         return study.events()
-    names = study.names()
+    names = study.privacy.names()
 
-    def called(name: str | None) -> str | None:
-        # What begins with a space stands in for somebody who was forgotten.
-        return name if name is None or name.startswith(" ") else study.pseudonym(name)
+    def renamed(stored: StoredEvent, previous: str) -> StoredEvent:
+        event = decode_own(stored)
+        data = with_previous_digest(with_pseudonyms(event.data, study.privacy.pseudonym), previous)
+        reason = getattr(data, "reason", None)
+        if isinstance(reason, str):
+            data = structs.replace(data, reason=names.within(reason))
+        annotator = stored.annotator
+        # Names that begin with a space stand in for annotators who were forgotten.
+        if annotator is not None and not annotator.startswith(" "):
+            annotator = study.privacy.pseudonym(annotator)
+        return stored._replace(annotator=annotator, data=stored.data if data is event.data else data.text())
 
-    def renamed(event: Event, previous: str) -> Event:
-        data = with_pseudonyms(event.kind, dict(event.data), study.pseudonym)
-        if event.kind == "picked":
-            data["state"] = previous
-        if event.kind == "forgotten":
-            data["after"] = previous
-        if isinstance(data.get("reason"), str):
-            data["reason"] = names.within(data["reason"])
-        return replace(event, annotator=called(event.annotator), data=data)
+    return map(decode_own, rechained((event.stored() for event in study.events()), renamed))
 
-    return rechained(study.events(), renamed)
+
+def with_previous_digest(data: Any, previous: str) -> Any:
+    """Return a payload that names the digest of the event before it as it is after a rewrite."""
+    if isinstance(data, ev.Picked):
+        return structs.replace(data, state=previous)
+    if isinstance(data, ev.Forgotten):
+        return structs.replace(data, after=previous)
+    return data
 
 
 def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
@@ -62,7 +72,7 @@ def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
         ) as file:
             try:
                 for event in exported_log(study, real_ids=real_ids):
-                    file.write(event.as_json() + "\n")
+                    file.write(event.line() + "\n")
                     count += 1
                 file.flush()
                 os.fsync(file.fileno())
@@ -75,6 +85,21 @@ def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
     return count
 
 
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of an exported log; `data` stays as it is written, for its digest."""
+
+    seq: int
+    at: int
+    kind: str
+    annotator: str | None
+    judgment_id: str | None
+    data: msgspec.Raw
+    digest: str
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
 def read_log(path: str | Path) -> Iterator[Event]:
     """Read a log that `write_log` wrote."""
     path = Path(path)
@@ -83,35 +108,38 @@ def read_log(path: str | Path) -> Iterator[Event]:
 
 
 def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
-    """Read the lines of a log; `name` is the file's, for errors."""
+    """Read the lines of a log; `name` is the file's, for errors.
+
+    An event that is malformed or of an unknown kind is refused with its line and field.
+    """
     for number, line in enumerate(lines, start=1):
         try:
-            yield _event_in(line.decode())
-        except (ValueError, TypeError, RecursionError) as error:
-            raise DataError(
-                f"this is not an event of a log: {error}.", "Export the log again.", file=name, line=number
-            ) from None
+            parsed = _decode_line(line)
+            data = bytes(parsed.data).decode()
+            stored = StoredEvent(
+                parsed.seq, parsed.at, parsed.kind, parsed.annotator, parsed.judgment_id, data, parsed.digest
+            )
+        except (ValueError, RecursionError) as error:
+            what, field = _problem_and_field(error)
+            raise _malformed(f"this is not an event of a log: {what}.", name, number, field) from None
+        try:
+            yield decode(stored)
+        except (ValueError, RecursionError) as error:
+            what, field = _problem_and_field(error)
+            field = "kind" if isinstance(error, UnknownKindError) else ".".join(filter(None, ("data", field)))
+            raise _malformed(f"this event ({stored.kind}) is malformed: {what}.", name, number, field) from None
 
 
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "seq": (int,),
-    "at": (int,),
-    "kind": (str,),
-    "annotator": (str, type(None)),
-    "judgment_id": (str, type(None)),
-    "data": (dict,),
-    "digest": (str,),
-}
+def _malformed(what: str, file: str, line: int, field: str) -> DataError:
+    return DataError(what, "Export the log again.", file=file, line=line, field=field or None)
 
 
-def _event_in(line: str) -> Event:
-    event = Event(**json.loads(line))
-    for name, kinds in _FIELDS.items():
-        if not isinstance(getattr(event, name), kinds):
-            raise TypeError(f"its {name} is {getattr(event, name)!r}")
-    # What JSON can write and UTF-8 cannot, no log ever held; nor numbers that are none.
-    event.as_json().encode()
-    return event
+def _problem_and_field(error: Exception) -> tuple[str, str]:
+    """Split an error of msgspec into its message and the path of the field."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply", ""
+    what, _, path = str(error).partition(" - at `$")
+    return what.replace("`", "'"), path.rstrip("`").lstrip(".")
 
 
 def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study:
@@ -119,8 +147,8 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
 
     A log that was altered is refused: each event's digest covers all before it.
     """
-    kept = list(unaltered(events))
-    configs = [event.data["config"] for event in kept if event.kind == "config"]
+    log = list(unaltered(events))
+    configs = [event.data.config for event in log if isinstance(event.data, ev.ConfigChanged)]
     if not configs:
         raise DataError("the log has no configuration.", "Export the whole log of a study.")
     folder = Path(folder)
@@ -128,7 +156,7 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
     store = Store.open(database, config.name)
     try:
         with store.write() as writer:
-            replay(kept, writer)
+            replay(log, writer)
     except BaseException:
         store.close()
         raise
@@ -139,11 +167,9 @@ def unaltered(events: Iterable[Event]) -> Iterator[Event]:
     """Pass a log on; refuse one that was altered, or of which events are missing."""
     previous = EMPTY_DIGEST
     for seq, event in enumerate(events, start=1):
-        if event.kind == "forgotten" and event.data.get("after") != previous:
+        if isinstance(event.data, ev.Forgotten) and event.data.after != previous:
             raise StoreError(f"event {event.seq} is not the tombstone of this log.", "Use an unaltered export.")
-        previous = chained_digest(
-            previous, seq, event.at, event.kind, event.annotator, event.judgment_id, to_json(event.data)
-        )
+        previous = event.stored()._replace(seq=seq).digest_after(previous)
         if (seq, previous) != (event.seq, event.digest):
             raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered copy.")
         yield event
@@ -161,48 +187,47 @@ def replay(events: Iterable[Event], writer: Writer) -> None:
         raise StoreError("the database already holds a study.", "Choose an empty one.")
     tasks: dict[str, StoredTask] = {}
     for event in events:
-        writer.append(
-            event.kind, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id, data=event.data
-        )
+        writer.append(event.kind, event.text, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id)
         if event.judgment_id is not None:
-            known = tasks.get(event.judgment_id)
-            tasks[event.judgment_id] = task_after(event, known)
+            tasks[event.judgment_id] = task_after(event, tasks.get(event.judgment_id))
     writer.add_tasks(tasks.values())
 
 
-def _as_logged(chosen: Chosen) -> list[object]:
+def _is_same_pick(chosen: Chosen, logged: ev.Picked) -> bool:
     pick = chosen.pick
-    how = [pick.slot, pick.round, pick.weight, pick.propensity]
-    return [chosen.stage, list(chosen.items), *how, chosen.purpose, chosen.about, chosen.shared]
-
-
-def _logged(data: dict[str, Any]) -> list[object]:
-    plain = [data[key] for key in ("stage", "items", "slot", "round", "weight", "propensity")]
-    return [*plain, data.get("purpose", "judgment"), data.get("about", ""), data.get("shared", False)]
+    return (
+        (chosen.stage, chosen.items, chosen.purpose, chosen.about, chosen.shared)
+        == (logged.stage, logged.items, logged.purpose, logged.about, logged.shared)
+    ) and (pick.slot, pick.round, pick.weight, pick.propensity) == (
+        logged.slot,
+        logged.round,
+        logged.weight,
+        logged.propensity,
+    )
 
 
 def differing_picks(events: Iterable[Event]) -> list[int]:
-    """Replay every pick from the state it was made in; return the numbers of those that come out otherwise.
+    """Replay every pick from the state it was made in; return the numbers of those that come out differently.
 
-    A change of configuration starts the replay anew under the new one, as opening the study did. Picks made in a
-    state that was rewritten since, because somebody was forgotten, cannot be replayed and are passed over.
+    A change of configuration restarts the replay under the new one, as opening the study does. Picks made in a state
+    that was rewritten since, because somebody was forgotten, cannot be replayed and are left out.
     """
-    kept = list(events)
-    rewritten = [(event.data["first"], event.seq) for event in kept if event.kind == "forgotten"]
+    log = list(events)
+    rewritten = [(event.data.first, event.seq) for event in log if isinstance(event.data, ev.Forgotten)]
     differing = []
-    ledger: Ledger | None = None
+    state: StudyState | None = None
     config = None
-    for place, event in enumerate(kept):
-        if event.kind == "config":
-            config = parse_config(event.data["config"])
-            ledger = Ledger(config.stages)
-            for earlier in kept[:place]:
-                ledger.apply(earlier)
-        if ledger is None or config is None:
+    for place, event in enumerate(log):
+        if isinstance(event.data, ev.ConfigChanged):
+            config = parse_config(event.data.config)
+            state = StudyState(config.stages)
+            for earlier in log[:place]:
+                state.apply(earlier)
+        if state is None or config is None:
             continue
-        if event.kind == "picked" and not any(first <= event.seq < last for first, last in rewritten):
-            chosen = pick_next(config, ledger, str(event.annotator), event.at)
-            if isinstance(chosen, Nothing) or _as_logged(chosen) != _logged(event.data):
+        if isinstance(event.data, ev.Picked) and not any(first <= event.seq < last for first, last in rewritten):
+            chosen = pick_next(config, state, str(event.annotator), event.at)
+            if isinstance(chosen, Nothing) or not _is_same_pick(chosen, event.data):
                 differing.append(event.seq)
-        ledger.apply(event)
+        state.apply(event)
     return differing

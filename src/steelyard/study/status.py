@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steelyard.study.config import StudyConfig
-from steelyard.study.ledger import Ledger, State
+from steelyard.study.events import StateName
+from steelyard.study.state import StudyState
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class StageStatus:
     design: str
     done: int
     total: int
-    tasks_out: int
+    leased: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +35,35 @@ class Status:
     skips: int
     flags: int
     expired: int
-    state: State
+    state: StateName
+    state_reason: str
     excluded: int
     set_aside: int
     stages: tuple[StageStatus, ...]
 
 
-def status_of(config: StudyConfig, ledger: Ledger) -> Status:
-    """Read the status off the ledger."""
+def status_of(config: StudyConfig, state: StudyState) -> Status:
+    """Read the status off the state."""
     stages = []
-    for stage, progress in zip(config.stages, ledger.progress, strict=True):
+    for stage, progress in zip(config.stages, state.progress, strict=True):
         goal = stage.design.goal(progress, stage.protocol.task_size)
         stages.append(
             StageStatus(stage.name, stage.protocol.name, stage.design.name, goal.done, goal.total, progress.tasks_out)
         )
     return Status(
         title=config.title,
-        items=len(ledger.items),
-        annotators=sum(1 for name, tasks in ledger.tasks_of.items() if name and tasks > 0),
-        judgments=ledger.counts["judgments"],
-        imported=ledger.counts["imported"],
-        late=ledger.counts["late"],
-        revisions=ledger.counts["revisions"],
-        skips=ledger.counts["skips"],
-        flags=ledger.counts["flags"],
-        expired=ledger.counts["expired"],
-        state=ledger.state,
-        excluded=len(ledger.excluded),
-        set_aside=ledger.set_aside_count(),
+        items=len(state.items),
+        annotators=sum(1 for name, tasks in state.tasks_of.items() if name and tasks > 0),
+        judgments=state.counts["judgments"],
+        imported=state.counts["imported"],
+        late=state.counts["late"],
+        revisions=state.counts["revisions"],
+        skips=state.counts["skips"],
+        flags=state.counts["flags"],
+        expired=state.counts["expired"],
+        state=state.state,
+        state_reason=state.state_reason,
+        excluded=len(state.excluded),
+        set_aside=state.set_aside_count(),
         stages=tuple(stages),
     )

@@ -1,53 +1,93 @@
-"""A study: items, stages and a model bound together; `ask` and `tell` are the whole of it."""
+"""A study binds items, stages and a model; `ask` and `tell` are its core."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import polars as pl
+from msgspec import structs
 
+from steelyard.designs.base import Nothing
 from steelyard.errors import TaskError
+from steelyard.grouping import by_group
 from steelyard.models.display import html_table
-from steelyard.observations import Index
-from steelyard.quality.pay import pay_table
-from steelyard.quality.questions import Question, read_questions
-from steelyard.quality.signals import broken_rules, signals
-from steelyard.quality.stopping import Look, StopRule, take_look
-from steelyard.records import ABOUT_PEOPLE, Item, Judgment, Task
-from steelyard.reliability.annotators import with_others
-from steelyard.store import Access, Store
-from steelyard.store.engine import study_url
-from steelyard.store.events import to_json
-from steelyard.study.asking import now_in_microseconds
-from steelyard.study.collect import collect
-from steelyard.study.config_tables import Stop
-from steelyard.study.ledger import Ledger, State, item_to_data
-from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
-from steelyard.study.outcome import Outcome
-from steelyard.study.people import Answered, Feedback, Standing, Texts, read_texts, text_digest
-from steelyard.study.private import Private
-from steelyard.study.results import judgment_of, kind_for
-from steelyard.study.status import status_of
-from steelyard.study.tasks import (
+from steelyard.models.fit import Fit, Model
+from steelyard.observations import Index, Observations
+from steelyard.records import Answer, Item, Judgment, Task
+from steelyard.storage import Access, Store, StoredTask
+from steelyard.storage.engine import study_url
+from steelyard.storage.events import to_json
+from steelyard.study import events as ev
+from steelyard.study.annotators import Annotators, text_digest
+from steelyard.study.assignment import pick_next
+from steelyard.study.config import Stage, StudyConfig
+from steelyard.study.core import Core, now_in_microseconds
+from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
+from steelyard.study.events import Event, StateName, decode_own
+from steelyard.study.fitting import fit_by_criterion, kind_for
+from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
+from steelyard.study.leases import (
     annotator_name,
+    answer_event,
     checked_reason,
+    checked_seconds,
+    expire,
+    owned_task,
+    release_duplicates,
+    release_task,
+    set_lease,
 )
-from steelyard.study.vetting import CheckStatus, question_data
+from steelyard.study.log import Log, Transaction, as_datetime
+from steelyard.study.observing import collect
+from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
+from steelyard.study.privacy import Privacy
+from steelyard.study.quality import Quality
+from steelyard.study.quality_state import question_data
+from steelyard.study.recruitment import Recruitment
+from steelyard.study.status import Status, status_of
 from steelyard.version import __version__
 
 _ITEMS_PER_EVENT = 1000
 
 
-class Study(Private, Outcome):
-    """Ask people and tell what they answered.
+@dataclass(frozen=True, slots=True)
+class ImportedAnswer:
+    """A judgment made elsewhere; its id comes from its source, so that importing it twice adds it once."""
 
-    Open one with `Study.open(folder)`. Several threads and processes may use the same study at once.
+    judgment_id: str
+    annotator: str | None
+    items: tuple[str, ...]
+    answer: Answer
+    seconds: float | None = None
+
+
+class Study:
+    """Ask annotators for judgments and record what they answer.
+
+    Open one with `Study.open(folder)`. Several threads and processes may use the same study at once. What concerns
+    annotators, quality control, recruitment and privacy is on `study.annotators`, `study.quality`,
+    `study.recruitment` and `study.privacy`.
     """
+
+    def __init__(
+        self, folder: Path, config: StudyConfig, store: Store, clock: Callable[[], int] = now_in_microseconds
+    ) -> None:
+        self.folder = folder
+        self.config = config
+        self.core = Core(folder, config, Log(store, config.stages), clock)
+        self.annotators = Annotators(self.core)
+        self.quality = Quality(self.core, self)
+        self.recruitment = Recruitment(self.core)
+        self.privacy = Privacy(self.core, self)
+        self._log = self.core.log
+        self._clock = clock
 
     @classmethod
     def open(
@@ -55,8 +95,8 @@ class Study(Private, Outcome):
     ) -> Study:
         """Open the study in a folder, creating its database the first time.
 
-        `database` overrides the one in study.toml; one that several studies share needs their names. Items that
-        were added to the items file since the last time join the study; items that vanished, or show annotators
+        `database` overrides the one in study.toml; one that several studies share needs their names. Items that were
+        added to the items file since the last time join the study; items that were removed, or would show annotators
         something else than before, are refused.
         """
         folder = Path(folder)
@@ -64,15 +104,15 @@ class Study(Private, Outcome):
         url = study_url(folder, config.database, database)
         study = cls(folder, config, Store.open(url, config.name), clock)
         try:
-            study._take_in(items, items_digest(folder, config.items))
+            study._update_log(items, items_digest(folder, config.items))
         except BaseException:
             study.close()
             raise
         return study
 
     def close(self) -> None:
-        """Give the database back."""
-        self._journal.close()
+        """Close the database."""
+        self._log.close()
 
     def __enter__(self) -> Study:
         return self
@@ -86,304 +126,402 @@ class Study(Private, Outcome):
         return f"Study({self.config.title!r}, {len(self.items)} items, {self.status().judgments} judgments)"
 
     def _repr_html_(self) -> str:
-        """Show in a notebook how far the study is."""
+        """Show the status of the study in a notebook."""
         status = self.status()
-        rows = [(s.name, s.protocol, s.design, s.done, s.total, s.tasks_out) for s in status.stages]
-        names = ["stage", "protocol", "design", "done", "planned", "out"]
-        said = f"{status.judgments:,} answers of {status.annotators:,} annotators about {status.items:,} items"
-        notes = [self.config.question, f"{said}; the study is {status.state}"]
+        rows = [(s.name, s.protocol, s.design, s.done, s.total, s.leased) for s in status.stages]
+        names = ["stage", "protocol", "design", "done", "planned", "leased"]
+        counts = f"{status.judgments:,} answers by {status.annotators:,} annotators about {status.items:,} items"
+        notes = [self.config.question, f"{counts}; the study is {status.state}"]
         if status.excluded:
             notes.append(f"{status.excluded:,} annotators excluded, {status.set_aside:,} judgments set aside")
         return html_table(pl.DataFrame(rows, schema=names, orient="row"), self.config.title, notes)
 
-    # People
+    # The study
 
     @property
-    def state(self) -> State:
+    def items(self) -> list[Item]:
+        """The items, in the order they joined."""
+        return self.core.items
+
+    @property
+    def state(self) -> StateName:
         """Whether the study is open, paused or closed."""
-        with self._journal.reading() as ledger:
-            return ledger.state
+        with self._log.read() as state:
+            return state.state
 
-    @property
-    def state_reason(self) -> str:
-        """What annotators read while the study is paused or closed."""
-        with self._journal.reading() as ledger:
-            return ledger.state_reason
+    def set_state(self, state: StateName, reason: str = "") -> None:
+        """Open, pause or close the study. While it is not open it assigns no tasks; answers to leased ones are kept."""
+        if state not in get_args(StateName):
+            raise TaskError(f"a study cannot be '{state}'.", f"Use one of: {', '.join(get_args(StateName))}.")
+        with self._log.write() as transaction:
+            if (transaction.state.state, transaction.state.state_reason) != (state, reason):
+                transaction.append(ev.StateChanged(state=state, reason=checked_reason(reason)), at=self._clock())
 
-    def exclude(self, annotator: str, reason: str) -> None:
-        """Ask an annotator nothing more and set their judgments aside: kept, not counted, asked of others again."""
-        annotator = annotator_name(annotator)
-        with self._journal.writing() as entry:
-            if annotator in entry.ledger.excluded:
-                return
-            if not entry.ledger.knows(annotator):
-                raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
-            self._exclude(entry, annotator, {"reason": checked_reason(reason)}, self._clock())
+    def stage_of(self, task: Task | Judgment) -> Stage:
+        """Return the stage (protocol and design) a task belongs to."""
+        return self.core.stage_of(task)
 
-    def readmit(self, annotator: str, reason: str = "") -> None:
-        """Undo an exclusion: the annotator's judgments count again."""
-        annotator = annotator_name(annotator)
-        with self._journal.writing() as entry:
-            if annotator in entry.ledger.excluded:
-                data = {"reason": checked_reason(reason)}
-                entry.append("readmission", at=self._clock(), annotator=annotator, data=data)
+    def status(self) -> Status:
+        """Return how far the study is."""
+        with self._log.read() as state:
+            return status_of(self.config, state)
 
-    def set_state(self, state: State, reason: str = "") -> None:
-        """Open, pause or close the study. A study that is not open asks nothing; answers on their way are kept."""
-        if state not in get_args(State):
-            raise TaskError(f"a study cannot be '{state}'.", f"Use one of: {', '.join(get_args(State))}.")
-        with self._journal.writing() as entry:
-            if (entry.ledger.state, entry.ledger.state_reason) != (state, reason):
-                data = {"state": state, "reason": checked_reason(reason)}
-                entry.append("state", at=self._clock(), data=data)
-
-    def consent(self, annotator: str) -> None:
-        """Note that an annotator agreed to the study's consent, in its present wording."""
-        text = self.texts().consent or ""
-        digest = text_digest(text)
-        self._note_person("consent", annotator, {"digest": digest})
-
-    def note_training(self, annotator: str, right: int, asked: int) -> None:
-        """Note that an annotator has done the training."""
-        self._note_person("trained", annotator, {"right": right, "asked": asked})
-
-    def tested(self, annotator: str) -> int:
-        """How many questions of the qualification test an annotator has answered."""
-        with self._journal.reading() as ledger:
-            return len(ledger.test_answers.get(annotator_name(annotator), ()))
-
-    def answer_test(self, annotator: str, number: int, answer: Any) -> bool | None:
-        """Answer question `number` (from 1) of the qualification test; after the last, say whether it was passed.
-
-        Answers stay in the log, so the test cannot be taken twice; answering the same question again is a retry
-        and changes nothing.
-        """
-        annotator, questions = annotator_name(annotator), self.qualification()
-        test = self.config.quality.qualification
-        with self._journal.writing() as entry:
-            given = entry.ledger.test_answers[annotator]
-            if 1 <= number <= len(given):
-                return entry.ledger.qualified.get(annotator)
-            if test is None or number != len(given) + 1 or number > len(questions):
-                raise TaskError(f"question {number} of the test is not next.", f"Answer question {len(given) + 1}.")
-            right = questions[len(given)].grade(answer)
-            now = self._clock()
-            entry.append("tested", at=now, annotator=annotator, data={"right": right})
-            if len(given) < len(questions):
-                return None
-            passed = sum(given) >= test.pass_ * len(given)
-            entry.append("qualified", at=now, annotator=annotator, data={"passed": passed, "right": sum(given)})
-        return passed
-
-    def checks(self) -> list[CheckStatus]:
-        """How the checks were answered, and which are disputed."""
-        with self._journal.reading() as ledger:
-            return ledger.vetting.checks()
-
-    def check_results(self) -> dict[str, tuple[int, int]]:
-        """How many checks each annotator got right, of how many that count."""
-        with self._journal.reading() as ledger:
-            return ledger.vetting.results()
-
-    def settle_check(self, key: str, verdict: Literal["right", "wrong"]) -> None:
-        """Say what a look at a disputed check found: is its known answer right or wrong?"""
-        if verdict not in {"right", "wrong"}:
-            raise TaskError(f"a check's answer cannot be '{verdict}'.", "Say right or wrong.")
-        with self._journal.writing() as entry:
-            if key not in {check.key for check in entry.ledger.vetting.checks()}:
-                raise TaskError(f"there is no check '{key}'.", "See the list of checks.")
-            now = self._clock()
-            entry.append("settled", at=now, data={"check": key, "verdict": verdict})
-            self._apply_checks(entry, now)
-
-    def signals(self) -> pl.DataFrame:
-        """Signs of careless work, a row for each annotator, with their agreement with the others."""
-        judgments = list(self._effective())
-        protocols = {stage.name: stage.protocol for stage in self.config.stages}
-        letters = {item.id: len(item.text) + len(item.context or "") + len(item.reference or "") for item in self.items}
-        # Who is excluded is still held against the rest, but the rest not against them.
-        kinds = {kind for stage in self.config.stages for kind in stage.protocol.kinds[:1]}
-        index = Index([item.id for item in self.items])
-        said = [j for j in judgments if j.purpose not in ABOUT_PEOPLE]
-        found = [with_others(collect(kind, said, protocols, index), set(self.excluded)) for kind in sorted(kinds)]
-        columns = ["annotator", "agreement", "agreement_lower", "agreement_upper"]
-        others = pl.concat([part.select(columns) for part in found]).unique("annotator", maintain_order=True)
-        return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
-
-    def vet(self) -> dict[str, str]:
-        """Exclude who breaks the rules of [quality.rules]; return whom, and why."""
-        rules = self.config.quality.rules.model_dump()
-        if not any(rules.values()):
-            return {}
-        table = self.signals()
-        broken = broken_rules(table, rules, table)
-        excluded = {}
-        with self._journal.writing() as entry:
-            for annotator, reason in broken.items():
-                if annotator not in entry.ledger.excluded and annotator not in entry.ledger.vetting.pardoned:
-                    self._exclude(entry, annotator, {"reason": reason, "by": "rules"}, self._clock())
-                    excluded[annotator] = reason
-        return excluded
-
-    def pay(self) -> pl.DataFrame:
-        """What every annotator has earned by [pay], a row each: annotator, tasks, hours, pay, bonus, total and more.
-
-        The platform's fee is not in it: people do not get it.
-        """
-        checks, pay = self.config.quality.checks, self.config.pay
-        threshold = 0.0 if checks is None else checks.pass_
-        return pay_table(self.judgments(), self.check_results(), self.excluded, pay.rates, pay.formula, threshold)
-
-    def feedback(self, judgment: Judgment) -> Feedback | None:
-        """What to tell an annotator after a loud check; None where nothing is to be told."""
-        rule = self.config.quality.checks
-        if judgment.purpose != "check" or rule is None or not rule.loud or judgment.right is None:
-            return None
-        with self._journal.reading() as ledger:
-            out = ledger.out_task(judgment.judgment_id)
-            question = ledger.vetting.questions.get(out.about) if out is not None else None
-        return None if question is None else Feedback(judgment.right, question.expected, question.feedback)
-
-    def standing(self, annotator: str) -> Standing:
-        """How far an annotator is."""
-        annotator = annotator_name(annotator)
-        consent = self.texts().consent
-        with self._journal.reading() as ledger:
-            return Standing(
-                answered=ledger.answered_by(annotator),
-                limit=ledger.recruits.quotas.get(annotator, self.config.people.tasks),
-                consented=consent is None or ledger.consented.get(annotator) == text_digest(consent),
-                trained=self.config.people.training is None or annotator in ledger.trained,
-                qualified=self.config.quality.qualification is None or ledger.qualified.get(annotator),
-                excluded=ledger.excluded.get(annotator),
-            )
-
-    def recent(self, annotator: str, count: int) -> list[Answered]:
-        """An annotator's last answers with their tasks, the last one first."""
-        found = self._journal.answered_by(annotator_name(annotator), count)
-        with self._journal.reading() as ledger:
-            return [
-                Answered(self._task(ledger, stored), judgment_of(event, self.config.stages)) for stored, event in found
-            ]
-
-    def stored_task(self, judgment_id: str) -> Task:
-        """Return a task that went out, open or not."""
-        stored = self._journal.task(judgment_id)
-        if stored is None:
-            raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
-        with self._journal.reading() as ledger:
-            return self._task(ledger, stored)
-
-    def texts(self) -> Texts:
-        """What annotators read before they begin, as Markdown."""
-        return self._texts
-
-    @cached_property
-    def _texts(self) -> Texts:
-        return read_texts(self.folder, self.config.people)
-
-    def training(self) -> list[Question]:
-        """The practice questions, with their answers."""
-        return self._questions(self.config.people.training)
-
-    def qualification(self) -> list[Question]:
-        """The questions of the test before the first task, with their answers."""
-        return self._test
-
-    @cached_property
-    def _test(self) -> list[Question]:
-        test = self.config.quality.qualification
-        return self._questions(None if test is None else test.file)
+    def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """Yield the whole log, or the events of some kinds, in order."""
+        return self._log.events(kinds)
 
     def last_seq(self) -> int:
-        """The number of the log's last event: while it stays the same, so does everything else."""
-        return self._journal.last_seq()
+        """Return the number of the last event: while it stays the same, so does everything else."""
+        return self._log.store.last_seq()
 
     @cached_property
     def access(self) -> Access:
-        """The tokens that let people in."""
-        return self._journal.access(self._clock)
+        """The tokens that let annotators and managers in."""
+        return self._log.store.access(self._clock, self._log.exclusive)
 
-    # When it is enough
+    # Ask and tell
 
-    def look_is_due(self) -> bool:
-        """Whether `look` would look; this is cheap."""
-        rule = self.config.stop
-        if rule is None:
-            return False
-        with self._journal.reading() as ledger:
-            return self._next_look(rule, ledger)[1]
+    @overload
+    def ask(self, annotator: str) -> Task | None: ...
+    @overload
+    def ask(self, annotator: str, count: int) -> list[Task]: ...
+    def ask(self, annotator: str, count: int | None = None) -> Task | list[Task] | None:
+        """Lease the next task to an annotator, or return None when there is none (see `offer` for the reason).
 
-    def look(self) -> Look | None:
-        """Look whether the study may stop, if a look is due; close the study when it may.
-
-        Looks are due after even shares of the planned judgments; calling this at any time is harmless.
+        Until a task is answered, skipped or expires, asking again gives the same one: a reloaded page or a restarted
+        script wastes nothing. With `count`, return a list of up to that many open tasks.
         """
-        rule = self.config.stop
-        if rule is None:
-            return None
-        with self._journal.reading() as ledger:
-            number, due = self._next_look(rule, ledger)
-        if not due:
-            return None
-        plan = StopRule(rule.measure, rule.target, rule.looks, rule.alpha, rule.spearman_brown)
-        by_criterion = self.observations(kind_for(self.config.model, self.config.stages))
-        looks = [take_look(plan, number, part, self.config.model) for part in by_criterion.values()]
-        # Every criterion must have reached the target: the one that is furthest from it speaks for all.
-        seen = min(looks, key=lambda look: look.reached)
-        with self._journal.writing() as entry:
-            if self._next_look(rule, entry.ledger) != (number, True):
-                return None
+        tasks, _ = self.offer_many(annotator, 1 if count is None else count)
+        if count is not None:
+            return tasks
+        return tasks[0] if tasks else None
+
+    def offer(self, annotator: str) -> Task | Nothing:
+        """Lease the next task, as `ask` does; where there is none, return the reason."""
+        tasks, nothing = self.offer_many(annotator, 1)
+        return tasks[0] if tasks else nothing or Nothing("There is nothing to ask.")
+
+    def offer_many(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
+        """Lease up to `count` tasks, as `ask` does; where there are fewer, return the reason too."""
+        annotator = annotator_name(annotator)
+        if not isinstance(count, int) or count < 1:
+            raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
+        with self._log.write() as transaction:
             now = self._clock()
-            entry.append("look", at=now, data=asdict(seen))
-            if seen.reached:
-                reason = f"The target was reached: {seen.said}."
-                entry.append("state", at=now, data={"state": "closed", "reason": reason})
-        return seen
+            expire(transaction, now, self._lease_end(now))
+            open_tasks = transaction.store.open_tasks(annotator)[:count]
+            tasks = [self._extended(transaction, stored, now) for stored in open_tasks]
+            nothing = None
+            while len(tasks) < count and nothing is None:
+                picked = self._pick(transaction, annotator, now)
+                if isinstance(picked, Nothing):
+                    nothing = picked
+                else:
+                    tasks.append(picked)
+            return [self.core.task(transaction.state, stored) for stored in tasks], nothing
 
-    def _next_look(self, rule: Stop, ledger: Ledger) -> tuple[int, bool]:
-        status = status_of(self.config, ledger)
-        done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
-        number = ledger.looks + 1
-        due = ledger.state == "open" and number <= rule.looks and done * rule.looks >= number * total > 0
-        return number, due
+    def task(self, judgment_id: str) -> Task:
+        """Return a task that was leased, open or not."""
+        stored = self._log.store.task(judgment_id)
+        if stored is None:
+            raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
+        with self._log.read() as state:
+            return self.core.task(state, stored)
 
-    # Inside
+    def tell(
+        self, task: Task | str, answer: Any, *, annotator: str | None = None, seconds: float | None = None
+    ) -> Judgment:
+        """Record an answer; when this returns, it is on disk.
 
-    def _questions(self, file: str | None) -> list[Question]:
-        return [] if file is None else self._questions_of(file, self.items)
+        `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
+        the task's; somebody else's task is refused. `seconds` is the active time it took.
+        """
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, task, annotator)
+            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            if stored.state == "answered":
+                return self._repeated_answer(transaction, stored, plain)
+            if stored.state == "withdrawn":
+                raise TaskError(f"task {stored.judgment_id} was withdrawn.", "Ask for a task of your own.")
+            seconds = checked_seconds(seconds)
+            now = self._clock()
+            if stored.state == "expired":
+                release_duplicates(transaction, stored, now)
+            event = transaction.append(
+                ev.Judged(
+                    stage=stored.stage,
+                    items=stored.items,
+                    answer=plain,
+                    seconds=seconds,
+                    late=now > stored.lease_end or stored.state == "expired",
+                    **_purpose_fields(transaction, stored, plain),
+                ),
+                at=now,
+                annotator=stored.annotator,
+                judgment_id=stored.judgment_id,
+            )
+            transaction.store.set_state(stored.judgment_id, "answered", event.seq)
+            if event.data.right is not None:
+                self.core.apply_checks(transaction, now)
+        return judgment_of(event, self.config.stages)
 
-    def _questions_of(self, file: str, items: Sequence[Item]) -> list[Question]:
-        return read_questions(self.folder / file, self.config.stages[0].protocol, items)
+    def revise(self, judgment_id: str, answer: Any, *, annotator: str | None = None) -> Judgment:
+        """Replace an answer; the old one stays in the log and no longer counts."""
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, judgment_id, annotator)
+            if stored.state != "answered":
+                raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
+            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            latest = answer_event(transaction, stored)
+            fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq}
+            checks = self.config.quality.checks
+            if checks is not None and not checks.loud:
+                # With feedback the right answer is known after the first: that one stands.
+                fields |= _purpose_fields(transaction, stored, plain)
+            now = self._clock()
+            event = transaction.append(
+                ev.Revised(**fields), at=now, annotator=stored.annotator, judgment_id=judgment_id
+            )
+            transaction.store.set_state(judgment_id, "answered", event.seq)
+            if event.data.right is not None:
+                self.core.apply_checks(transaction, now)
+        return judgment_of(event, self.config.stages)
 
-    def _note_person(self, kind: str, annotator: str, data: dict[str, Any]) -> None:
-        with self._journal.writing() as entry:
-            entry.append(kind, at=self._clock(), annotator=annotator_name(annotator), data=data)
+    def skip(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
+        """Give a task back unanswered; its annotator will not get it again."""
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, task, annotator)
+            if stored.state == "skipped":
+                return
+            if stored.state != "open":
+                raise TaskError(
+                    f"task {stored.judgment_id} is {stored.state} and cannot be skipped.", "Ask for the next one."
+                )
+            self._remark(transaction, ev.Skipped(reason=checked_reason(reason)), stored)
+            transaction.store.set_state(stored.judgment_id, "skipped")
 
-    def _take_in(self, items: Sequence[Item], source_digest: str) -> None:
+    def release(self, task: Task | str, *, annotator: str | None = None) -> None:
+        """Free a task for others at once, as if its lease had ended; its annotator may get it again."""
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, task, annotator)
+            if stored.state == "open":
+                release_task(transaction, stored, self._clock())
+
+    def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
+        """Record a remark about a task, answered or not."""
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, task, annotator)
+            self._remark(transaction, ev.Flagged(reason=checked_reason(reason)), stored)
+
+    def renew(self, task: Task | str, *, annotator: str | None = None) -> datetime:
+        """Keep a task for its annotator for another lease (a heartbeat); return the new end of the lease."""
+        with self._log.write() as transaction:
+            stored = owned_task(transaction, task, annotator)
+            if stored.state != "open":
+                raise TaskError(f"task {stored.judgment_id} is {stored.state}.", "Ask for the next one.")
+            return as_datetime(self._renew(transaction, stored, self._clock()).lease_end)
+
+    def import_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
+        """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
+        plans = self.config.stages[stage].design.plans
+        with self._log.write(alone=True) as transaction:
+            now = self._clock()
+            tasks = []
+            for new in answers:
+                if transaction.store.task(new.judgment_id) is not None:
+                    continue
+                codes = tuple(transaction.state.code[item] for item in new.items)
+                event = transaction.append(
+                    ev.Judged(
+                        stage=stage,
+                        items=new.items,
+                        answer=new.answer,
+                        seconds=new.seconds,
+                        imported=True,
+                        slot=transaction.state.progress[stage].slot_for(codes) if plans else None,
+                    ),
+                    at=now,
+                    annotator=None if new.annotator is None else annotator_name(new.annotator),
+                    judgment_id=new.judgment_id,
+                )
+                row = StoredTask(new.judgment_id, event.annotator or "", stage, new.items, "answered", now, event.seq)
+                tasks.append(replace(row, answer_seq=event.seq))
+            transaction.store.add_tasks(tasks)
+        return len(tasks)
+
+    # Results
+
+    def judgments(self) -> pl.DataFrame:
+        """Return every judgment with its latest answer (as JSON), one per row; those `set_aside` do not count."""
+        return judgment_frame(self.stream_judgments())
+
+    def stream_judgments(self) -> Iterator[Judgment]:
+        """Yield every judgment as `judgments` lists them, in little memory however many there are."""
+        return effective_judgments(self._log, self.config.stages)
+
+    def observations(
+        self, kind: str, *, stage: str | None = None, without: str | None = None
+    ) -> dict[str, Observations]:
+        """Return the judgments that count (of one stage, or all) as one kind of observations, by criterion.
+
+        The criterion is '' when there is just one. `without` leaves an annotator out.
+        """
+        index = Index([item.id for item in self.items])
+        protocols = {stage.name: stage.protocol for stage in self.config.stages}
+        judgments = (
+            judgment
+            for judgment in self.stream_judgments()
+            if judgment.counts and (stage is None or judgment.stage == stage)
+            if without is None or judgment.annotator != without
+        )
+        return collect(kind, judgments, protocols, index)
+
+    def fit(
+        self,
+        model: Model | None = None,
+        *,
+        by: Literal["item", "group"] = "item",
+        observations: Mapping[str, Observations] | None = None,
+        without: str | None = None,
+    ) -> Fit:
+        """Score the items, or the groups they belong to, with the study's model or another.
+
+        The items' gold goes to models that use it. `observations` default to the study's; `without` leaves an
+        annotator out.
+        """
+        model = model or self.config.model
+        if observations is None:
+            observations = self.observations(kind_for(model, self.config.stages), without=without)
+        items = self.items
+        gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
+        groups = {item.id: item.group for item in items if item.group is not None}
+        duplicates = self._duplicates()
+        if by == "item":
+            fitted = fit_by_criterion(model, observations, gold, groups)
+            return replace(fitted, scores=with_duplicates(fitted.scores, duplicates))
+        grouped = {
+            name: by_group(comparisons_of_duplicates(part, duplicates), groups)[0]
+            for name, part in observations.items()
+        }
+        return fit_by_criterion(model, grouped)
+
+    def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
+        """Return the scores table: item (or group), score, lower, upper, rank, judgments and more."""
+        return self.fit(by=by).scores
+
+    # Internals
+
+    def _duplicates(self) -> dict[str, str]:
+        """Return the items that no stage asks about because they are identical to another, and to which."""
+        with self._log.read() as state:
+            stages = zip(self.config.stages, state.progress, strict=True)
+            by_stage = [stage.design.same_as(progress) for stage, progress in stages]
+            return {state.items[a].id: state.items[b].id for same in by_stage for a, b in same.items()}
+
+    def _repeated_answer(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Judgment:
+        """Return the judgment that counts, if this answer was recorded before; refuse a new one."""
+        latest = event = answer_event(transaction, stored)
+        while event.data.answer != answer:
+            if not isinstance(event.data, ev.Revised):
+                raise TaskError(
+                    f"task {stored.judgment_id} already has another answer.", "Use revise to change an answer."
+                )
+            event = transaction.event(event.data.revises)
+        return judgment_of(latest, self.config.stages)
+
+    def _remark(self, transaction: Transaction, remark: ev.Payload, stored: StoredTask) -> None:
+        transaction.append(remark, at=self._clock(), annotator=stored.annotator, judgment_id=stored.judgment_id)
+
+    def _renew(self, transaction: Transaction, stored: StoredTask, now: int) -> StoredTask:
+        return set_lease(transaction, stored, max(stored.lease_end, self._lease_end(now)), now)
+
+    def _lease_end(self, now: int) -> int:
+        return now + round(self.config.people.lease_minutes * 60_000_000)
+
+    def _extended(self, transaction: Transaction, stored: StoredTask, now: int) -> StoredTask:
+        """Return a leased task with enough time left to answer it."""
+        enough = (self._lease_end(now) - now) // 2
+        return stored if stored.lease_end - now >= enough else self._renew(transaction, stored, now)
+
+    def _pick(self, transaction: Transaction, annotator: str, now: int) -> StoredTask | Nothing:
+        state = transaction.state
+        refusal = state.refusal(annotator)
+        if refusal is not None:
+            return refusal
+        limit = state.recruitment.quotas.get(annotator, self.config.people.tasks)
+        if limit is not None and state.tasks_of[annotator] >= limit:
+            return Nothing(f"You have done all your {limit} tasks.", because="quota")
+        chosen = pick_next(self.config, state, annotator, now)
+        if isinstance(chosen, Nothing):
+            return chosen
+        design, pick = self.config.stages[chosen.stage].design, chosen.pick
+        seq = transaction.store.last_seq + 1
+        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", self._lease_end(now), seq)
+        transaction.append(
+            ev.Picked(
+                stage=chosen.stage,
+                items=chosen.items,
+                slot=pick.slot,
+                design=design.name,
+                settings=design.settings(),
+                seed=self.config.seed,
+                round=pick.round,
+                weight=pick.weight,
+                propensity=pick.propensity,
+                state=transaction.store.digest,
+                lease_end=task.lease_end,
+                purpose=chosen.purpose,
+                about=chosen.about,
+                shared=chosen.shared,
+            ),
+            at=now,
+            annotator=annotator,
+            judgment_id=task.judgment_id,
+        )
+        transaction.store.add_task(task)
+        return task
+
+    def _update_log(self, items: Sequence[Item], source_digest: str) -> None:
         """Bring the log up to date with study.toml and the items file; usually there is nothing to do."""
-        # Where the database is, and with which password, is nobody's business who reads the log.
+        # The database's address may hold a password: it is not written into the log.
         config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
-        data: dict[str, Any] = {"config": config, "items_digest": source_digest, "software": __version__}
         checks = self.config.quality.checks
-        questions = [] if checks is None else question_data(self._questions_of(checks.file, items))
-        if questions:
-            data["checks_digest"] = text_digest(to_json(questions))
-        last = self._journal.config_event()
+        questions = [] if checks is None else question_data(self.core.questions(checks.file, list(items)))
+        data = ev.ConfigChanged(
+            config=config,
+            items_digest=source_digest,
+            software=__version__,
+            checks_digest=text_digest(to_json(questions)) if questions else "",
+        )
+        stored = self._log.store.config_event()
+        last = None if stored is None else decode_own(stored)
         if last is not None and last.data == data:
-            self._journal.settle(last.seq)
+            self._log.fix_config(last.seq)
             return
-        if last is not None and self._journal.has_tasks():
-            check_same_questions(last.data["config"], self.config)
-        with self._journal.writing(alone=True) as entry:
+        if last is not None and self._log.store.has_tasks():
+            check_same_questions(last.data.config, self.config)
+        with self._log.write(alone=True) as transaction:
             now = self._clock()
-            if entry.ledger.config.get("items_digest") != source_digest:
-                new = changed_items(entry.ledger, items, self.config.items.file)
+            before = transaction.state.config
+            if before is None or before.items_digest != source_digest:
+                new = changed_items(transaction.state, items, self.config.items.file)
                 for start in range(0, len(new), _ITEMS_PER_EVENT):
-                    chunk = [item_to_data(item) for item in new[start : start + _ITEMS_PER_EVENT]]
-                    entry.append("items", at=now, data={"items": chunk})
-            if questions and entry.ledger.config.get("checks_digest") != data["checks_digest"]:
-                entry.append("checks", at=now, data={"questions": questions})
-            if entry.ledger.config != data:
-                entry.append("config", at=now, data=data)
-            self._journal.settle(entry.ledger.seq)
+                    transaction.append(ev.ItemsAdded(items=new[start : start + _ITEMS_PER_EVENT]), at=now)
+            if questions and (before is None or before.checks_digest != data.checks_digest):
+                transaction.append(ev.ChecksAdded(questions=questions), at=now)
+            if before != data:
+                transaction.append(data, at=now)
+            self._log.fix_config(transaction.state.seq)
+
+
+def _purpose_fields(transaction: Transaction, stored: StoredTask, answer: Answer) -> dict[str, Any]:
+    """Return why a task was assigned and, for a check, whether the answer is right."""
+    task = transaction.state.assigned_task(stored.judgment_id)
+    if task is None or task.purpose == "judgment":
+        return {}
+    fields: dict[str, Any] = {"purpose": task.purpose, "about": task.about}
+    if task.purpose == "check":
+        question = transaction.state.quality.questions.get(task.about)
+        # A check that was removed from the file meanwhile counts against nobody.
+        fields["right"] = question is None or question.grade(answer)
+    return fields

@@ -77,7 +77,7 @@ def messages(language: str) -> dict[str, Any]:
     if language.lower().partition("-")[0] not in {code.partition("-")[0] for code in catalogues()}:
         raise Refusal(404, "no_such_language", "There is no such language here.", f"Use: {', '.join(catalogues())}.")
     catalogue = catalogue_for(language)
-    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.as_json()}
+    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.line()}
 
 
 @router.get("/me")
@@ -103,8 +103,8 @@ def begin_session(served: ServedStudy, request: Request, response: Response, bod
 def consent(served: ServedStudy, request: Request, body: Nothing_) -> Welcome:
     """Agree to take part, in the wording that was shown."""
     session = signed_in(request, served)
-    if not served.study.standing(session.annotator).consented:
-        served.study.consent(session.annotator)
+    if not served.study.annotators.progress(session.annotator).consented:
+        served.study.annotators.record_consent(session.annotator)
     return _welcome(served, request, session)
 
 
@@ -114,7 +114,7 @@ def training(served: ServedStudy, request: Request) -> TrainingOut:
     session = signed_in(request, served)
     of = len(served.training)
     answered, _ = _practised(request, session)
-    if answered >= of or served.study.standing(session.annotator).trained:
+    if answered >= of or served.study.annotators.progress(session.annotator).trained:
         return TrainingOut(question=None, number=of, of=of)
     question = served.training[answered]
     stage = served.study.config.stages[0]
@@ -135,8 +135,8 @@ def practise(served: ServedStudy, request: Request, response: Response, body: Tr
     if body.number == answered + 1:
         answered, right = answered + 1, right + good
         _set_practised(request, response, served, session, answered, right)
-        if answered == of and not served.study.standing(session.annotator).trained:
-            served.study.note_training(session.annotator, right, of)
+        if answered == of and not served.study.annotators.progress(session.annotator).trained:
+            served.study.annotators.record_training(session.annotator, right, of)
     return GradedOut(
         right=good,
         expected=question.expected,
@@ -149,7 +149,10 @@ def practise(served: ServedStudy, request: Request, response: Response, body: Tr
 def qualification(served: ServedStudy, request: Request) -> TrainingOut:
     """The next question of the test before the first task."""
     session = signed_in(request, served)
-    questions, answered = served.study.qualification(), served.study.tested(session.annotator)
+    questions, answered = (
+        served.study.annotators.qualification(),
+        served.study.annotators.test_answers(session.annotator),
+    )
     if answered >= len(questions):
         return TrainingOut(question=None, number=len(questions), of=len(questions))
     stage = served.study.config.stages[0]
@@ -162,7 +165,7 @@ def qualify(served: ServedStudy, request: Request, body: TrainingAnswer) -> Test
     """Answer a question of the test; it is graded here, and cannot be taken twice."""
     session = signed_in(request, served)
     try:
-        passed = served.study.answer_test(session.annotator, body.number, body.answer)
+        passed = served.study.annotators.answer_test(session.annotator, body.number, body.answer)
     except TaskError as error:
         raise Refusal(
             409, "not_yet", "That question of the test is not next.", error.problems[0].remedy, field="number"
@@ -182,7 +185,7 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
         raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
     if lacking == "qualification":
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
-    held, nothing = study.offer_several(session.annotator, body.count)
+    held, nothing = study.offer_many(session.annotator, body.count)
     return TasksOut(
         tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in held],
         nothing=None if nothing is None else _nothing(served, session, nothing),
@@ -209,7 +212,7 @@ def judge(served: ServedStudy, request: Request, body: NewJudgment) -> SavedOut:
 
 
 def _feedback(served: Served, told: Judgment) -> FeedbackOut | None:
-    said = served.study.feedback(told)
+    said = served.study.quality.feedback(told)
     if said is None:
         return None
     text = render_page_text(said.text, served.media.url) if said.text else ""
@@ -222,8 +225,12 @@ def revise(served: ServedStudy, request: Request, judgment_id: str, body: Revise
     session = signed_in(request, served)
     study = served.study
     try:
-        if study.stored_task(judgment_id).annotator == session.annotator:
-            last = study.recent(session.annotator, study.config.people.revise) if study.config.people.revise else []
+        if study.task(judgment_id).annotator == session.annotator:
+            last = (
+                study.annotators.recent_answers(session.annotator, study.config.people.revise)
+                if study.config.people.revise
+                else []
+            )
             if judgment_id not in {answered.task.judgment_id for answered in last}:
                 raise Refusal(
                     403, "too_late", "This answer can no longer be changed.", "It stays as it was; go on with the next."
@@ -247,7 +254,7 @@ def recent(served: ServedStudy, request: Request, recent: Annotated[int, Query(g
                 at=answered.judgment.at,
                 may_change=place < study.config.people.revise,
             )
-            for place, answered in enumerate(study.recent(session.annotator, recent))
+            for place, answered in enumerate(study.annotators.recent_answers(session.annotator, recent))
         ]
     )
 
@@ -290,7 +297,7 @@ def _note(served: Served, request: Request, judgment_id: str, kind: Literal["ski
 def _explained(served: Served, session: Session, judgment_id: str, error: TaskError) -> Refusal:
     """Say what is the matter with a task that was refused: unknown, somebody else's, or answered otherwise."""
     try:
-        task = served.study.stored_task(judgment_id)
+        task = served.study.task(judgment_id)
     except TaskError:
         return Refusal(404, "no_such_task", "There is no such task in this study.", "Reload the page and go on.")
     if task.annotator != session.annotator:
@@ -303,7 +310,7 @@ def _shown(served: Served, task: Any) -> TaskOut:
 
 
 def _standing(served: Served, session: Session) -> StandingOut:
-    standing = served.study.standing(session.annotator)
+    standing = served.study.annotators.progress(session.annotator)
     return StandingOut(
         answered=standing.answered,
         limit=standing.limit,
@@ -318,9 +325,13 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
     if session is None:
         needs.append("name")
         standing = StandingOut(answered=0, limit=config.people.tasks, minutes_left=None)
-        consented, trained, tested = served.consent_html is None, not served.training, not study.qualification()
+        consented, trained, tested = (
+            served.consent_html is None,
+            not served.training,
+            not study.annotators.qualification(),
+        )
     else:
-        known = study.standing(session.annotator)
+        known = study.annotators.progress(session.annotator)
         consented, trained, tested = known.consented, known.trained, known.qualified is not None
         standing = _standing(served, session)
     if not consented:

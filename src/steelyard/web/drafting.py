@@ -20,7 +20,7 @@ from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
-from steelyard.store.engine import without_password
+from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
 from steelyard.study.config import CONFIG_FILE
 from steelyard.study.opening import check_study
@@ -212,7 +212,7 @@ def _with_password(draft: Draft, served: Served) -> Draft:
 def _begun(served: Served) -> bool:
     """Whether anybody was ever asked anything."""
     status = served.study.status()
-    return bool(status.judgments or status.skips or status.expired or any(s.tasks_out for s in status.stages))
+    return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
 def save_draft(served: Served, draft: Draft) -> MadeOut:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from steelyard.crowd.submissions import HOOK_SECRET, HookRefusedError, check_hook, hear, hook_sighting
+from steelyard.recruitment.submissions import HOOK_SECRET, HookRefusedError, check_hook, hear, hook_sighting
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import Gate, ServedStudy
 from steelyard.web.security import address_of, too_many
@@ -53,7 +53,9 @@ async def prolific(served: ServedStudy, request: Request) -> HeardOut:
         check_hook(secret, sent, headers.get("x-prolific-request-signature", ""), body, now)
         # The event's own time, where it is told: the same when it is sent again.
         at = headers.get("x-timestamp", sent)
-        sighting = hook_sighting(json.loads(body), served.books().study_id, float(at) if at.isdecimal() else now)
+        sighting = hook_sighting(
+            json.loads(body), served.platform_ledger().study_id, float(at) if at.isdecimal() else now
+        )
     except HookRefusedError as error:
         gate.guessing.take(address)
         problem = error.problems[0]

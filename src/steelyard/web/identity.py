@@ -14,9 +14,9 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from steelyard.crowd.links import LinkRefusedError, link_secret, read_arrival
 from steelyard.errors import TaskError
-from steelyard.study.tasks import annotator_name
+from steelyard.recruitment.links import LinkRefusedError, link_secret, read_arrival
+from steelyard.study.leases import annotator_name
 from steelyard.web.errors import Refusal
 from steelyard.web.security import Buckets, Limits, address_of, too_many
 from steelyard.web.studies import Served
@@ -212,7 +212,7 @@ def join_by_name(request: Request, served: Served, given: str) -> Session:
     if wait := gate.joining.take(address_of(request.scope)):
         raise too_many(wait)
     invited = any(grant.annotator == name and grant.note != RESUME for grant in study.access.grants("invite"))
-    if invited or study.arrivals_of(name) or study.standing(name).answered:
+    if invited or study.recruitment.arrivals_of(name) or study.annotators.progress(name).answered:
         raise Refusal(
             409,
             "name_taken",
@@ -263,7 +263,7 @@ def join_by_link(request: Request, served: Served) -> Session | None:
             request.query_params.multi_items(),
             slug=served.slug,
             now=time.time(),
-            study_id=served.books().study_id or None,
+            study_id=served.platform_ledger().study_id or None,
             secret=link_secret() if link.signed else None,
         )
     except LinkRefusedError as error:
@@ -274,7 +274,7 @@ def join_by_link(request: Request, served: Served) -> Session | None:
     if arrival is None:
         return None
     current = session_of(request, served)
-    annotator = served.study.arrive(arrival.participant, arrival.study, arrival.session)
+    annotator = served.study.recruitment.arrive(arrival.participant, arrival.study, arrival.session)
     if current is not None and current.annotator == annotator:
         return current
     if wait := gate.joining.take(address):

@@ -266,7 +266,7 @@ def download_log(served: ServedStudy, _: Manager, real_ids: _RealIds = False) ->
 
     def lines() -> Iterator[str]:
         for event in exported_log(served.study, real_ids=real_ids):
-            yield event.as_json() + "\n"
+            yield event.line() + "\n"
 
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-log.jsonl"'}
     return StreamingResponse(lines(), media_type=_TYPES["jsonl"], headers=headers)
@@ -302,14 +302,14 @@ def exclude(served: ServedStudy, _: Manager, wanted: Exclusion) -> DoneOut:
     """Exclude an annotator: no further tasks, their judgments set aside and asked of others again."""
     if not wanted.reason.strip():
         raise Refusal(422, "no_reason", "There is no reason given.", "Say why; it stays in the log.", field="reason")
-    _done(lambda: served.study.exclude(wanted.annotator, wanted.reason.strip()))
+    _done(lambda: served.study.annotators.exclude(wanted.annotator, wanted.reason.strip()))
     return DoneOut()
 
 
 @router.post(_STUDY + "/readmit")
 def readmit(served: ServedStudy, _: Manager, wanted: Exclusion) -> DoneOut:
     """Undo an exclusion: the annotator's judgments count again."""
-    _done(lambda: served.study.readmit(wanted.annotator, wanted.reason.strip()))
+    _done(lambda: served.study.annotators.readmit(wanted.annotator, wanted.reason.strip()))
     return DoneOut()
 
 
@@ -330,7 +330,7 @@ def forget(served: ServedStudy, _: Manager, wanted: Forgetting) -> ForgottenOut:
 @router.post(_STUDY + "/settle")
 def settle(served: ServedStudy, _: Manager, wanted: Verdict) -> DoneOut:
     """Say whether the known answer of a disputed check is right or wrong; a wrong one counts against nobody."""
-    _done(lambda: served.study.settle_check(wanted.check, wanted.verdict))
+    _done(lambda: served.study.quality.resolve_check(wanted.check, wanted.verdict))
     return DoneOut()
 
 

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from steelyard.crowd.books import Books
-from steelyard.crowd.links import Ending, ending_for, link_secret
 from steelyard.errors import SteelyardError
 from steelyard.quality import Question
+from steelyard.recruitment.ledger import PlatformLedger
+from steelyard.recruitment.links import Ending, ending_for, link_secret
 from steelyard.study import Study
-from steelyard.study.people import Standing
+from steelyard.study.annotators import AnnotatorProgress
 from steelyard.web.content import MediaFolder, render_page_text
 
 log = logging.getLogger("steelyard.web")
@@ -79,7 +79,7 @@ class Served:
         self._tried = 0.0
         self._ready: set[str] = set()
         self._ready_since = 0
-        self._books: tuple[int, Books] | None = None
+        self._platform_ledger: tuple[int, PlatformLedger] | None = None
         self._open()
 
     def _open(self) -> None:
@@ -90,12 +90,12 @@ class Served:
             # Said before anybody comes, rather than to the first who does.
             link_secret()
         self.media = MediaFolder(self.folder / page.media, f"{self.url}media/")
-        texts = self.study.texts()
+        texts = self.study.annotators.texts()
         self.consent_html = None if texts.consent is None else render_page_text(texts.consent, self.media.url)
         self.instructions_html = (
             None if texts.instructions is None else render_page_text(texts.instructions, self.media.url)
         )
-        self.training: list[Question] = self.study.training()
+        self.training: list[Question] = self.study.annotators.training()
         self._ready = set()
         # The log is read now, so that the first annotator need not wait for it. What it adds up to stays: to go
         # through millions of judgments in search of garbage now and then would hold everybody up for seconds.
@@ -112,16 +112,16 @@ class Served:
         """Where annotators find it."""
         return f"/s/{self.slug}/"
 
-    def books(self) -> Books:
+    def platform_ledger(self) -> PlatformLedger:
         """What was agreed with Prolific; read anew only when there is something new in the log."""
-        notes = self.study.dealings()
-        if self._books is None or self._books[0] != len(notes):
-            self._books = (len(notes), Books.of(notes))
-        return self._books[1]
+        notes = self.study.recruitment.steps()
+        if self._platform_ledger is None or self._platform_ledger[0] != len(notes):
+            self._platform_ledger = (len(notes), PlatformLedger.of(notes))
+        return self._platform_ledger[1]
 
     def ending(self, annotator: str, because: str) -> Ending | None:
         """How somebody who is asked nothing more goes back to where they came from."""
-        return ending_for(self.study, annotator, because, self.books().codes)
+        return ending_for(self.study, annotator, because, self.platform_ledger().codes)
 
     def reopen(self) -> None:
         """Read the study's folder again; requests under way keep what they have."""
@@ -146,12 +146,12 @@ class Served:
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """What an annotator must do before the first task. Who has done it all is not looked up again."""
-        if self._ready_since != self.study.generation:
+        if self._ready_since != self.study.privacy.generation:
             # Somebody was forgotten: who comes under that name now is new here.
-            self._ready, self._ready_since = set(), self.study.generation
+            self._ready, self._ready_since = set(), self.study.privacy.generation
         if annotator in self._ready:
             return None
-        standing = self.study.standing(annotator)
+        standing = self.study.annotators.progress(annotator)
         if not standing.consented:
             return "consent"
         if not standing.trained:
@@ -163,14 +163,14 @@ class Served:
 
     def state_reason(self) -> str:
         """Why the study is paused or closed, as its manager put it; nothing while it is open."""
-        return "" if self.study.state == "open" else self.study.state_reason
+        return "" if self.study.state == "open" else self.study.status().state_reason
 
-    def minutes_left(self, annotator: str, standing: Standing) -> float | None:
+    def minutes_left(self, annotator: str, standing: AnnotatorProgress) -> float | None:
         """How long an annotator has yet to work, if their share is limited and anybody's pace is known."""
         if standing.limit is None:
             return None
         if not self.pace.know(annotator):
-            recent = self.study.recent(annotator, 30) if standing.answered else []
+            recent = self.study.annotators.recent_answers(annotator, 30) if standing.answered else []
             self.pace.begin(annotator, (answered.judgment.seconds for answered in recent))
         seconds = self.pace.seconds(annotator)
         left = max(0, standing.limit - standing.answered)

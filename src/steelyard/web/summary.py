@@ -37,7 +37,7 @@ def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
     """Say how far a study is; `reason` is that of its state."""
     board, trust = watch.board, watch.trust
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
-    out = sum(stage.tasks_out for stage in status.stages)
+    out = sum(stage.leased for stage in status.stages)
     finished = total > 0 and done >= total
     charts = dict(board.titles) if board is not None else {}
     if trust is not None and trust.title:

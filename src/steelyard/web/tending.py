@@ -24,10 +24,10 @@ def tend(source: Source) -> tuple[str, ...]:
     """Take the look that is due and apply the rules; return what came of it, in words."""
     said = []
     with Study.open(source.folder, database=source.database) as study:
-        seen = study.look()
+        seen = study.quality.interim_analysis()
         if seen is not None:
-            said.append(f"look {seen.number}: {seen.said}" + ("; the study is closed" if seen.reached else ""))
-        said += [f"{annotator} is excluded: {reason}" for annotator, reason in study.vet().items()]
+            said.append(f"look {seen.number}: {seen.summary}" + ("; the study is closed" if seen.reached else ""))
+        said += [f"{annotator} is excluded: {reason}" for annotator, reason in study.quality.apply_rules().items()]
     return tuple(said)
 
 
@@ -65,7 +65,7 @@ class Tender:
 
     def _has_work(self, served: Served) -> bool:
         study = served.study
-        if study.look_is_due():
+        if study.quality.is_analysis_due():
             return True
         if not any(study.config.quality.rules.model_dump().values()):
             return False

@@ -157,7 +157,7 @@ def test_a_stage_that_is_not_there_is_said(judged):
 )
 def test_downloads_name_nobody_unless_asked(judged, path):
     server, manager = judged
-    called = server.study.pseudonym("bob")
+    called = server.study.privacy.pseudonym("bob")
     text = manager.get(path).text
     assert called in text
     assert "bob" not in text
@@ -184,7 +184,7 @@ def test_a_person_is_forgotten_only_by_a_manager_who_is_sure(judged):
     assert httpx.post(f"{server.api}/manage/forget", json={"annotator": "bob", "sure": True}).status_code == 401
     done = manager.post("/forget", {"annotator": "bob", "sure": True}).json()
     assert done["done"] is True
-    assert server.study.pseudonym("bob") in " ".join(done["still_to_do"])
+    assert server.study.privacy.pseudonym("bob") in " ".join(done["still_to_do"])
     assert bob.get("/me").json()["annotator"] is None
     assert b"bob" not in (server.folders[0] / "study.db").read_bytes()
     assert wait_for(lambda: {row["annotator"] for row in manager.table("annotators")["rows"]} == {"ann"})
@@ -206,7 +206,7 @@ def test_an_exclusion_sets_scores_aside_and_undoing_it_brings_them_back(judged):
     assert manager.get("/summary").json()["done"] == 5
     assert manager.post("/readmit", {"annotator": "bob"}).status_code == 200
     assert {row["item"]: row["score"] for row in manager.get("/scores").json()["rows"]} == before
-    assert server.study.excluded == {}
+    assert server.study.annotators.excluded == {}
 
 
 def test_a_paused_study_asks_nobody_and_says_why(judged):

@@ -88,12 +88,12 @@ def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_pa
     dialog.get_by_label("Reason").fill("copied")
     dialog.get_by_role("button", name="Exclude").click()
     page.get_by_text("excluded: copied").wait_for()
-    assert judged.study.excluded == {"bob": "copied"}
+    assert judged.study.annotators.excluded == {"bob": "copied"}
     # The scores are those of ann alone.
     page.get_by_role("img", name=re.compile("Highest: w3, 90")).wait_for()
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Exclude bob").wait_for()
-    assert judged.study.excluded == {}
+    assert judged.study.annotators.excluded == {}
     page.get_by_role("img", name=re.compile("Highest: w3, 91.5")).wait_for()
 
 
@@ -236,4 +236,4 @@ def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
     page.get_by_role("button", name="Forget for good").click()
     page.get_by_text("Forgotten: 5 judgments").wait_for()
     page.locator("#annotators-table").get_by_text("bob").wait_for(state="detached")
-    assert judged.study.annotators() == ["ann"]
+    assert judged.study.annotators.names() == ["ann"]

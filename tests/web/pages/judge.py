@@ -8,6 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urljoin
 
+from msgspec import to_builtins
+
+from msgspec import to_builtins
+
 from tests.web.conftest import Server
 
 TOO_SOON = 0.32
@@ -151,7 +155,7 @@ def log_of(server: Server, study: str, kind: str, annotator: str) -> list[Any]:
     assert server.studies is not None
     served = server.studies.get(study)
     assert served is not None
-    return [event.data for event in served.study.events((kind,)) if event.annotator == annotator]
+    return [to_builtins(event.data) for event in served.study.events((kind,)) if event.annotator == annotator]
 
 
 def wait_until(holds: Callable[[], bool], what: str, seconds: float = 10) -> None:

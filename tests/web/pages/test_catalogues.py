@@ -49,11 +49,11 @@ def test_what_people_are_told_when_their_part_has_ended_is_in_the_catalogue(tmp_
     test = {"quality": 'qualification = { file = "test.csv" }', "files": {"test.csv": "items,answer\nsun | mud,sun\n"}}
     said = []
     with Study.open(write_study(tmp_path / "study", **test)) as study:
-        study.offer_several("ann", 1)
-        study.exclude("ann", "random answers")
-        study.answer_test("ben", 1, {"winner": "mud"})
+        study.offer_many("ann", 1)
+        study.annotators.exclude("ann", "random answers")
+        study.annotators.answer_test("ben", 1, {"winner": "mud"})
         for name in ("ann", "ben"):
-            _, nothing = study.offer_several(name, 1)
+            _, nothing = study.offer_many(name, 1)
             said.append(nothing.reason)
     assert len(set(said)) == 2
     assert set(said) <= set(read_po(WEB / "locales" / "en.po").messages)

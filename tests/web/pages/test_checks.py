@@ -109,7 +109,7 @@ def test_who_passes_the_test_goes_on_and_is_not_told_what_was_right(server, judg
     person.wait_for_task()
     assert person.progress.startswith("0 of 4")
     assert lost == [200]
-    assert log_of(server, "tested", "tested", "Ada") == [{"right": True}, {"right": True}]
+    assert log_of(server, "tested", "test_answer", "Ada") == [{"right": True}, {"right": True}]
 
 
 @pytest.mark.parametrize(

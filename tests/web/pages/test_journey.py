@@ -283,7 +283,7 @@ def test_a_paused_closed_or_ended_part_is_explained_and_an_answer_in_hand_is_sti
     study = server.studies.get("managed").study
     person = judge(f"{server.url}/s/managed/", "guest")
     other = judge(f"{server.url}/s/managed/", "other")
-    study.exclude("other", "random answers")
+    study.annotators.exclude("other", "random answers")
     other.press("1")
     other.submit()
     try:

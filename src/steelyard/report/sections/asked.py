@@ -85,7 +85,7 @@ def section(material: Material) -> Section:
     frame = pl.DataFrame(settings, schema=["of", "setting", "value"], orient="row")
     columns = [text_column("of", "of"), text_column("setting", "setting"), text_column("value", "value")]
     blocks.append(Table("settings", "Every setting of protocol, design and model.", frame, tuple(columns)))
-    if (instructions := study.texts().instructions) is not None:
+    if (instructions := study.annotators.texts().instructions) is not None:
         blocks.append(Listing("instructions.md", "Instructions, as annotators read them.", instructions, wrapped=True))
     return Section("asked", "What was asked", tuple(blocks))
 

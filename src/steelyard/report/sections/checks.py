@@ -90,9 +90,9 @@ def check_table(material: Material) -> pl.DataFrame:
     """Lay out the checks: `check` (its key), `shows`, `expected`, `right`, `wrong`, `share` with interval, `state`."""
     questions = _questions(material)
     rows = []
-    for check in material.study.checks():
+    for check in material.study.quality.checks():
         question = questions.get(check.key)
-        state = f"found {check.settled}" if check.settled else "disputed" if check.disputed else "counts"
+        state = f"found {check.resolved}" if check.resolved else "disputed" if check.disputed else "counts"
         shows = " | ".join(question.item_ids) if question else "(no longer in the file)"
         expected = question.expected if question else ""
         rows.append((check.key, shows, expected, check.right, check.wrong, state))
@@ -114,7 +114,7 @@ def _questions(material: Material) -> dict[str, Question]:
     protocol = study.config.stages[0].protocol
     found: dict[str, Question] = {}
     for event in study.events(("checks",)):
-        found |= {one.key: one for one in read_questions(event.data["questions"], protocol, study.items)}
+        found |= {one.key: one for one in read_questions(event.data.questions, protocol, study.items)}
     return found
 
 

@@ -68,17 +68,17 @@ def _median(column: pl.Series) -> float:
 def _tests(material: Material) -> list[Fact]:
     """Count who consented, trained and took the test, each person by their last result."""
     config = material.study.config
-    last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "qualified": {}}
+    last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "test_result": {}}
     for event in material.study.events(tuple(last)):
-        last[event.kind][str(event.annotator)] = bool(event.data.get("passed", True))
+        last[event.kind][str(event.annotator)] = bool(getattr(event.data, "passed", True))
     facts = []
     if config.people.consent is not None:
         facts.append(Fact("agreed to take part", len(last["consent"])))
     if config.people.training is not None:
         facts.append(Fact("did the training", len(last["trained"])))
     if config.quality.qualification is not None:
-        facts.append(Fact("passed the qualification test", sum(last["qualified"].values())))
-        facts.append(Fact("failed it", len(last["qualified"]) - sum(last["qualified"].values())))
+        facts.append(Fact("passed the qualification test", sum(last["test_result"].values())))
+        facts.append(Fact("failed it", len(last["test_result"]) - sum(last["test_result"].values())))
     return facts
 
 

@@ -22,7 +22,7 @@ from steelyard.report.document import (
 from steelyard.report.material import Material
 from steelyard.report.methods_text import interval_in_words
 from steelyard.report.tables import label_counts, ranked_items, score_histogram
-from steelyard.study.results import on_rating_scale
+from steelyard.study.fitting import on_rating_scale
 
 TITLE = "Scores"
 

@@ -35,7 +35,7 @@ _SCHEMA = {
     "bound": pl.Float64,
     "target": pl.Float64,
     "reached": pl.Boolean,
-    "said": pl.String,
+    "summary": pl.String,
 }
 
 
@@ -59,7 +59,7 @@ def section(material: Material) -> Section:
         number_column("bound", "held against the target"),
         number_column("target", "target"),
         Column("reached", "reached", lambda row: Cell("yes" if row["reached"] else "no"), numeric=False),
-        text_column("said", "what it said"),
+        text_column("summary", "result"),
     )
     blocks.append(Table("looks", "Looks at whether the study may stop.", table, columns))
     return Section("stopping", TITLE, tuple(blocks))
@@ -68,8 +68,8 @@ def section(material: Material) -> Section:
 def look_table(material: Material) -> pl.DataFrame:
     """List the looks that were taken."""
     rows = [
-        (event.data["number"], event.at, *(event.data[key] for key in list(_SCHEMA)[2:]))
-        for event in material.study.events(("look",))
+        (event.data.number, event.at, *(getattr(event.data, key) for key in list(_SCHEMA)[2:]))
+        for event in material.study.events(("interim_analysis",))
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     return frame.with_columns(pl.col("at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC").cast(TIME))

@@ -1,0 +1,138 @@
+"""What a pilot came to: how long it took, what that pays, how far people agree, and what the full run will take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from steelyard.errors import ConfigError, DataError, SteelyardError
+from steelyard.observations import Labels
+from steelyard.recruitment.estimates import reward, timed_answers
+from steelyard.reliability import agreement
+from steelyard.simulate import Option, choose_options, plan, read_pilot
+from steelyard.study import Study
+from steelyard.study.config import Stage
+from steelyard.study.fitting import kind_for
+
+_PASSED_ON = ("size", "scale", "ties", "tie_margin", "items_per_page")
+"""Settings of the protocol that change how much an answer says."""
+_USUAL_PEOPLE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The middle half of a time, and its median, in seconds."""
+
+    lower: float
+    median: float
+    upper: float
+
+    @staticmethod
+    def of(seconds: pl.Series) -> Pace:
+        """Read it off times."""
+        low, middle, high = (float(value) for value in np.quantile(seconds.to_numpy(), [0.25, 0.5, 0.75]))
+        return Pace(low, middle, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a pilot says. Money is in the study's currency, times in seconds; what is not known is None.
+
+    `agreement` has a table of figures for each criterion; `plan` a row for the study's own way of asking, or
+    `plan_note` says why it is missing.
+    """
+
+    people: int
+    answers: int
+    task: Pace
+    person: Pace
+    per_person: float | None
+    per_hour: float | None
+    agreement: dict[str, pl.DataFrame]
+    wanted: int
+    tasks_each: int | None
+    plan: pl.DataFrame | None
+    plan_note: str
+
+
+def pilot_findings(study: Study, *, target: float = 0.9, seed: int = 0, people: int | None = None) -> Findings:
+    """Say what the answers so far came to, and plan the full run with people like these."""
+    timed = timed_answers(study)
+    if timed.is_empty():
+        raise DataError("nobody has answered here yet.", "Serve the study and send a few people to it first.")
+    each = timed.group_by("annotator").agg(pl.col("seconds").sum(), pl.len().alias("answers"))
+    limit = study.config.people.tasks
+    # Who broke off says nothing of how long the whole takes.
+    whole = each if limit is None else each.filter(pl.col("answers") >= limit)
+    person = Pace.of((whole if whole.height else each)["seconds"])
+    paid = _paid(study)
+    kind = kind_for(study.config.model, study.config.stages)
+    observed = study.observations(kind)
+    figures = {name: agreement(part, seed=seed).table for name, part in observed.items() if len(part)}
+    table, note = _planned(study, observed, Pace.of(timed["seconds"]).median, target, seed, people)
+    return Findings(
+        people=each.height,
+        answers=timed.height,
+        task=Pace.of(timed["seconds"]),
+        person=person,
+        per_person=paid,
+        per_hour=None if paid is None or person.median == 0 else paid / person.median * 3600,
+        agreement=figures,
+        wanted=sum(stage.total - stage.done for stage in study.status().stages),
+        tasks_each=limit,
+        plan=table,
+        plan_note=note,
+    )
+
+
+def _paid(study: Study) -> float | None:
+    """What one person gets for the whole, before bonuses."""
+    config = study.config
+    if config.prolific is not None:
+        try:
+            return reward(study) / 100
+        except ConfigError:
+            return None
+    if not config.pay.rates.any:
+        return None
+    table = study.annotators.pay()
+    median = table["pay"].median()
+    return float(median) if isinstance(median, int | float) else None
+
+
+def _planned(
+    study: Study, observed: dict[str, Any], seconds: float, target: float, seed: int, people: int | None
+) -> tuple[pl.DataFrame | None, str]:
+    first = next(iter(observed.values()), None)
+    if first is None or isinstance(first, Labels):
+        return None, "labels have no split-half reliability to plan for"
+    stage = study.config.stages[0]
+    prolific = study.config.prolific
+    crowd = people or (prolific.places if prolific is not None else _USUAL_PEOPLE)
+    rng = np.random.default_rng(seed)
+    try:
+        fitted = read_pilot(observed, rng)
+        option = _option(study, stage)
+        found = plan(len(study.items), target, [option], populations=fitted.samples, people=max(2, crowd), seed=seed)
+    except SteelyardError as error:
+        return None, str(error)
+    fee = 1 + study.config.pay.fee
+    price, wage = study.config.pay.per_task * fee or None, study.config.pay.per_hour * fee or None
+    table = found.table(price=price, wage=None if price else wage, seconds={option.protocol: seconds})
+    return table, "; ".join([*fitted.notes, *found.notes])
+
+
+def _option(study: Study, stage: Stage) -> Option:
+    """The study's own way of asking, or the nearest that can be planned."""
+    source = study.config.source or {}
+    written = source.get("protocol") or (source.get("stage") or [{}])[0].get("protocol") or {}
+    settings = tuple((key, written[key]) for key in _PASSED_ON if key in written)
+    n_items = len(study.items)
+    try:
+        fitting = choose_options(n_items, [stage.protocol.name], [stage.design.name])
+    except ConfigError:
+        fitting = choose_options(n_items, [stage.protocol.name])
+    return Option(fitting[0].protocol, fitting[0].design, settings)

@@ -1,0 +1,233 @@
+"""Opening a database: SQLite by file, PostgreSQL by URL; migrated on the way in, or refused."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from steelyard.errors import StoreError
+from steelyard.storage.failures import said_plainly
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+APPLICATION_ID = 0x57EE1
+"""Marks an SQLite file as ours (PRAGMA application_id)."""
+
+HEAD = "0003"
+"""The newest migration; a test keeps it equal to Alembic's."""
+
+DATABASE_FILE = "study.db"
+"""Where a study's judgments are if nothing else is said."""
+
+_TIMEOUT_SECONDS = 30
+_SILENT_SECONDS = 300
+_PASSWORD = re.compile(r"(//[^/@:]*:)[^/?#\s]*@")
+
+
+def database_url(given: str, folder: Path) -> URL:
+    """Read a database URL; an SQLite file that is not given with its whole path is in `folder`."""
+    parsed = _parsed(given)
+    if parsed.get_backend_name() == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise StoreError("a study cannot live in memory only.", "Name a file: sqlite:///study.db")
+        return sqlite_url(folder / parsed.database)
+    return parsed
+
+
+def study_url(folder: Path, own: str | None, given: str | None = None) -> URL:
+    """Return where a study's judgments are: as given, as its own configuration says, or beside that."""
+    if given is not None:
+        return database_url(given, Path.cwd())
+    return sqlite_url(folder / DATABASE_FILE) if own is None else database_url(own, folder)
+
+
+def sqlite_url(path: Path) -> URL:
+    """Return the URL of an SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=str(path.resolve()))
+
+
+def sqlite_files(url: URL) -> set[Path]:
+    """Return the files that an SQLite database may consist of; none for another engine."""
+    if url.get_backend_name() != "sqlite":
+        return set()
+    return {Path(f"{url.database}{end}") for end in ("", "-wal", "-shm", "-journal")}
+
+
+def open_engine(url: str | URL, *, create: bool = True) -> Engine:
+    """Connect, check that the database is ours or empty, and bring its tables up to date.
+
+    A database that is not there yet is made, or refused if `create` is False.
+    """
+    parsed = _parsed(url)
+    if not create and parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+        raise StoreError(f"there is no database {parsed.database}.", "Check the study's folder.")
+    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+    shown = _shown(parsed)
+    remedy = "Check that it exists, is reachable and may be written to."
+    try:
+        with said_plainly(f"the database {shown} cannot be opened", remedy):
+            with engine.connect().execution_options(writes=False) as connection:
+                version = _checked_version(connection, shown)
+            if version != HEAD:
+                _migrate(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _parsed(url: str | URL) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"'{without_password(str(url))}' is not a database URL.",
+            "Use sqlite:///file.db or postgresql://user@host/name.",
+        ) from error
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreError(f"{backend} is not supported.", "Use SQLite or PostgreSQL.")
+    return parsed
+
+
+def without_password(url: str) -> str:
+    """Return a database's URL as it may be shown: anybody may read a message."""
+    return _PASSWORD.sub(r"\g<1>***@", url)
+
+
+def _shown(url: URL) -> str:
+    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database and url.database != ":memory:" and not Path(url.database).parent.is_dir():
+        raise StoreError(f"the folder of {url.database} does not exist.", "Create it first.")
+    engine = create_engine(url, connect_args={"timeout": _TIMEOUT_SECONDS})
+
+    opened: list[tuple[int, int]] = []
+
+    def check_file() -> None:
+        # Answers written to a file that was deleted or replaced under us would be gone with it.
+        now = _file_id(str(url.database))
+        if opened and now != opened[0]:
+            raise StoreError(
+                f"the database {url.database} is gone or was replaced since it was opened.",
+                "Put it back, or stop whatever uses it and start again.",
+            )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        check_file()
+        # pysqlite would begin transactions by itself, and too late; the BEGIN below is ours.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        _turn_on_wal(cursor)
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+        found = _file_id(str(url.database))
+        if not opened and found is not None:
+            opened.append(found)
+
+    @event.listens_for(engine, "checkout")
+    def checkout(_connection: object, _record: object, _proxy: object) -> None:
+        check_file()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _file_id(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from any other, whatever its name; None if it is not there."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _turn_on_wal(cursor: Any) -> None:
+    """Switch a new file to write-ahead logging; others who are just opening it are waited for."""
+    # For this one statement SQLite does not wait by itself.
+    give_up = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _postgresql(url: URL) -> Engine:
+    try:
+        # A process that stops while it holds a study must not stop everybody else for ever: others give up
+        # waiting, and the server takes the study from one that says nothing for minutes.
+        patience = {
+            "options": f"-c lock_timeout={_TIMEOUT_SECONDS}s -c idle_in_transaction_session_timeout={_SILENT_SECONDS}s",
+            "connect_timeout": 10,
+        }
+        return create_engine(url, pool_pre_ping=True, connect_args=patience)
+    except ModuleNotFoundError as error:
+        raise StoreError("PostgreSQL needs the psycopg package.", "pip install 'steelyard[postgres]'") from error
+
+
+def _checked_version(connection: Connection, shown: str) -> str | None:
+    """Return the schema version, None for an empty database; refuse one that is not ours, or newer."""
+    names = set(inspect(connection).get_table_names())
+    if not names:
+        return None
+    is_sqlite = connection.dialect.name == "sqlite"
+    marked = not is_sqlite or connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
+    if not marked or not {"steelyard_version", "studies", "events"} <= names:
+        if not is_sqlite and "steelyard_version" not in names and not {"studies", "events", "tasks"} & names:
+            return None
+        raise StoreError(f"the database {shown} is not a Steelyard one.", "Choose another file, or an empty database.")
+    version = connection.execute(text("SELECT version_num FROM steelyard_version")).scalar()
+    if version is None or str(version) > HEAD:
+        raise StoreError(
+            f"the database {shown} was made by a newer Steelyard (schema {version}, this one knows {HEAD}).",
+            "Upgrade Steelyard: pip install -U steelyard.",
+        )
+    return str(version)
+
+
+def alembic_config() -> Config:
+    """Return what Alembic needs to know to find the migrations."""
+    # Alembic takes a while to import and is only needed for a database that is new or old.
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _migrate(engine: Engine) -> None:
+    from alembic import command
+
+    config = alembic_config()
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # Two processes may open a new database at once; the second waits and finds nothing to do.
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": APPLICATION_ID})
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -1,0 +1,226 @@
+"""The annotators of a study: consent, training and test, progress, exclusion, pay."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from steelyard.errors import ConfigError, TaskError
+from steelyard.quality.pay import pay_table
+from steelyard.quality.questions import Question
+from steelyard.records import Judgment, Task
+from steelyard.study import events as ev
+from steelyard.study.config_tables import People
+from steelyard.study.core import Core
+from steelyard.study.events import decode_own
+from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
+from steelyard.study.leases import annotator_name, checked_reason
+
+_TEXT_FILES = (".md", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorProgress:
+    """How far one annotator is; `excluded` is the reason, if they are.
+
+    `qualified` is None for those who have yet to take the test.
+    """
+
+    answered: int
+    limit: int | None
+    consented: bool
+    trained: bool
+    qualified: bool | None
+    excluded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTask:
+    """A task with the answer it got."""
+
+    task: Task
+    judgment: Judgment
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What annotators read before they begin, as Markdown."""
+
+    consent: str | None
+    instructions: str | None
+
+
+class Annotators:
+    """Everything a study knows and decides about its annotators; open it as `study.annotators`."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._log = core.log
+        self._clock = core.clock
+
+    def names(self) -> list[str]:
+        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited."""
+        with self._log.read() as state:
+            return state.names()
+
+    # Exclusion
+
+    @property
+    def excluded(self) -> dict[str, str]:
+        """The annotators whose judgments are set aside, and why."""
+        with self._log.read() as state:
+            return dict(state.excluded)
+
+    def exclude(self, annotator: str, reason: str) -> None:
+        """Assign an annotator no more tasks and set their judgments aside; their tasks go to others."""
+        annotator = annotator_name(annotator)
+        with self._log.write() as transaction:
+            if annotator in transaction.state.excluded:
+                return
+            if not transaction.state.knows(annotator):
+                raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
+            exclusion = ev.Excluded(reason=checked_reason(reason))
+            self._core.exclude(transaction, annotator, exclusion, self._clock())
+
+    def readmit(self, annotator: str, reason: str = "") -> None:
+        """Undo an exclusion: the annotator's judgments count again."""
+        annotator = annotator_name(annotator)
+        with self._log.write() as transaction:
+            if annotator in transaction.state.excluded:
+                readmission = ev.Readmitted(reason=checked_reason(reason))
+                transaction.append(readmission, at=self._clock(), annotator=annotator)
+
+    # Before the first task
+
+    def texts(self) -> Texts:
+        """Return what annotators read before they begin, as Markdown."""
+        return self._texts
+
+    def record_consent(self, annotator: str) -> None:
+        """Record that an annotator agreed to the present wording of the consent."""
+        self._record(ev.Consented(digest=text_digest(self._texts.consent or "")), annotator)
+
+    def training(self) -> list[Question]:
+        """Return the practice questions, with their answers."""
+        return self._core.questions(self._core.config.people.training)
+
+    def record_training(self, annotator: str, right: int, asked: int) -> None:
+        """Record that an annotator has finished the training."""
+        self._record(ev.Trained(right=right, asked=asked), annotator)
+
+    def qualification(self) -> list[Question]:
+        """Return the questions of the qualification test, with their answers."""
+        return self._test
+
+    def test_answers(self, annotator: str) -> int:
+        """How many questions of the qualification test an annotator has answered."""
+        with self._log.read() as state:
+            return len(state.test_answers.get(annotator_name(annotator), ()))
+
+    def answer_test(self, annotator: str, number: int, answer: Any) -> bool | None:
+        """Answer question `number` (from 1) of the qualification test; after the last, return whether it was passed.
+
+        Answers stay in the log, so the test cannot be taken twice; answering the same question again is a retry
+        and changes nothing.
+        """
+        annotator, questions = annotator_name(annotator), self._test
+        test = self._core.config.quality.qualification
+        with self._log.write() as transaction:
+            results = transaction.state.test_answers[annotator]
+            if 1 <= number <= len(results):
+                return transaction.state.qualified.get(annotator)
+            if test is None or number != len(results) + 1 or number > len(questions):
+                raise TaskError(f"question {number} of the test is not next.", f"Answer question {len(results) + 1}.")
+            right = questions[len(results)].grade(answer)
+            now = self._clock()
+            transaction.append(ev.TestAnswered(right=right), at=now, annotator=annotator)
+            if len(results) < len(questions):
+                return None
+            passed = sum(results) >= test.pass_ * len(results)
+            transaction.append(ev.TestFinished(passed=passed, right=sum(results)), at=now, annotator=annotator)
+        return passed
+
+    # Work
+
+    def progress(self, annotator: str) -> AnnotatorProgress:
+        """Return how far an annotator is."""
+        annotator = annotator_name(annotator)
+        config, consent = self._core.config, self._texts.consent
+        with self._log.read() as state:
+            return AnnotatorProgress(
+                answered=state.answered_by(annotator),
+                limit=state.recruitment.quotas.get(annotator, config.people.tasks),
+                consented=consent is None or state.consents.get(annotator) == text_digest(consent),
+                trained=config.people.training is None or annotator in state.trained,
+                qualified=config.quality.qualification is None or state.qualified.get(annotator),
+                excluded=state.excluded.get(annotator),
+            )
+
+    def recent_answers(self, annotator: str, count: int) -> list[AnsweredTask]:
+        """Return an annotator's last answers with their tasks, the latest first."""
+        answered = self._log.store.answered_by(annotator_name(annotator), count)
+        stages = self._core.config.stages
+        with self._log.read() as state:
+            return [
+                AnsweredTask(self._core.task(state, stored), judgment_of(decode_own(event), stages))
+                for stored, event in answered
+            ]
+
+    def counted(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        with self._log.read() as state:
+            return state.counted_of(annotator)
+
+    def pay(self) -> pl.DataFrame:
+        """Return what every annotator has earned by [pay]: annotator, tasks, hours, pay, bonus, total and more.
+
+        The platform's fee is not included: annotators do not get it.
+        """
+        config = self._core.config
+        threshold = 0.0 if config.quality.checks is None else config.quality.checks.pass_
+        judgments = judgment_frame(effective_judgments(self._log, config.stages))
+        with self._log.read() as state:
+            results, excluded = state.quality.results(), dict(state.excluded)
+        return pay_table(judgments, results, excluded, config.pay.rates, config.pay.formula, threshold)
+
+    def _record(self, payload: ev.Payload, annotator: str) -> None:
+        with self._log.write() as transaction:
+            transaction.append(payload, at=self._clock(), annotator=annotator_name(annotator))
+
+    @cached_property
+    def _texts(self) -> Texts:
+        return read_texts(self._core.folder, self._core.config.people)
+
+    @cached_property
+    def _test(self) -> list[Question]:
+        test = self._core.config.quality.qualification
+        return self._core.questions(None if test is None else test.file)
+
+
+def read_texts(folder: Path, settings: People) -> Texts:
+    """Return the texts; a value that ends in .md or .txt is the name of a file in the study's folder."""
+    return Texts(_text(folder, settings.consent, "consent"), _text(folder, settings.instructions, "instructions"))
+
+
+def _text(folder: Path, value: str | None, key: str) -> str | None:
+    if value is None or "\n" in value or not value.endswith(_TEXT_FILES):
+        return value
+    try:
+        return (folder / value).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(
+            f"{folder / value} cannot be read: {why}.",
+            "Put the text there, or write it into study.toml.",
+            field=f"people.{key}",
+        ) from None
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that identifies a wording."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,99 @@
+"""The judgments of a study: the one place that decides which answers count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from steelyard.records import Judgment
+from steelyard.storage.events import to_json
+from steelyard.study.config import Stage
+from steelyard.study.events import Event, Excluded, Judged, Readmitted, Revised
+from steelyard.study.log import Log, as_datetime
+
+
+def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
+    """Return the judgment that an event (a first answer or a revision) records."""
+    data: Judged = event.data
+    stage = stages[data.stage]
+    return Judgment(
+        judgment_id=str(event.judgment_id),
+        annotator=event.annotator or "",
+        stage=stage.name,
+        protocol=stage.protocol.name,
+        items=data.items,
+        answer=data.answer,
+        at=as_datetime(event.at),
+        seconds=data.seconds,
+        late=data.late,
+        imported=data.imported,
+        revised=isinstance(data, Revised),
+        purpose=data.purpose,
+        right=data.right,
+        about=data.about,
+        seq=event.seq,
+    )
+
+
+def effective_judgments(log: Log, stages: Sequence[Stage]) -> Iterator[Judgment]:
+    """Yield every judgment in the order of submission, with its latest answer, marked if its annotator is excluded.
+
+    Everything that counts, lists or exports judgments uses this function. Memory grows with the number of revisions,
+    not with that of judgments. All judgments are as of one moment, while others go on submitting.
+    """
+    until = log.store.last_seq()
+    excluded: set[str] = set()
+    revisions: dict[str, Event] = {}
+    for event in log.events((Excluded.kind, Readmitted.kind, Revised.kind), until=until):
+        if isinstance(event.data, Revised):
+            revisions[str(event.judgment_id)] = event
+        elif isinstance(event.data, Excluded):
+            excluded.add(str(event.annotator))
+        else:
+            excluded.discard(str(event.annotator))
+    for first in log.events((Judged.kind,), until=until):
+        judgment = judgment_of(revisions.get(str(first.judgment_id), first), stages)
+        if judgment.revised:
+            judgment = replace(judgment, at=as_datetime(first.at), seq=first.seq)
+        yield replace(judgment, set_aside=True) if judgment.annotator in excluded else judgment
+
+
+def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
+    """Lay judgments out as a table, one a row; `answer` is JSON."""
+    rows = list(judgments)
+    return pl.DataFrame(
+        {
+            "judgment_id": [j.judgment_id for j in rows],
+            "annotator": [j.annotator for j in rows],
+            "stage": [j.stage for j in rows],
+            "protocol": [j.protocol for j in rows],
+            "items": [list(j.items) for j in rows],
+            "answer": [to_json(j.answer) for j in rows],
+            "at": [j.at for j in rows],
+            "seconds": [j.seconds for j in rows],
+            "late": [j.late for j in rows],
+            "revised": [j.revised for j in rows],
+            "imported": [j.imported for j in rows],
+            "set_aside": [j.set_aside for j in rows],
+            "purpose": [j.purpose for j in rows],
+            "right": [j.right for j in rows],
+        },
+        schema={
+            "judgment_id": pl.String,
+            "annotator": pl.String,
+            "stage": pl.String,
+            "protocol": pl.String,
+            "items": pl.List(pl.String),
+            "answer": pl.String,
+            "at": pl.Datetime("us", "UTC"),
+            "seconds": pl.Float64,
+            "late": pl.Boolean,
+            "revised": pl.Boolean,
+            "imported": pl.Boolean,
+            "set_aside": pl.Boolean,
+            "purpose": pl.String,
+            "right": pl.Boolean,
+        },
+    )

@@ -1,0 +1,119 @@
+"""The tasks that are out: whose they are, until when, and what may be said about them."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from numbers import Real
+
+from steelyard.errors import StoreError, TaskError
+from steelyard.records import Task
+from steelyard.storage import StoredTask
+from steelyard.study import events as ev
+from steelyard.study.events import Event
+from steelyard.study.log import Transaction
+
+_CLOCKS_APART = 60_000_000
+"""So far (a minute) may the clocks of several machines that serve one study be apart."""
+
+
+def expire(transaction: Transaction, now: int, lease_end: int) -> None:
+    """Put the tasks whose lease has ended back into the pool; `lease_end` is when one given out now ends.
+
+    A lease that ends much later was given out by a clock that has been set back since: it is cut to the usual
+    length, or its task would be kept for nobody until that clock is caught up with.
+    """
+    for task in transaction.store.untimely_tasks(now, lease_end + _CLOCKS_APART):
+        if task.lease_end <= now:
+            release_task(transaction, task, now)
+        else:
+            set_lease(transaction, task, lease_end, now)
+
+
+def set_lease(transaction: Transaction, task: StoredTask, lease_end: int, now: int) -> StoredTask:
+    """Let a task's lease end at another time."""
+    changed = replace(task, lease_end=lease_end)
+    transaction.append(ev.Renewed(lease_end=lease_end), at=now, annotator=task.annotator, judgment_id=task.judgment_id)
+    transaction.store.renew(task.judgment_id, lease_end)
+    return changed
+
+
+def release_task(transaction: Transaction, task: StoredTask, now: int) -> None:
+    transaction.append(ev.Expired(), at=now, annotator=task.annotator, judgment_id=task.judgment_id)
+    transaction.store.set_state(task.judgment_id, "expired")
+
+
+def release_duplicates(transaction: Transaction, late: StoredTask, now: int) -> None:
+    """Take back a task that repeats one whose late answer just came: nobody is asked the same twice."""
+    for other in transaction.store.open_tasks(late.annotator):
+        if other.stage == late.stage and set(other.items) == set(late.items):
+            release_task(transaction, other, now)
+
+
+def owned_task(transaction: Transaction, task: Task | str, annotator: str | None) -> StoredTask:
+    """Find a task that went out, and refuse anybody but the one it went to."""
+    judgment_id = task.judgment_id if isinstance(task, Task) else task
+    if annotator is None and isinstance(task, Task):
+        annotator = task.annotator
+    annotator = None if annotator is None else annotator_name(annotator)
+    stored = transaction.store.task(judgment_id)
+    if stored is None:
+        raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
+    if annotator is not None and annotator != stored.annotator:
+        raise TaskError(
+            f"task {judgment_id} is leased to someone else, not to '{annotator}'.", "Ask for a task of your own."
+        )
+    return stored
+
+
+def answer_event(transaction: Transaction, stored: StoredTask) -> Event:
+    if stored.answer_seq is None:
+        raise StoreError(f"task {stored.judgment_id} is answered, but its answer is missing.", "Restore a backup.")
+    return transaction.event(stored.answer_seq)
+
+
+_STATE_AFTER: dict[type[ev.Payload], str] = {
+    ev.Skipped: "skipped",
+    ev.Expired: "expired",
+    ev.Judged: "answered",
+    ev.Revised: "answered",
+    ev.Withdrawn: "withdrawn",
+}
+
+
+def task_after(event: Event, task: StoredTask | None) -> StoredTask:
+    """Return the row of the table of tasks after an event about a task; `task` is the row before."""
+    data = event.data
+    if task is None:
+        lease_end = data.lease_end if isinstance(data, ev.Picked) else event.at
+        task = StoredTask(
+            str(event.judgment_id), event.annotator or "", data.stage, data.items, "open", lease_end, event.seq
+        )
+    return replace(
+        task,
+        state=_STATE_AFTER.get(type(data), task.state),
+        lease_end=data.lease_end if isinstance(data, ev.Renewed) else task.lease_end,
+        answer_seq=event.seq if isinstance(data, ev.Judged) else task.answer_seq,
+    )
+
+
+def annotator_name(given: str) -> str:
+    """Return an annotator's name in the one form it is kept in: é is é, however it was typed."""
+    name = unicodedata.normalize("NFC", given).strip() if isinstance(given, str) else ""
+    if not name or len(name) > 200 or not name.isprintable():
+        raise TaskError(f"{given!r} cannot be an annotator's name.", "Use 1 to 200 printable characters.")
+    return name
+
+
+def checked_seconds(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 <= float(seconds) < float("inf"):
+        raise TaskError(f"{seconds!r} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
+    return float(seconds)
+
+
+def checked_reason(reason: str) -> str:
+    if not isinstance(reason, str) or len(reason) > 2000 or any("\ud800" <= sign <= "\udfff" for sign in reason):
+        raise TaskError("the reason is not a text of up to 2,000 characters.", "Say it in fewer words.")
+    return reason

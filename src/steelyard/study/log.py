@@ -1,0 +1,282 @@
+"""A study's log and the state folded from it, kept in step."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
+
+from steelyard.errors import SteelyardError, StoreError
+from steelyard.storage import Store, Writer
+from steelyard.study.config import Stage
+from steelyard.study.events import Event, Forgotten, Payload, decode_own
+from steelyard.study.state import StudyState
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_SHARED_ANSWERS = 16
+"""At most this many answers share a transaction, so that the first does not wait long for the last."""
+_PATIENCE_SECONDS = 0.05
+
+
+def as_datetime(at: int) -> datetime:
+    """Turn the log's time, in microseconds, into a datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+def as_microseconds(at: datetime) -> int:
+    """Turn a datetime in UTC into the log's time, in microseconds."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Suspend garbage collection: folding a long log allocates much, frees little, and would spend a third of its time
+    in collections.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class _SharedTransaction:
+    """A database transaction that several writers may share, so that one sync to disk serves them all."""
+
+    def __init__(self, store: Store) -> None:
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+        self.members = 0
+        """How many writers have appended to it and wait for its commit."""
+        self.committed = 0
+        """The last event that was on disk before this transaction."""
+        self._stack = ExitStack()
+        self.writer = self._stack.enter_context(store.write())
+
+    def commit(self) -> None:
+        """Commit to disk and wake the writers that wait."""
+        try:
+            self._stack.close()
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self.done.set()
+
+    def abandon(self, error: BaseException) -> None:
+        """Roll back and wake the writers that wait; raise the error as the store translates it."""
+        self.error = error
+        try:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+        except BaseException as translated:
+            self.error = translated
+            raise
+        finally:
+            self.done.set()
+
+
+class Log:
+    """A study's store with its state. Threads may share one Log; processes may share one database."""
+
+    def __init__(self, store: Store, stages: tuple[Stage, ...]) -> None:
+        self.store = store
+        self._stages = stages
+        self._lock = threading.RLock()
+        self._state = StudyState(stages)
+        self._shared: _SharedTransaction | None = None
+        self._waiting = 0
+        self._counting = threading.Lock()
+        self.generation = 0
+        """How often the log was rewritten: caches about annotators may then describe one who was forgotten."""
+
+    def close(self) -> None:
+        """Close the database."""
+        self.store.close()
+
+    def events(self, kinds: Iterable[str] | None = None, *, until: int | None = None) -> Iterator[Event]:
+        """Yield the events of these kinds, or all of them, in order, up to event `until`."""
+        return map(decode_own, self.store.events(kinds=kinds, until=until))
+
+    def fix_config(self, seq: int) -> None:
+        """Hold on to the configuration: if another process changes it after event `seq`, that is an error."""
+        self._state.config_fixed_at = seq
+
+    def _catch_up(self) -> None:
+        # The log is read in chunks: somebody forgotten meanwhile may still be in the chunks read before.
+        last_seq = self._state.seq or self.store.last_seq()
+        with _without_garbage_collection() if not self._state.seq else nullcontext():
+            is_consistent = self._fold(map(decode_own, self.store.events(self._state.seq)), last_seq)
+        if not is_consistent:
+            self._catch_up()
+
+    def _fold(self, events: Iterable[Event], last_seq: int) -> bool:
+        """Apply events; return False, with an empty state, when the log was rewritten because of a `forget`."""
+        for event in events:
+            if event.seq > last_seq and isinstance(event.data, Forgotten):
+                self._reset()
+                return False
+            self._state.apply(event)
+        return True
+
+    def _reset(self) -> None:
+        config_fixed_at = self._state.config_fixed_at
+        self._state = StudyState(self._stages)
+        self._state.config_fixed_at = config_fixed_at
+        self.generation += 1
+
+    @contextmanager
+    def read(self) -> Iterator[StudyState]:
+        """Give access to the state, up to date with the log."""
+        with self._lock:
+            self._catch_up()
+            yield self._state
+
+    @contextmanager
+    def write(self, *, alone: bool = False) -> Iterator[Transaction]:
+        """Lock the study, with the state up to date; all events appended in the block are kept, or none.
+
+        They are on disk when the block has ended. Threads that arrive while others write share a transaction with
+        them, because the sync to disk takes longer than everything else; a database failure hits all of them.
+        Pass `alone` for long operations and for those that may fail halfway.
+        """
+        with self._turn():
+            shared = self._begin(alone)
+            before = self._state.seq
+            try:
+                yield Transaction(shared.writer, self._state)
+            except BaseException as error:
+                if isinstance(error, SteelyardError) and self._state.seq == before and shared.members:
+                    # A refusal: nothing of it was written, and earlier writers still wait for their commit.
+                    self._end_turn(shared)
+                    raise
+                self._abandon(shared, error)
+                raise
+            shared.members += 1
+            self._end_turn(shared, now=alone)
+        self._await(shared)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Lock the study while no transaction is open, to write tables other than the log."""
+        with self._turn():
+            if self._shared is not None:
+                self._commit(self._shared)
+            yield
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with self._counting:
+            self._waiting += 1
+        try:
+            self._lock.acquire()
+        finally:
+            with self._counting:
+                self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _begin(self, alone: bool) -> _SharedTransaction:
+        """Join the open transaction, or open one."""
+        if self._shared is not None and not alone:
+            return self._shared
+        if self._shared is not None:
+            self._commit(self._shared)
+        # The log may be long: read it before locking out other processes, then only what was added since.
+        if self._state.seq == 0:
+            self._catch_up()
+        self._shared = shared = _SharedTransaction(self.store)
+        first = self._state.seq
+        try:
+            if first != shared.writer.last_seq and not self._fold(map(decode_own, shared.writer.events(first)), first):
+                self._fold(map(decode_own, shared.writer.events(0)), shared.writer.last_seq)
+        except BaseException as error:
+            shared.committed = self._state.seq
+            self._abandon(shared, error)
+            raise
+        shared.committed = self._state.seq
+        return shared
+
+    def _end_turn(self, shared: _SharedTransaction, *, now: bool = False) -> None:
+        """Leave the transaction open for the next writer, or commit it."""
+        if now or not self._waiting or shared.members >= _MAX_SHARED_ANSWERS:
+            self._commit(shared)
+
+    def _commit(self, shared: _SharedTransaction) -> None:
+        self._shared = None
+        try:
+            shared.commit()
+        except BaseException:
+            self._drop_uncommitted(shared)
+            raise
+
+    def _abandon(self, shared: _SharedTransaction, error: BaseException) -> None:
+        """Roll back; raise the error as the store translates it."""
+        self._shared = None
+        self._drop_uncommitted(shared)
+        shared.abandon(error)
+
+    def _drop_uncommitted(self, shared: _SharedTransaction) -> None:
+        # What was rolled back must not stay in the state; a refusal has not touched it.
+        if self._state.seq != shared.committed:
+            self._reset()
+
+    def _await(self, shared: _SharedTransaction) -> None:
+        """Wait until the transaction is on disk; raise if it failed."""
+        while not shared.done.wait(_PATIENCE_SECONDS):
+            # No other writer has come to commit it: do it here.
+            with self._lock:
+                if self._shared is shared:
+                    self._commit(shared)
+        if isinstance(shared.error, SteelyardError):
+            raise StoreError(shared.error.problems)
+        if shared.error is not None:
+            raise StoreError(
+                "the database could not be written: it failed while several answers were being saved.",
+                "Send it again: what was saved is never counted twice.",
+            )
+
+    @contextmanager
+    def rewrite(self) -> Iterator[Writer]:
+        """Lock the study to rewrite past events; the state is folded again afterwards."""
+        with self._lock:
+            if self._shared is not None:
+                self._commit(self._shared)
+            try:
+                with self.store.write() as writer:
+                    yield writer
+            finally:
+                self._reset()
+
+
+class Transaction:
+    """A transaction on the log: an event that is appended is in the state at once."""
+
+    def __init__(self, writer: Writer, state: StudyState) -> None:
+        self.store = writer
+        self.state = state
+
+    def append(
+        self, payload: Payload, *, at: int, annotator: str | None = None, judgment_id: str | None = None
+    ) -> Event:
+        """Write an event and fold it into the state."""
+        event = append_event(self.store, payload, at=at, annotator=annotator, judgment_id=judgment_id)
+        self.state.apply(event)
+        return event
+
+    def event(self, seq: int) -> Event:
+        """Return one event by its number."""
+        return decode_own(self.store.event(seq))
+
+
+def append_event(
+    writer: Writer, payload: Payload, *, at: int, annotator: str | None = None, judgment_id: str | None = None
+) -> Event:
+    """Write an event with this payload."""
+    stored = writer.append(payload.kind, payload.text(), at=at, annotator=annotator, judgment_id=judgment_id)
+    return Event(stored.seq, at, annotator, judgment_id, payload, stored.data, stored.digest)

@@ -1,0 +1,62 @@
+"""Privacy: pseudonyms for everything that leaves the study, and the means to forget an annotator."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from steelyard.storage import Writer
+from steelyard.study.core import Core
+from steelyard.study.pseudonyms import Names, pseudonym
+
+if TYPE_CHECKING:
+    from steelyard.study.forgetting import ForgetReport
+    from steelyard.study.study import Study
+
+
+class Privacy:
+    """How a study protects its annotators' names; open it as `study.privacy`."""
+
+    def __init__(self, core: Core, study: Study) -> None:
+        self._core = core
+        self._study = study
+
+    def pseudonym(self, annotator: str) -> str:
+        """Return an annotator's name in exports and reports, the same in all of this study's."""
+        return pseudonym(self.secret, annotator)
+
+    def names(self, *, real: bool = False) -> Names:
+        """Return everybody's names outside the study: pseudonyms, unless `real`."""
+        with self._core.log.read() as state:
+            names = state.names()
+        return Names.of(names, None if real else self.secret)
+
+    @property
+    def secret(self) -> str:
+        """The key of the pseudonyms. It is in the database, and in no export."""
+        return self._core.log.store.secret
+
+    @property
+    def generation(self) -> int:
+        """Changes whenever an annotator was forgotten: caches about annotators are then invalid."""
+        return self._core.log.generation
+
+    def preview_forget(self, annotator: str) -> ForgetReport:
+        """Return what forgetting an annotator would change, without changing anything."""
+        from steelyard.study.forgetting import preview
+
+        return preview(self._study, annotator)
+
+    def forget(self, annotator: str) -> ForgetReport:
+        """Remove an annotator from the study: judgments, consent, tokens, sessions, and what they wrote."""
+        from steelyard.study.forgetting import forget
+
+        return forget(self._study, annotator)
+
+    def rewrite(self) -> AbstractContextManager[Writer]:
+        """Lock the study to rewrite past events (see `steelyard.study.forgetting`)."""
+        return self._core.log.rewrite()
+
+    def wipe(self) -> str:
+        """Remove deleted bytes from the disk; return what remains to be done for that, if anything."""
+        return self._core.log.store.wipe()

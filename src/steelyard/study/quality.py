@@ -1,0 +1,159 @@
+"""Quality control of a study: checks, signals of careless work, rules, interim analyses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from steelyard.errors import TaskError
+from steelyard.observations import Index
+from steelyard.quality.signals import broken_rules, signals
+from steelyard.quality.stopping import Look, StopRule, take_look
+from steelyard.records import ABOUT_ANNOTATORS, Judgment
+from steelyard.reliability.annotators import with_others
+from steelyard.study import events as ev
+from steelyard.study.config_tables import Stop
+from steelyard.study.core import Core
+from steelyard.study.fitting import kind_for
+from steelyard.study.judgments import effective_judgments
+from steelyard.study.observing import collect
+from steelyard.study.quality_state import CheckStatus
+from steelyard.study.state import StudyState
+from steelyard.study.status import status_of
+
+if TYPE_CHECKING:
+    from steelyard.study.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What an annotator is shown after a check, in studies that give feedback."""
+
+    right: bool
+    expected: str
+    text: str
+
+
+class Quality:
+    """The quality control of a study; open it as `study.quality`."""
+
+    def __init__(self, core: Core, study: Study) -> None:
+        self._core = core
+        self._log = core.log
+        self._study = study
+
+    # Checks
+
+    def checks(self) -> list[CheckStatus]:
+        """Return how the checks were answered, and which are disputed."""
+        with self._log.read() as state:
+            return state.quality.checks()
+
+    def check_results(self) -> dict[str, tuple[int, int]]:
+        """Return how many checks each annotator answered correctly, and how many count."""
+        with self._log.read() as state:
+            return state.quality.results()
+
+    def resolve_check(self, key: str, verdict: Literal["right", "wrong"]) -> None:
+        """Decide whether the known answer of a disputed check is right or wrong."""
+        if verdict not in {"right", "wrong"}:
+            raise TaskError(f"a check's answer cannot be '{verdict}'.", "Use right or wrong.")
+        with self._log.write() as transaction:
+            if key not in {check.key for check in transaction.state.quality.checks()}:
+                raise TaskError(f"there is no check '{key}'.", "See the list of checks: steelyard quality.")
+            now = self._core.clock()
+            transaction.append(ev.CheckResolved(check=key, verdict=verdict), at=now)
+            self._core.apply_checks(transaction, now)
+
+    def feedback(self, judgment: Judgment) -> Feedback | None:
+        """Return what to show an annotator after a check; None where the study gives no feedback."""
+        rule = self._core.config.quality.checks
+        if judgment.purpose != "check" or rule is None or not rule.loud or judgment.right is None:
+            return None
+        with self._log.read() as state:
+            task = state.assigned_task(judgment.judgment_id)
+            question = None if task is None else state.quality.questions.get(task.about)
+        return None if question is None else Feedback(judgment.right, question.expected, question.feedback)
+
+    # Signals and rules
+
+    def signals(self) -> pl.DataFrame:
+        """Return signals of careless work, a row for each annotator, with their agreement with the others."""
+        stages = self._core.config.stages
+        judgments = list(effective_judgments(self._log, stages))
+        protocols = {stage.name: stage.protocol for stage in stages}
+        items = self._core.items
+        letters = {item.id: len(item.text) + len(item.context or "") + len(item.reference or "") for item in items}
+        with self._log.read() as state:
+            excluded = set(state.excluded)
+        # Excluded annotators are compared with the others, but the others not with them.
+        kinds = sorted({kind for stage in stages for kind in stage.protocol.kinds[:1]})
+        index = Index([item.id for item in items])
+        about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
+        tables = [with_others(collect(kind, about_items, protocols, index), excluded) for kind in kinds]
+        columns = ["annotator", "agreement", "agreement_lower", "agreement_upper"]
+        others = pl.concat([table.select(columns) for table in tables]).unique("annotator", maintain_order=True)
+        return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
+
+    def apply_rules(self) -> dict[str, str]:
+        """Exclude annotators who break the rules of [quality.rules]; return their names with the reasons."""
+        rules = self._core.config.quality.rules.model_dump()
+        if not any(rules.values()):
+            return {}
+        table = self.signals()
+        excluded = {}
+        with self._log.write() as transaction:
+            for annotator, reason in broken_rules(table, rules, table).items():
+                state = transaction.state
+                if annotator not in state.excluded and annotator not in state.quality.pardoned:
+                    exclusion = ev.Excluded(reason=reason, by="rules")
+                    self._core.exclude(transaction, annotator, exclusion, self._core.clock())
+                    excluded[annotator] = reason
+        return excluded
+
+    # Interim analyses
+
+    def is_analysis_due(self) -> bool:
+        """Whether `interim_analysis` would analyse anything; this is cheap."""
+        rule = self._core.config.stop
+        if rule is None:
+            return False
+        with self._log.read() as state:
+            return self._next_analysis(rule, state)[1]
+
+    def interim_analysis(self) -> Look | None:
+        """Analyse whether the study may stop, if an analysis is due; close the study if it may.
+
+        Analyses are due after equal portions of the planned judgments; calling this at any time is harmless.
+        """
+        rule = self._core.config.stop
+        if rule is None:
+            return None
+        with self._log.read() as state:
+            number, due = self._next_analysis(rule, state)
+        if not due:
+            return None
+        plan = StopRule(rule.measure, rule.target, rule.looks, rule.alpha, rule.spearman_brown)
+        model = self._core.config.model
+        by_criterion = self._study.observations(kind_for(model, self._core.config.stages))
+        analyses = [take_look(plan, number, part, model) for part in by_criterion.values()]
+        # Every criterion must reach the target: the one furthest from it decides.
+        analysis = min(analyses, key=lambda look: look.reached)
+        with self._log.write() as transaction:
+            if self._next_analysis(rule, transaction.state) != (number, True):
+                return None
+            now = self._core.clock()
+            transaction.append(ev.InterimAnalysis(**asdict(analysis)), at=now)
+            if analysis.reached:
+                reason = f"The target was reached: {analysis.summary}."
+                transaction.append(ev.StateChanged(state="closed", reason=reason), at=now)
+        return analysis
+
+    def _next_analysis(self, rule: Stop, state: StudyState) -> tuple[int, bool]:
+        stages = status_of(self._core.config, state).stages
+        done, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
+        number = state.interim_analyses + 1
+        due = state.state == "open" and number <= rule.looks and done * rule.looks >= number * total > 0
+        return number, due

@@ -1,0 +1,396 @@
+"""The state of a study, folded from its log: items, progress of each stage, what each annotator has done."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from steelyard.designs.base import Nothing, generator_for
+from steelyard.designs.memory import Heard
+from steelyard.errors import StoreError, StudyChangedError
+from steelyard.quality.questions import read_questions
+from steelyard.records import ABOUT_ANNOTATORS, Answer, Item, Purpose
+from steelyard.study import events as ev
+from steelyard.study.config import Stage
+from steelyard.study.events import Event, StateName
+from steelyard.study.quality_state import QualityState, SharedTask
+from steelyard.study.recruitment_state import RecruitmentState
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedTask:
+    """A task that is leased, was released unanswered (a late answer may still arrive), or is answered.
+
+    `answer` is kept only where a design learns from answers; `about` is the check's key, or the judgment that is
+    repeated.
+    """
+
+    annotator: str
+    stage: int
+    items: tuple[int, ...]
+    slot: int | None
+    released: bool = False
+    answer: Answer | None = None
+    purpose: Purpose = "judgment"
+    about: str = ""
+
+    @property
+    def in_design(self) -> bool:
+        """Whether it is one of the design's tasks, rather than one about the annotator."""
+        return self.purpose not in ABOUT_ANNOTATORS
+
+
+class StudyState:
+    """What the log amounts to. `apply` takes events in order; equal logs give equal states."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.seq = 0
+        self.items: list[Item] = []
+        self.code: dict[str, int] = {}
+        self.config: ev.ConfigChanged | None = None
+        self.config_fixed_at: float = inf
+        """The event from which on the configuration must not change: the study is open under it."""
+        self.stages = stages
+        self.progress = [stage.design.progress(stage.protocol) for stage in stages]
+        self.learns = any(progress.memory is not None for progress in self.progress)
+        self.tasks_of: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.excluded: dict[str, str] = {}
+        """Annotators whose judgments are set aside, and why."""
+        self.state: StateName = "open"
+        self.state_reason = ""
+        self.consents: dict[str, str] = {}
+        """The digest of the wording that each annotator agreed to."""
+        self.trained: set[str] = set()
+        self.test_answers: defaultdict[str, list[bool]] = defaultdict(list)
+        """Which answers to the qualification test were right, by annotator."""
+        self.qualified: dict[str, bool] = {}
+        self.interim_analyses = 0
+        """How many interim analyses were made."""
+        self.quality = QualityState()
+        self.recruitment = RecruitmentState()
+        self.check_items: dict[str, Item] = {}
+        """Items that are shown in checks only."""
+        self.answers_of: Counter[str] = Counter()
+        self._assigned: dict[str, AssignedTask] = {}
+        self._closed: dict[str, AssignedTask] = {}
+        """Answered checks and repeats."""
+        self._answered: defaultdict[str, dict[str, AssignedTask]] = defaultdict(dict)
+
+    def apply(self, event: Event) -> None:
+        """Fold the next event into the state."""
+        if event.seq != self.seq + 1:
+            raise StoreError(
+                f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
+            )
+        if self.learns:
+            self.tick(event.at)
+        try:
+            HANDLERS[type(event.data)](self, event, event.data)
+        except (KeyError, IndexError) as error:
+            raise StoreError(
+                f"event {event.seq} ({event.kind}) refers to {error}, which is not in the log before it.",
+                "Restore the database from a backup.",
+            ) from error
+        self.seq = event.seq
+
+    def tick(self, now: int) -> None:
+        """Set the designs' clock: to an event's time, or to that of the pick about to be made."""
+        if self.learns:
+            for progress in self.progress:
+                progress.tick(now)
+
+    # The study
+
+    def _on_config(self, event: Event, data: ev.ConfigChanged) -> None:
+        if event.seq > self.config_fixed_at and (self.config is None or data.config != self.config.config):
+            raise StudyChangedError(
+                "the study's configuration was changed by another process.", "Open the study again."
+            )
+        if self.config is not None:
+            for progress in self.progress:
+                progress.restart()
+        self.config = data
+
+    def _on_items(self, event: Event, data: ev.ItemsAdded) -> None:
+        for item in data.items:
+            if item.id in self.code:
+                self.items[self.code[item.id]] = item
+            else:
+                self.code[item.id] = len(self.items)
+                self.items.append(item)
+        for progress in self.progress:
+            progress.add_items(self.items[progress.n_items :])
+
+    def _on_checks(self, event: Event, data: ev.ChecksAdded) -> None:
+        questions = read_questions(data.questions, self.stages[0].protocol, self.items)
+        self.quality.questions = {question.key: question for question in questions}
+        self.check_items |= {item.id: item for q in questions for item in q.items if item.id not in self.code}
+
+    def _on_check_resolved(self, event: Event, data: ev.CheckResolved) -> None:
+        self.quality.resolved[data.check] = data.verdict
+
+    def _on_state(self, event: Event, data: ev.StateChanged) -> None:
+        self.state = data.state
+        self.state_reason = data.reason
+
+    def _on_interim_analysis(self, event: Event, data: ev.InterimAnalysis) -> None:
+        self.interim_analyses = data.number
+
+    # Tasks and answers
+
+    def _on_picked(self, event: Event, data: ev.Picked) -> None:
+        annotator = str(event.annotator)
+        self.tasks_of[annotator] += 1
+        if data.purpose in ABOUT_ANNOTATORS:
+            task = AssignedTask(annotator, data.stage, (), None, purpose=data.purpose, about=data.about)
+            self._note_annotator_task(task)
+        else:
+            task = AssignedTask(annotator, data.stage, self._codes(data.items), data.slot, purpose=data.purpose)
+            rng = generator_for(data.seed, data.stage, self.seq) if self.learns else None
+            self.progress[data.stage].picked(annotator, task.items, task.slot, data.round, rng)
+            if data.shared:
+                self.quality.shared.append(SharedTask(data.stage, task.items, task.slot))
+        self._assigned[str(event.judgment_id)] = task
+
+    def _note_annotator_task(self, task: AssignedTask, *, retracted: bool = False) -> None:
+        note = self.quality.check_assigned if task.purpose == "check" else self.quality.repeat_assigned
+        note(task.annotator, task.about, retracted=retracted)
+
+    def _on_judgment(self, event: Event, data: ev.Judged) -> None:
+        self.counts["judgments"] += 1
+        self.counts["late"] += data.late
+        judgment_id = str(event.judgment_id)
+        task = self._assigned.pop(judgment_id, None)
+        if task is None:
+            task = self._imported(event, data)
+        elif task.released:
+            self.tasks_of[task.annotator] += 1
+            if task.in_design:
+                self.progress[task.stage].reclaimed(task.annotator, task.items, task.slot)
+            else:
+                self._note_annotator_task(task)
+        self.answers_of[task.annotator] += 1
+        if not task.in_design:
+            self.counts[task.purpose] += 1
+            self._closed[judgment_id] = task
+            if task.purpose == "check":
+                self.quality.check_answered(task.annotator, task.about, right=bool(data.right))
+            return
+        self.quality.judged(task.annotator, judgment_id)
+        if self.learns or task.released:
+            task = replace(task, released=False, answer=data.answer if self.learns else None)
+        self._count(judgment_id, task)
+
+    def _imported(self, event: Event, data: ev.Judged) -> AssignedTask:
+        self.counts["imported"] += 1
+        task = AssignedTask(event.annotator or "", data.stage, self._codes(data.items), data.slot)
+        self.progress[task.stage].picked(task.annotator, task.items, task.slot)
+        self.tasks_of[task.annotator] += 1
+        return task
+
+    def _count(self, judgment_id: str, task: AssignedTask) -> None:
+        self.progress[task.stage].answer(task.items, task.slot)
+        if self.learns:
+            self._tell_designs(judgment_id, task)
+        self._answered[task.annotator][judgment_id] = task
+        if task.annotator in self.excluded:
+            self._set_aside(judgment_id, task)
+
+    def _tell_designs(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
+        protocol = self.stages[task.stage].protocol
+        observations = protocol.observations([self.items[code].id for code in task.items], task.answer)
+        for stage, progress in enumerate(self.progress):
+            notice = Heard(judgment_id, task.annotator, task.items, observations, own=stage == task.stage)
+            (progress.unhear if retract else progress.hear)(notice)
+
+    def _set_aside(self, judgment_id: str, task: AssignedTask) -> None:
+        self.progress[task.stage].set_aside(task.annotator, task.items, task.slot)
+        if self.learns:
+            self._tell_designs(judgment_id, task, retract=True)
+
+    def _on_renewed(self, event: Event, data: ev.Renewed) -> None:
+        """Do nothing: the ends of leases are in the table of tasks."""
+
+    def _on_revision(self, event: Event, data: ev.Revised) -> None:
+        self.counts["revisions"] += 1
+        judgment_id = str(event.judgment_id)
+        if (task := self._closed.get(judgment_id)) is not None:
+            if task.purpose == "check":
+                self.quality.check_answered(task.annotator, task.about, right=bool(data.right))
+        elif self.learns:
+            answered = self._answered[event.annotator or ""]
+            before = answered[judgment_id]
+            answered[judgment_id] = after = replace(before, answer=data.answer)
+            if before.annotator not in self.excluded:
+                self._tell_designs(judgment_id, before, retract=True)
+                self._tell_designs(judgment_id, after)
+
+    def _on_flag(self, event: Event, data: ev.Flagged) -> None:
+        self.counts["flags"] += 1
+
+    def _on_skip(self, event: Event, data: ev.Skipped) -> None:
+        self.counts["skips"] += 1
+        self._release(str(event.judgment_id))
+
+    def _on_expired(self, event: Event, data: ev.Expired) -> None:
+        self.counts["expired"] += 1
+        task = self._release(str(event.judgment_id))
+        # An annotator who skips a task does not want it again; one whose lease expired may well get it again.
+        if task.in_design:
+            self.progress[task.stage].forget(task.annotator, task.items)
+        else:
+            self._note_annotator_task(task, retracted=True)
+
+    def _on_withdrawn(self, event: Event, data: ev.Withdrawn) -> None:
+        task = self._release(str(event.judgment_id))
+        if not task.in_design:
+            self._note_annotator_task(task, retracted=True)
+        del self._assigned[str(event.judgment_id)]
+
+    def _on_erased(self, event: Event, data: ev.Erased) -> None:
+        """Do nothing: the event was forgotten with its annotator."""
+
+    def _on_forgotten(self, event: Event, data: ev.Forgotten) -> None:
+        self.counts["forgotten"] += 1
+
+    def _release(self, judgment_id: str) -> AssignedTask:
+        task = self._assigned[judgment_id]
+        self._assigned[judgment_id] = replace(task, released=True)
+        if task.in_design:
+            self.progress[task.stage].released(task.annotator, task.items, task.slot)
+        self.tasks_of[task.annotator] -= 1
+        return task
+
+    # Annotators
+
+    def _on_exclusion(self, event: Event, data: ev.Excluded) -> None:
+        annotator = str(event.annotator)
+        self.excluded[annotator] = data.reason
+        if data.by == "checks":
+            self.quality.excluded_by_checks.add(annotator)
+        for judgment_id, task in self._answered[annotator].items():
+            self._set_aside(judgment_id, task)
+
+    def _on_readmission(self, event: Event, data: ev.Readmitted) -> None:
+        annotator = str(event.annotator)
+        del self.excluded[annotator]
+        self.quality.excluded_by_checks.discard(annotator)
+        if data.by != "checks":
+            self.quality.pardoned.add(annotator)
+        for judgment_id, task in self._answered[annotator].items():
+            self.progress[task.stage].restored(task.annotator, task.items, task.slot)
+            if self.learns:
+                self._tell_designs(judgment_id, task)
+
+    def _on_consent(self, event: Event, data: ev.Consented) -> None:
+        self.consents[str(event.annotator)] = data.digest
+
+    def _on_trained(self, event: Event, data: ev.Trained) -> None:
+        self.trained.add(str(event.annotator))
+
+    def _on_test_answer(self, event: Event, data: ev.TestAnswered) -> None:
+        self.test_answers[str(event.annotator)].append(data.right)
+
+    def _on_test_result(self, event: Event, data: ev.TestFinished) -> None:
+        self.qualified[str(event.annotator)] = data.passed
+
+    def _on_recruitment(self, event: Event, data: ev.Payload) -> None:
+        self.recruitment.apply(event)
+
+    # Queries
+
+    def assigned_task(self, judgment_id: str) -> AssignedTask | None:
+        """Return the task with this id that is leased, was released, or was answered about its annotator."""
+        return self._assigned.get(judgment_id) or self._closed.get(judgment_id)
+
+    def answered_task(self, annotator: str, judgment_id: str) -> AssignedTask:
+        """Return one of an annotator's answered tasks."""
+        return self._answered[annotator][judgment_id]
+
+    def item(self, name: str) -> Item:
+        """Return an item by its id, of the study or of a check."""
+        code = self.code.get(name)
+        return self.check_items[name] if code is None else self.items[code]
+
+    def knows(self, annotator: str) -> bool:
+        """Whether an annotator was ever assigned a task, or imported."""
+        return annotator in self.tasks_of
+
+    def names(self) -> list[str]:
+        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited."""
+        sources = (
+            self.tasks_of,
+            self.consents,
+            sorted(self.trained),
+            self.test_answers,
+            self.excluded,
+            self.recruitment.arrivals,
+            self.recruitment.quotas,
+        )
+        names = {name: None for source in sources for name in source}
+        # Names that begin with a space stand in for annotators who were forgotten.
+        return [name for name in names if name and not name.startswith(" ")]
+
+    def refusal(self, annotator: str) -> Nothing | None:
+        """Say why the study assigns an annotator nothing, if that is so."""
+        if annotator in self.excluded:
+            return Nothing("Your part in this study has ended.", because="excluded")
+        if self.qualified.get(annotator) is False:
+            return Nothing("The test before the first task was not passed.", because="excluded")
+        if annotator in self.recruitment.departed:
+            return Nothing("Your place in this study was given back.", because="excluded")
+        if self.state == "open":
+            return None
+        reason = self.state_reason or f"The study is {self.state}."
+        return Nothing(reason, because=self.state)
+
+    def answered_by(self, annotator: str) -> int:
+        """How many of an annotator's tasks are answered, set aside or not."""
+        return self.answers_of[annotator]
+
+    def counted_of(self, annotator: str) -> int:
+        """How many of an annotator's judgments count."""
+        return 0 if annotator in self.excluded else len(self._answered.get(annotator, ()))
+
+    def set_aside_count(self) -> int:
+        """How many judgments are set aside."""
+        return sum(len(self._answered[annotator]) for annotator in self.excluded)
+
+    def _codes(self, ids: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(self.code[name] for name in ids)
+
+
+HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
+    ev.ConfigChanged: StudyState._on_config,
+    ev.ItemsAdded: StudyState._on_items,
+    ev.ChecksAdded: StudyState._on_checks,
+    ev.CheckResolved: StudyState._on_check_resolved,
+    ev.Picked: StudyState._on_picked,
+    ev.Judged: StudyState._on_judgment,
+    ev.Revised: StudyState._on_revision,
+    ev.Renewed: StudyState._on_renewed,
+    ev.Skipped: StudyState._on_skip,
+    ev.Flagged: StudyState._on_flag,
+    ev.Expired: StudyState._on_expired,
+    ev.Withdrawn: StudyState._on_withdrawn,
+    ev.Erased: StudyState._on_erased,
+    ev.Forgotten: StudyState._on_forgotten,
+    ev.Excluded: StudyState._on_exclusion,
+    ev.Readmitted: StudyState._on_readmission,
+    ev.StateChanged: StudyState._on_state,
+    ev.InterimAnalysis: StudyState._on_interim_analysis,
+    ev.Consented: StudyState._on_consent,
+    ev.Trained: StudyState._on_trained,
+    ev.TestAnswered: StudyState._on_test_answer,
+    ev.TestFinished: StudyState._on_test_result,
+    ev.Arrived: StudyState._on_recruitment,
+    ev.Departed: StudyState._on_recruitment,
+    ev.Returned: StudyState._on_recruitment,
+    ev.QuotaSet: StudyState._on_recruitment,
+    **dict.fromkeys(ev.PLATFORM_EVENTS, StudyState._on_recruitment),
+}
+"""Which method folds events with which payload. A test compares it with the payload classes."""
