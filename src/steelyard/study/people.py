@@ -58,8 +58,13 @@ def read_texts(folder: Path, people: People) -> Texts:
     return Texts(_text(folder, people.consent, "consent"), _text(folder, people.instructions, "instructions"))
 
 
+def names_a_file(text: str) -> bool:
+    """Whether a text of study.toml is the name of a file that holds the text."""
+    return "\n" not in text and text.endswith(_TEXT_FILES)
+
+
 def _text(folder: Path, given: str | None, key: str) -> str | None:
-    if given is None or "\n" in given or not given.endswith(_TEXT_FILES):
+    if given is None or not names_a_file(given):
         return given
     try:
         return (folder / given).read_text(encoding="utf-8")
