@@ -59,7 +59,7 @@ class DataError(SteelyardError):
 
 
 class ModelFailedError(SteelyardError):
-    """A model raised an exception on valid judgments: a defect of the model, or of a plug-in. The judgments are safe."""
+    """A model raised an exception on valid judgments, which are safe: a defect of the model or plug-in."""
 
 
 class AnswerError(SteelyardError):

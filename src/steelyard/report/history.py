@@ -16,6 +16,7 @@ from steelyard.records import ABOUT_PEOPLE, Judgment
 from steelyard.store.events import Event, to_json
 from steelyard.study import Study
 from steelyard.study.collect import collect
+from steelyard.study.tasks import active_seconds
 
 TIME = pl.Datetime("us", "UTC")
 
@@ -129,7 +130,7 @@ def _judgment(event: Event, stages: list[str], before: tuple[Any, ...] | None) -
         data["items"],
         to_json(data["answer"]),
         event.at if before is None else before[6],
-        data.get("seconds"),
+        active_seconds(data),
         bool(data.get("late")),
         event.kind == "revision",
         bool(data.get("imported")),

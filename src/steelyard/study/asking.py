@@ -29,6 +29,7 @@ from steelyard.study.tasks import (
     expire,
     give_back,
     owned_task,
+    seconds_limit,
     set_lease,
 )
 
@@ -108,12 +109,19 @@ class Asking:
         return self._lease(annotator, count)
 
     def tell(
-        self, task: Task | str, answer: Any, *, annotator: str | None = None, seconds: float | None = None
+        self,
+        task: Task | str,
+        answer: Any,
+        *,
+        annotator: str | None = None,
+        seconds: float | None = None,
+        limit_seconds: bool = False,
     ) -> Judgment:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator`
-        defaults to the task's; another one's task is refused. `seconds` is the active time it took.
+        defaults to the task's; another one's task is refused. `seconds` is the active time it took; with
+        `limit_seconds`, for answers from a network, it counts up to the time since the task was leased.
         """
         with self._journal.writing() as entry:
             stored = owned_task(entry, task, annotator)
@@ -126,6 +134,11 @@ class Asking:
             now = self._clock()
             if stored.state == "expired":
                 close_twins(entry, stored, now)
+            limited: dict[str, Any] = {}
+            if limit_seconds and took is not None:
+                most = seconds_limit(entry.store.event(stored.picked_seq).at, stored.lease_end, now)
+                # Only what is out of the ordinary is logged, so that the usual event stays short.
+                limited = {"seconds_limit": most} if took > most else {}
             event = entry.append(
                 "judgment",
                 at=now,
@@ -136,6 +149,7 @@ class Asking:
                     "items": list(stored.items),
                     "answer": plain,
                     "seconds": took,
+                    **limited,
                     "late": now > stored.lease_end or stored.state == "expired",
                     **self._about_people(entry, stored, plain),
                 },

@@ -17,6 +17,7 @@ from steelyard.store.events import to_json
 from steelyard.study.collect import way_of
 from steelyard.study.config import Stage
 from steelyard.study.journal import as_datetime
+from steelyard.study.tasks import active_seconds
 
 if TYPE_CHECKING:
     from steelyard.engines import Log
@@ -33,7 +34,7 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         items=tuple(event.data["items"]),
         answer=event.data["answer"],
         at=as_datetime(event.at),
-        seconds=event.data.get("seconds"),
+        seconds=active_seconds(event.data),
         late=bool(event.data.get("late")),
         imported=bool(event.data.get("imported")),
         revised=event.kind == "revision",
