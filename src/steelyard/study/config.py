@@ -36,6 +36,8 @@ from steelyard.study.config_tables import (
 from steelyard.study.toml_lines import key_lines, line_of
 
 CONFIG_FILE = "study.toml"
+_SETTING_LIMITS: dict[registry.Kind, int] = {"protocols": 10**12, "designs": 10**7, "models": 10**7}
+"""Scales may be in any unit; counts of judgments, rounds and resamples fit 32-bit integers, and memory."""
 _LONGEST_QUOTE = 200
 """Characters of a wrong value that an error shows."""
 
@@ -276,6 +278,10 @@ def _create(
     kind: registry.Kind, table: Mapping[str, Any], default: str | None, path: str, problems: list[Problem]
 ) -> Any:
     settings = dict(table)
+    extremes = _extreme_settings(kind, settings, path)
+    if extremes:
+        problems += extremes
+        return None
     name = settings.pop("name", default)
     if not isinstance(name, str):
         problems.append(Problem(f"{path} has no name.", f"Known: {', '.join(registry.names(kind))}.", field=path))
@@ -285,6 +291,22 @@ def _create(
     except ConfigError as error:
         problems += [replace(p, field=path + (p.field or "").removeprefix(kind[:-1])) for p in error.problems]
         return None
+
+
+def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: str) -> list[Problem]:
+    """Name numbers that would overflow, or that nobody could wait for: a design of 10**12 judgments an item, say."""
+    limit = _SETTING_LIMITS[kind]
+    pending = [(f"{path}.{key}", value) for key, value in settings.items() if key != "seed"]
+    problems = []
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += [(f"{place}.{key}", inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            pending += [(place, inner) for inner in value]
+        elif isinstance(value, int | float) and abs(value) > limit:
+            problems.append(Problem("the number is too large.", f"Use at most {limit:,}.", field=place))
+    return problems
 
 
 def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:

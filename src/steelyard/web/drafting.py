@@ -54,6 +54,8 @@ __all__ = [
 ]
 
 _ITEM_FILES = (".csv", ".tsv", ".jsonl")
+_MOST_EXAMPLES = 50
+"""Invented items that a preview shows before there are real ones."""
 _EXAMPLES = (
     "the first",
     "the second",
@@ -462,7 +464,8 @@ def _preview(
     page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
     content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
     shown = items[: protocol.task_size] or [
-        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)]) for number in range(protocol.task_size)
+        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
+        for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
 
     def html(text: str | None) -> str | None:
