@@ -58,6 +58,10 @@ class DataError(SteelyardError):
     """A file or table of items or judgments is wrong."""
 
 
+class ModelFailedError(SteelyardError):
+    """A model raised an exception on valid judgments, which are safe: a defect of the model or plug-in."""
+
+
 class AnswerError(SteelyardError):
     """An answer does not fit its task."""
 

@@ -10,6 +10,7 @@ from sqlalchemy import create_engine, text
 from steelyard.errors import StoreError
 from steelyard.storage import Store, StoredTask
 from steelyard.storage.engine import HEAD, alembic_config
+from steelyard.storage.events import to_json
 
 
 def task(judgment_id: str, annotator: str = "ann", lease_end: int = 100, state: str = "open") -> StoredTask:
@@ -24,8 +25,8 @@ def store(database_url):
 
 def test_events_come_back_in_order_and_as_they_were_written(store):
     with store.write() as writer:
-        first = writer.append("config", "{}", at=5, data={"b": 1, "a": [1.5, "ü", None]})
-        second = writer.append("judgment", "{}", at=6, annotator="ann", judgment_id="j1", data={"answer": {"x": 1}})
+        first = writer.append("config", to_json({"b": 1, "a": [1.5, "ü", None]}), at=5)
+        second = writer.append("judgment", to_json({"answer": {"x": 1}}), at=6, annotator="ann", judgment_id="j1")
     assert list(store.events()) == [first, second]
     assert list(store.events(after=1)) == [second]
     assert list(store.events(kinds=["config"])) == [first]
@@ -48,7 +49,7 @@ def test_nothing_is_kept_of_a_transaction_that_fails(store):
 
 def test_a_digest_covers_everything_before_it(database_url, store):
     with store.write() as writer:
-        writer.append("config", "{}", at=1, data={"x": 1})
+        writer.append("config", to_json({"x": 1}), at=1)
         last = writer.append("items", "{}", at=2)
     with Store.open(database_url, "words") as again, again.write() as writer:
         assert writer.digest == last.digest
@@ -114,11 +115,11 @@ def test_a_shared_database_needs_a_name(postgres_url):
 def test_the_last_configuration_is_found_at_once(store):
     assert store.config_event() is None
     with store.write() as writer:
-        writer.append("config", "{}", at=1, data={"n": 1})
+        writer.append("config", to_json({"n": 1}), at=1)
         writer.append("items", "{}", at=2)
-        writer.append("config", "{}", at=3, data={"n": 2})
+        writer.append("config", to_json({"n": 2}), at=3)
         writer.append("items", "{}", at=4)
-    assert store.config_event().data == {"n": 2}
+    assert store.config_event().data == to_json({"n": 2})
 
 
 def test_whether_anybody_was_ever_asked_is_known(store):

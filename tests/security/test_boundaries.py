@@ -352,5 +352,5 @@ def test_a_draft_names_no_file_or_database_elsewhere(server):
                 f"{server.url}{path}", json={"values": {**base, **extra}, "items": items}, headers=MANAGER
             )
             said = json.dumps(response.json()["problems"])
-            assert "not in the study's folder" in said or "cannot be chosen here" in said, (extra, said)
+            assert "not in the study's folder" in said or "cannot be chosen in the browser" in said, (extra, said)
     assert not (Path(server.folders[0]).parent / "t").exists()

@@ -158,7 +158,7 @@ def test_a_study_with_checks_rebuilds_from_its_log_and_every_pick_replays(checke
             for name, accuracy in (("ann", 0.9), ("bob", 0.9), ("cleo", 0.1)):
                 work(study, name, accuracy, rng, most=1 + turn % 3)
         events = list(study.events())
-        assert {e.data.purpose for e in events if e.kind == "picked"} == {None, "check", "repeat", "overlap"}
+        assert {e.data.purpose for e in events if e.kind == "picked"} == {"judgment", "check", "repeat", "overlap"}
         assert differing_picks(events) == []
         with rebuild(events, study.folder, f"sqlite:///{tmp_path / 'again.db'}") as again:
             assert again.status() == study.status()

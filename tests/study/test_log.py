@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from steelyard import Study
 from steelyard.errors import DataError, StoreError
@@ -80,8 +81,8 @@ def test_a_pick_that_no_design_would_make_is_found(make_study):
         events = list(study.events())
     place = next(n for n, event in enumerate(events) if event.kind == "picked")
     seen = events[place].data.items
-    other = next(item["id"] for item in events[0].data.items if item["id"] not in seen)
-    events[place].data.items = [other]
+    other = next(item.id for item in events[0].data.items if item.id not in seen)
+    events[place] = structs.replace(events[place], data=structs.replace(events[place].data, items=(other,)))
     assert events[place].seq in differing_picks(events)
 
 
@@ -90,7 +91,7 @@ def test_a_pick_records_how_it_was_made(make_study):
         study.ask("ann")
         before, pick = list(study.events())[-2:]
     assert pick.kind == "picked"
-    assert {key: pick.data[key] for key in ("design", "settings", "seed", "round", "weight", "state")} == {
+    assert {key: getattr(pick.data, key) for key in ("design", "settings", "seed", "round", "weight", "state")} == {
         "design": "redundant",
         "settings": {"judgments": 4},
         "seed": 17,

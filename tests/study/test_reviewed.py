@@ -221,7 +221,7 @@ def test_a_configuration_changed_by_another_process_is_noticed(make_study):
         with Study.open(folder) as new:
             rate(new, "bob")
             assert differing_picks(new.events()) == []
-        with pytest.raises(StoreError, match="changed by someone else"):
+        with pytest.raises(StoreError, match="changed by another process"):
             old.ask("cleo")
 
 

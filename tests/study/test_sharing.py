@@ -138,7 +138,7 @@ def test_one_that_breaks_off_halfway_takes_its_own_back_and_says_so_to_the_other
 
 
 def test_what_takes_long_is_written_alone(study, tmp_path):
-    from steelyard.study.core import ImportedAnswer
+    from steelyard.study.study import ImportedAnswer
 
     task = study.ask("ann")
     commits = Commits(study)

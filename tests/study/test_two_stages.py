@@ -14,6 +14,7 @@ from steelyard.designs import Nothing, Propagation
 from steelyard.errors import TaskError
 from steelyard.simulate import answer_for
 from steelyard.study import differing_picks, rebuild
+from steelyard.study.adequacy import adequacy_labels, asking_effort
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
@@ -222,9 +223,9 @@ def test_identical_translations_share_one_score_and_each_counts_for_its_system(t
     assert scores["s1-0"]["score"] is not None
     assert scores["s1-0"]["score"] == scores["s1-1"]["score"]
     assert len(scores) == len(study.items)
-    labels = study.labels()
+    labels = adequacy_labels(study)
     assert set(labels["item"]) == {item.id for item in study.items}
-    assert study.effort()["adequacy"].items == 12
+    assert asking_effort(study)["adequacy"].items == 12
     study.close()
 
 

@@ -107,13 +107,13 @@ def pairs(option: list[str] | None, name: str) -> dict[str, str]:
 
 def settings(option: list[str] | None, name: str) -> dict[str, object]:
     """Read `--set key=value` options; values are TOML (numbers, true, lists), else text."""
-    import tomllib
+    from steelyard.formats.toml_reading import parse_toml
 
     found: dict[str, object] = {}
     for key, text in pairs(option, name).items():
         try:
-            found[key] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+            found[key] = parse_toml(f"value = {text}")["value"]
+        except ConfigError:
             found[key] = text
     return found
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import polars as pl
 
 from steelyard import registry
-from steelyard.errors import DataError
+from steelyard.errors import DataError, ModelFailedError, SteelyardError
 from steelyard.models.display import html_table
 from steelyard.observations import Observations
 
@@ -29,6 +30,8 @@ _SHOWN = (
     "annotators",
 )
 """The columns of a scores table that notebooks show."""
+_LONGEST_REASON = 200
+"""Characters of an exception's message that are shown; the traceback has all of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +61,28 @@ class Fit:
         shown = [name for name in _SHOWN if name in self.scores.columns]
         title = f"{self.model}: {self.scores.height:,} items, {100 * self.level:g} % intervals"
         return html_table(self.scores.select(shown), title, self.notes)
+
+
+@contextmanager
+def failures_reported(model: Model) -> Iterator[None]:
+    """Turn any exception of a model inside the block into a ModelFailedError, with the exception as its cause.
+
+    This is the one place where a study meets a model. Refusals (SteelyardError) and warnings that the user made
+    errors pass through.
+    """
+    try:
+        yield
+    except (SteelyardError, Warning):
+        raise
+    except Exception as error:
+        # Every exception: models include plug-ins, and whatever they raise, the study's other parts must go on.
+        reason = (str(error).strip().splitlines() or [""])[0][:_LONGEST_REASON]
+        what = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+        raise ModelFailedError(
+            f"Scores could not be computed: the model {model.name} failed ({what}).",
+            "The judgments are safe and can be exported. Choose another model in [model], and report this error.",
+            field="model.name",
+        ) from error
 
 
 class Model(ABC):

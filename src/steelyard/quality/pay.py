@@ -50,6 +50,15 @@ _REMEDY = (
 )
 _LONGEST = 500
 _DEEPEST = 30
+MAX_AMOUNT = 1e9
+"""The largest number in [pay], and the largest bonus of one annotator; enough for every currency."""
+_PROBES = tuple(
+    (tasks, hours, right, asked)
+    for tasks in (0.0, 1.0, 100.0, 10_000.0)
+    for hours in (0.0, 1 / 3600, 1.0, 1_000.0)
+    for right, asked in ((0.0, 0.0), (0.0, 5.0), (1.0, 3.0), (100.0, 100.0))
+)
+"""Work of annotators for which a formula must give a usable amount, from nothing to far more than anybody does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,26 @@ class Bonus:
             _check(node, text)
             if depth > _DEEPEST:
                 raise _refused("the bonus is nested too deeply", text)
-        return cls(text, tree)
+        bonus = cls(text, tree)
+        bonus._refuse_extremes()
+        return bonus
+
+    def _refuse_extremes(self) -> None:
+        """Refuse a formula that gives no finite, payable amount for some annotator."""
+        for tasks, hours, right, asked in _PROBES:
+            value = self._computed(standing_numbers(tasks, hours, right, asked, 0.5))
+            if value is not None and not abs(value) <= MAX_AMOUNT:
+                what = f"the bonus of somebody with {tasks:g} tasks in {hours:.3g} hours would be {value:.3g}"
+                raise _refused(what, self.text)
+
+    def _computed(self, numbers: Mapping[str, float]) -> float | None:
+        """Return the formula's value; None where it divides by zero."""
+        try:
+            return _value(self.tree, numbers)
+        except ZeroDivisionError:
+            return None
+        except OverflowError:
+            return math.inf
 
     @property
     def names(self) -> set[str]:
@@ -80,14 +108,12 @@ class Bonus:
         return {node.id for node, _ in _walk(self.tree) if isinstance(node, ast.Name)}
 
     def amount(self, numbers: Mapping[str, float]) -> float:
-        """Return what somebody gets, in whole hundredths; never less than nothing."""
-        try:
-            value = _value(self.tree, numbers)
-        except ZeroDivisionError:
-            # Per hour of somebody without a time, per check of somebody without one: nothing was earned by it.
+        """Return what somebody gets, in whole hundredths, from 0 to MAX_AMOUNT."""
+        value = self._computed(numbers)
+        # Undefined (per hour of somebody without a time, per check of somebody without one): nothing was earned by it.
+        # Beyond the limit is a formula out of control, which `parse` refuses where it can tell: nothing is paid by it.
+        if value is None or not abs(value) <= MAX_AMOUNT:
             return 0.0
-        if not math.isfinite(value):
-            raise _refused(f"the bonus comes to {value}", self.text)
         return max(0.0, math.floor(value * 100 + 0.5 + 1e-9) / 100)
 
 
@@ -217,6 +243,8 @@ def _check(node: ast.AST, text: str) -> None:
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise _refused(f"{node.value!r} is not a number in the bonus", text)
+        if not abs(node.value) <= MAX_AMOUNT:
+            raise _refused(f"the bonus holds a number larger than {MAX_AMOUNT:,.0f}", text)
     elif isinstance(node, ast.Name):
         if node.id not in NAMES:
             raise _refused(f"'{node.id}' is not known in the bonus ({did_you_mean(node.id, list(NAMES))})", text)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from steelyard.errors import ConfigError, DataError
-from steelyard.models.fit import Model
+from steelyard.errors import ConfigError, DataError, ModelFailedError
+from steelyard.models.fit import Model, failures_reported
 from steelyard.observations import FloatArray, Mixed, Observations
 
 Measure = Literal["split_half", "interval_width", "top_k"]
@@ -54,8 +54,9 @@ def take_look(rule: StopRule, number: int, observations: Observations, model: Mo
     """Look at the judgments so far, and decide."""
     measure = {"split_half": _split_half, "interval_width": _interval_width, "top_k": _top_k}[rule.measure]
     try:
-        value, bound, reached, summary = measure(rule, observations, model)
-    except DataError as error:
+        with failures_reported(model):
+            value, bound, reached, summary = measure(rule, observations, model)
+    except (DataError, ModelFailedError) as error:
         value, bound, reached, summary = None, None, False, f"nothing to measure yet: {error.problems[0].what}"
     return Look(number, len(observations), value, bound, rule.target, reached, summary)
 

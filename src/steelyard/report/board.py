@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 import warnings
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from steelyard.errors import DataError, StoreError
+from steelyard.errors import DataError, ModelFailedError, StoreError
 from steelyard.reliability import agreement, position_bias, split_half_by_budget
 from steelyard.reliability.figure import figures_table
 from steelyard.report.history import History, history_of, observations_of
@@ -44,6 +45,8 @@ from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
 
 SPLIT_HALF = "split-half (Spearman)"
+MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
+_SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
 _CURVE_TRIALS = 20
 _LATEST = 100
 """Flags, skips and open tasks that the page lists; the log has them all."""
@@ -72,6 +75,9 @@ class Board:
     level: float
     notes: tuple[str, ...]
     problem: str
+    """Why there are no scores, in a sentence; empty where there are some."""
+    failure: str
+    """The traceback of a model that failed, for the server's log."""
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
 
@@ -165,12 +171,16 @@ def _board(desk: _Desk) -> Board:
         "queue": history.open_tasks().head(_LATEST),
         "said": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
     }
-    level, problem = 0.95, ""
+    level, problem, failure = 0.95, "", ""
     notes: tuple[str, ...] = ()
     try:
         fitted = study.fit()
     except DataError as error:
         problem = error.problems[0].what
+    except ModelFailedError as error:
+        # The rest of the dashboard does not need the model.
+        problem = str(error.problems[0].what)
+        failure = "".join(traceback.format_exception(error))
     else:
         notes, level = fitted.notes, fitted.level
         ranked = ranked_items(fitted.scores, study.items)
@@ -187,6 +197,7 @@ def _board(desk: _Desk) -> Board:
         level,
         notes,
         problem,
+        failure,
         tables,
     )
     desk.charts = _charts(board)
@@ -384,4 +395,6 @@ def _table(desk: _Desk, source: Source, what: str) -> pl.DataFrame | None:
     board = desk.board
     if board is None or board.seq < desk.study.last_seq():
         board = compute_board(source)
+    if board.failure and what in _SCORE_TABLES:
+        raise ModelFailedError(board.problem, MODEL_REMEDY)
     return board.tables.get(what)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from steelyard.errors import ConfigError, DataError
+from steelyard.errors import ConfigError, DataError, ModelFailedError
 from steelyard.formats import write_table
 from steelyard.report.material import Material
 from steelyard.report.methods_text import methods_text
@@ -95,6 +95,8 @@ def _tables(material: Material) -> dict[str, pl.DataFrame]:
     study = material.study
     items = pl.DataFrame([item_to_data(item) for item in study.items], infer_schema_length=None)
     judgments = material.names.frame(study.judgments())
+    if isinstance(material.fit, str) and material.model_failed:
+        raise ModelFailedError(material.fit, "Export the judgments alone, or choose another model in [model].")
     if isinstance(material.fit, str):
         raise DataError(f"there is nothing to publish: {material.fit}", "Collect judgments first.")
     return {"scores": material.fit.scores, "judgments": judgments, "items": items}

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Observations
 from steelyard.records import Judgment
@@ -49,6 +49,8 @@ class Material:
     study: Study
     history: History
     names: Names
+    model_failed: bool = False
+    """Whether `fit` has found that the model raises an exception on these judgments."""
     _observed: dict[tuple[str, str | None], dict[str, Observations]] = field(default_factory=dict)
 
     @classmethod
@@ -81,7 +83,8 @@ class Material:
         try:
             kind = kind_for(self.study.config.model, stages)
             return self.study.fit(observations=self._collected(kind, None))
-        except DataError as error:
+        except (DataError, ModelFailedError) as error:
+            self.model_failed = isinstance(error, ModelFailedError)
             return error.problems[0].what
 
     @cached_property

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -29,7 +30,10 @@ DATABASE_FILE = "study.db"
 
 _TIMEOUT_SECONDS = 30
 _SILENT_SECONDS = 300
-_PASSWORD = re.compile(r"(//[^/@:]*:)[^/?#\s]*@")
+_USERINFO = re.compile(r"(//[^/@:]*:).*@", re.DOTALL)
+_PARAMETER = re.compile(r"([?&])([^=&]+)=([^&]*)")
+_SECRET_WORDS = ("pass", "pwd", "secret", "token")
+"""Query parameters whose name contains one of these hold a secret: password, sslpassword, passfile …"""
 
 
 def database_url(given: str, folder: Path) -> URL:
@@ -73,7 +77,7 @@ def open_engine(url: str | URL, *, create: bool = True) -> Engine:
     shown = _shown(parsed)
     remedy = "Check that it exists, is reachable and may be written to."
     try:
-        with said_plainly(f"the database {shown} cannot be opened", remedy):
+        with said_plainly(f"the database {shown} cannot be opened", remedy, secrets=_secrets(parsed)):
             with engine.connect().execution_options(writes=False) as connection:
                 version = _checked_version(connection, shown)
             if version != HEAD:
@@ -88,11 +92,18 @@ def _parsed(url: str | URL) -> URL:
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
-    except (ArgumentError, NoSuchModuleError) as error:
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        # Not chained: SQLAlchemy quotes parts of the address, such as a port that is really part of a password.
+        # For the same reason only the scheme is shown of what looks like an address.
+        scheme, separator, _ = str(url).partition("://")
+        shown = f"{scheme}://…" if separator else str(url)
         raise StoreError(
-            f"'{without_password(str(url))}' is not a database URL.",
-            "Use sqlite:///file.db or postgresql://user@host/name.",
-        ) from error
+            f"'{shown}' is not a database URL.", "Use sqlite:///file.db or postgresql://user@host/name."
+        ) from None
+    if "@" in (parsed.host or ""):
+        raise StoreError(
+            "the user or the password in the database URL holds an @.", "Write it as %40 (and / as %2F, : as %3A)."
+        )
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
@@ -101,12 +112,31 @@ def _parsed(url: str | URL) -> URL:
 
 
 def without_password(url: str) -> str:
-    """Return a database's URL as it may be shown: anybody may read a message."""
-    return _PASSWORD.sub(r"\g<1>***@", url)
+    """Return a database's URL as it may be shown: without passwords in its user part or its query."""
+    # The query first: a password in it may hold an @, which would end the user part.
+    return _USERINFO.sub(r"\g<1>***@", _PARAMETER.sub(_hide_parameter, url))
+
+
+def _hide_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}=***" if _is_secret(unquote_plus(match[2])) else match[0]
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_WORDS)
+
+
+def _secrets(url: URL) -> tuple[str, ...]:
+    """Return the passwords in a URL, so that they can be removed from messages of the driver."""
+    values = [value for name, value in url.normalized_query.items() if _is_secret(name)]
+    secrets = {str(url.password or ""), *(part for value in values for part in value)}
+    return tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
 
 
 def _shown(url: URL) -> str:
-    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    query = {name: "***" if _is_secret(name) else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
 
 
 def _sqlite(url: URL) -> Engine:

@@ -207,8 +207,13 @@ def read_texts(folder: Path, settings: People) -> Texts:
     return Texts(_text(folder, settings.consent, "consent"), _text(folder, settings.instructions, "instructions"))
 
 
+def names_a_file(text: str) -> bool:
+    """Whether a text of study.toml is the name of a file that holds the text."""
+    return "\n" not in text and text.endswith(_TEXT_FILES)
+
+
 def _text(folder: Path, value: str | None, key: str) -> str | None:
-    if value is None or "\n" in value or not value.endswith(_TEXT_FILES):
+    if value is None or not names_a_file(value):
         return value
     try:
         return (folder / value).read_text(encoding="utf-8")

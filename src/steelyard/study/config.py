@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +12,11 @@ from pydantic import BaseModel, ValidationError
 from steelyard import registry
 from steelyard.designs.base import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
+from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
 from steelyard.quality.pay import OF_CHECKS
+from steelyard.storage.engine import without_password
 from steelyard.study.config_tables import (
     CONFIG_VERSION,
     Checks,
@@ -35,6 +36,10 @@ from steelyard.study.config_tables import (
 from steelyard.study.toml_lines import key_lines, line_of
 
 CONFIG_FILE = "study.toml"
+_SETTING_LIMITS: dict[registry.Kind, int] = {"protocols": 10**12, "designs": 10**7, "models": 10**7}
+"""Scales may be in any unit; counts of judgments, rounds and resamples fit 32-bit integers, and memory."""
+_LONGEST_QUOTE = 200
+"""Characters of a wrong value that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +106,9 @@ def read_config(path: Path) -> StudyConfig:
         ) from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not valid TOML: {error}.", "Correct that place.", file=path.name) from None
     lines = key_lines(text)
     try:
-        return parse_config(data, lines)
+        return parse_config(parse_toml(text), lines)
     except ConfigError as error:
         raise ConfigError(
             [replace(p, file=path.name, line=line_of(lines, p.field or "")) for p in error.problems]
@@ -116,6 +117,7 @@ def read_config(path: Path) -> StudyConfig:
 
 def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> StudyConfig:
     """Build a study's configuration from plain data."""
+    refuse_extreme_values(data)
     version = data.get("version", CONFIG_VERSION)
     if isinstance(version, int) and version > CONFIG_VERSION:
         raise ConfigError(
@@ -170,7 +172,13 @@ def _problem(details: Any) -> Problem:
         return Problem(f"unknown key '{location[-1]}'.", did_you_mean(location[-1], _known_keys(location)), field=path)
     if details["type"] == "missing":
         return Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)
-    return Problem(f"{details['msg'].removeprefix('Value error, ')} (given: {details['input']!r}).", field=path)
+    return Problem(f"{details['msg'].removeprefix('Value error, ')} (given: {_quoted(details['input'])}).", field=path)
+
+
+def _quoted(value: Any) -> str:
+    """Quote a wrong value, cut if it is long, without a password that it may hold."""
+    text = without_password(repr(value))
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 def _known_keys(location: list[str]) -> list[str]:
@@ -270,6 +278,10 @@ def _create(
     kind: registry.Kind, table: Mapping[str, Any], default: str | None, path: str, problems: list[Problem]
 ) -> Any:
     settings = dict(table)
+    extremes = _extreme_settings(kind, settings, path)
+    if extremes:
+        problems += extremes
+        return None
     name = settings.pop("name", default)
     if not isinstance(name, str):
         problems.append(Problem(f"{path} has no name.", f"Known: {', '.join(registry.names(kind))}.", field=path))
@@ -279,6 +291,22 @@ def _create(
     except ConfigError as error:
         problems += [replace(p, field=path + (p.field or "").removeprefix(kind[:-1])) for p in error.problems]
         return None
+
+
+def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: str) -> list[Problem]:
+    """Name numbers that would overflow, or that nobody could wait for: a design of 10**12 judgments an item, say."""
+    limit = _SETTING_LIMITS[kind]
+    pending = [(f"{path}.{key}", value) for key, value in settings.items() if key != "seed"]
+    problems = []
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += [(f"{place}.{key}", inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            pending += [(place, inner) for inner in value]
+        elif isinstance(value, int | float) and abs(value) > limit:
+            problems.append(Problem("the number is too large.", f"Use at most {limit:,}.", field=place))
+    return problems
 
 
 def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from steelyard.quality.pay import NAMES, Bonus, Rates
+from steelyard.quality.pay import MAX_AMOUNT, NAMES, Bonus, Rates
 
 CONFIG_VERSION = 1
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ItemsSource(_Table):
@@ -80,9 +80,11 @@ class Page(_Table):
 class Pay(_Table):
     """What the work costs."""
 
-    per_task: Annotated[float, Field(ge=0, description="paid for each answered task")] = 0.0
-    per_visit: Annotated[float, Field(ge=0, description="paid once to everybody who answers anything")] = 0.0
-    per_hour: Annotated[float, Field(ge=0, description="paid for each hour of active time")] = 0.0
+    per_task: Annotated[float, Field(ge=0, le=MAX_AMOUNT, description="paid for each answered task")] = 0.0
+    per_visit: Annotated[
+        float, Field(ge=0, le=MAX_AMOUNT, description="paid once to everybody who answers anything")
+    ] = 0.0
+    per_hour: Annotated[float, Field(ge=0, le=MAX_AMOUNT, description="paid for each hour of active time")] = 0.0
     bonus: Annotated[
         str | None,
         Field(
@@ -91,7 +93,7 @@ class Pay(_Table):
             + "; e.g. '0.01 * tasks' or '0.5 if accuracy >= 0.9 and tasks >= 20 else 0'"
         ),
     ] = None
-    fee: Annotated[float, Field(ge=0, description="the platform's share on top: 0.33 for 33 %")] = 0.0
+    fee: Annotated[float, Field(ge=0, le=100, description="the platform's share on top: 0.33 for 33 %")] = 0.0
     currency: Annotated[str, Field(min_length=1, max_length=10, description="its sign or code")] = "$"
 
     @property
@@ -269,7 +271,8 @@ class Prolific(_Table):
 
     places: Annotated[int, Field(ge=1, le=20_000, strict=True, description="how many people are to take part")]
     reward: Annotated[
-        float | None, Field(gt=0, description="paid to each, in your account's currency; from [pay] if absent")
+        float | None,
+        Field(gt=0, le=MAX_AMOUNT, description="paid to each, in your account's currency; from [pay] if absent"),
     ] = None
     minutes: Annotated[
         float | None, Field(gt=0, le=600, description="how long it takes; computed from the study if absent")
@@ -295,7 +298,8 @@ class Prolific(_Table):
         list[Literal["desktop", "tablet", "mobile"]], Field(min_length=1, description="devices that may be used")
     ] = ["desktop", "tablet", "mobile"]
     screen_out_reward: Annotated[
-        float | None, Field(gt=0, description="paid to who is screened out; they are asked to return if absent")
+        float | None,
+        Field(gt=0, le=MAX_AMOUNT, description="paid to who is screened out; they are asked to return if absent"),
     ] = None
     screen_out_places: Annotated[
         int, Field(ge=1, strict=True, description="how many may be paid for being screened out, at most")

@@ -96,6 +96,9 @@ class Judged(Payload, frozen=True, kw_only=True):
     items: tuple[str, ...]
     answer: Any
     seconds: float | None = None
+    """Active time as it was sent."""
+    seconds_limit: float | None = None
+    """The longest that it can have been, where more was sent."""
     late: bool = False
     imported: bool = False
     slot: int | None = None

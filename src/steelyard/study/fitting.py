@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from steelyard.errors import DataError
-from steelyard.models.fit import Fit, Model
+from steelyard.models.fit import Fit, Model, failures_reported
 from steelyard.observations import Mixed, Observations, Ratings
 from steelyard.study.config import Stage
 from steelyard.study.observing import way_of
@@ -83,11 +83,12 @@ def _fitted(
     if own is None and criterion:
         own = {item: answer for item, answer in gold.get("", {}).items() if item in observations.items}
     try:
-        if isinstance(observations, Observations):
-            return model.fitted(observations, own)
-        from steelyard.engines import fit_log
+        with failures_reported(model):
+            if isinstance(observations, Observations):
+                return model.fitted(observations, own)
+            from steelyard.engines import fit_log
 
-        return fit_log(model, observations, own)
+            return fit_log(model, observations, own)
     except DataError as error:
         if not criterion:
             raise

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from steelyard.errors import DataError, TaskError
+from steelyard.errors import DataError, ModelFailedError, TaskError
 from steelyard.storage import StoredEvent, StoredTask, Writer
 from steelyard.study import events as ev
 from steelyard.study.events import Event, decode_own
@@ -73,21 +73,28 @@ class ForgetReport:
     """What it does to the scores; none where there are no scores before or after."""
     left: str = ""
     """What is left to do until the bytes are off the disk, if anything."""
+    model_failure: str = ""
+    """Why the effect on the scores is not known, where the model failed."""
 
     def would(self) -> list[str]:
         """Say what forgetting would do."""
         again = f"Up to {_counted(self.again, 'judgment')} will be asked of others again."
-        return [f"There are {self._held()}.", f"Without them, {_scores_said(self.effect)}", again]
+        return [f"There are {self._held()}.", self._effect_said("Without them,"), again]
 
     def did(self) -> list[str]:
         """Say what it did."""
         again = f"{_counted(self.again, 'judgment')} will be asked of others again."
-        return [f"ForgetReport: {self._held()}.", f"Now {_scores_said(self.effect)}", again]
+        return [f"Forgotten: {self._held()}.", self._effect_said("Now"), again]
 
     def still_to_do(self) -> list[str]:
         """Say what is left for people to do."""
         files = f"Yours to do: backups, the server's log, and files exported earlier, where they are {self.pseudonym}."
         return [f"Left to do: {self.left}", files] if self.left else [files]
+
+    def _effect_said(self, when: str) -> str:
+        if self.model_failure:
+            return f"The effect on the scores is not known. {self.model_failure}"
+        return f"{when} {_scores_said(self.effect)}"
 
     def _held(self) -> str:
         parts = [_counted(self.judgments, "judgment"), _counted(self.events, "event") + " in the log"]
@@ -124,7 +131,7 @@ def preview(study: Study, annotator: str) -> ForgetReport:
     """Say what forgetting a person would do, and do nothing."""
     annotator = _known(study, annotator)
     before, after = _scores(study), _scores(study, annotator)
-    return replace(_holdings(study, annotator), effect=effect(before, after))
+    return replace(_holdings(study, annotator), **_compared(before, after))
 
 
 def forget(study: Study, annotator: str) -> ForgetReport:
@@ -137,7 +144,8 @@ def forget(study: Study, annotator: str) -> ForgetReport:
     held = _holdings(study, annotator)
     take_out(study, annotator)
     left = study.privacy.wipe()
-    return replace(held, effect=effect(before, _scores(study)), again=_missing(status, study.status()), left=left)
+    compared = _compared(before, _scores(study))
+    return replace(held, **compared, again=_missing(status, study.status()), left=left)
 
 
 def descends_from(study: Study, digest: str) -> bool:
@@ -280,11 +288,23 @@ def take_out(study: Study, annotator: str) -> None:
 # The scores
 
 
-def _scores(study: Study, without: str | None = None) -> pl.DataFrame | None:
+def _scores(study: Study, without: str | None = None) -> pl.DataFrame | ModelFailedError | None:
+    """Return the scores, None if there are none, or the error if the model failed: that must not stop anything."""
     try:
         return study.fit(without=without).scores
     except DataError:
         return None
+    except ModelFailedError as error:
+        return error
+
+
+def _compared(
+    before: pl.DataFrame | ModelFailedError | None, after: pl.DataFrame | ModelFailedError | None
+) -> dict[str, Any]:
+    for scores in (before, after):
+        if isinstance(scores, ModelFailedError):
+            return {"effect": None, "model_failure": scores.problems[0].what}
+    return {"effect": effect(before, after)}  # type: ignore[arg-type] # no error is left
 
 
 def effect(before: pl.DataFrame | None, after: pl.DataFrame | None) -> Effect | None:

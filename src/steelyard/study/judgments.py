@@ -11,6 +11,7 @@ from steelyard.records import Judgment
 from steelyard.storage.events import to_json
 from steelyard.study.config import Stage
 from steelyard.study.events import Event, Excluded, Judged, Readmitted, Revised
+from steelyard.study.leases import active_seconds
 from steelyard.study.log import Log, as_datetime
 
 
@@ -26,7 +27,7 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         items=data.items,
         answer=data.answer,
         at=as_datetime(event.at),
-        seconds=data.seconds,
+        seconds=active_seconds(data),
         late=data.late,
         imported=data.imported,
         revised=isinstance(data, Revised),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import replace
 from numbers import Real
@@ -13,6 +14,8 @@ from steelyard.study import events as ev
 from steelyard.study.events import Event
 from steelyard.study.log import Transaction
 
+MAX_ACTIVE_SECONDS = 86_400.0
+"""A day: nobody works on one task for longer without a pause."""
 _CLOCKS_APART = 60_000_000
 """So far (a minute) may the clocks of several machines that serve one study be apart."""
 
@@ -106,11 +109,40 @@ def annotator_name(given: str) -> str:
 
 
 def checked_seconds(seconds: float | None) -> float | None:
+    """Return an active time as a float; refuse what is not a finite number from 0 up."""
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 <= float(seconds) < float("inf"):
-        raise TaskError(f"{seconds!r} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
-    return float(seconds)
+    try:
+        value = float(seconds) if isinstance(seconds, Real) and not isinstance(seconds, bool) else math.nan
+    except OverflowError:
+        value = math.inf
+    if not 0 <= value < math.inf:
+        shown = repr(seconds) if isinstance(seconds, float) else type(seconds).__name__
+        raise TaskError(f"{shown} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
+    return value
+
+
+def seconds_limit(leased_at: int, lease_end: int, now: int) -> float:
+    """Return the longest active time, in seconds, that an answer sent now can have taken.
+
+    It is the wall-clock time since the task was leased, and no more than its lease with all renewals. All times
+    are in microseconds.
+    """
+    # If the clock was set back since, only the lease is known.
+    end = min(now, lease_end) if now >= leased_at else lease_end
+    return max(0, end - leased_at) / 1_000_000
+
+
+def active_seconds(data: ev.Judged) -> float | None:
+    """Return the active time of a judgment for cost, pay and speed.
+
+    The log keeps `seconds` as it was sent. Browsers can send anything, so it counts up to `seconds_limit`, which
+    the server measured; no answer counts for more than MAX_ACTIVE_SECONDS.
+    """
+    if data.seconds is None or not 0 <= data.seconds < math.inf:
+        return None
+    limit = MAX_ACTIVE_SECONDS if data.seconds_limit is None else min(data.seconds_limit, MAX_ACTIVE_SECONDS)
+    return min(data.seconds, limit)
 
 
 def checked_reason(reason: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,16 @@ from pydantic import ValidationError
 
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
+from steelyard.formats.toml_reading import parse_toml
 from steelyard.quality.questions import read_questions
 from steelyard.records import Item
 from steelyard.storage.events import to_json
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
 from steelyard.study.config_tables import ItemsSource, is_address
+from steelyard.study.confinement import confinement_problems, is_confined
 from steelyard.study.state import StudyState
-from steelyard.study.toml_lines import line_of
+from steelyard.study.toml_lines import key_lines, line_of
 
 _MOST_PROBLEMS = 20
 
@@ -30,6 +31,9 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
     problems: list[Problem] = []
     config: StudyConfig | None = None
     items: list[Item] = []
+    if is_confined(folder):
+        # Before anything that the configuration names is read.
+        _refuse_other_places(folder)
     try:
         config = read_config(folder / CONFIG_FILE)
     except ConfigError as error:
@@ -59,6 +63,17 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
     if problems or config is None:
         raise ConfigError(problems)
     return config, items
+
+
+def _refuse_other_places(folder: Path) -> None:
+    try:
+        text = (folder / CONFIG_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return  # read_config says what is wrong with it, and reads nothing else.
+    lines = key_lines(text)
+    problems = confinement_problems(parse_toml(text, file=CONFIG_FILE), folder)
+    if problems:
+        raise ConfigError([replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in problems])
 
 
 def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
@@ -159,7 +174,7 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
 def _items_source(path: Path) -> ItemsSource | None:
     """Find the items even in a configuration that is wrong elsewhere."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")).get("items")
+        given = parse_toml(path.read_text(encoding="utf-8")).get("items")
         return ItemsSource(file=given) if isinstance(given, str) else ItemsSource.model_validate(given)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError):
+    except (OSError, UnicodeDecodeError, ConfigError, ValidationError):
         return None

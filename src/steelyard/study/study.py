@@ -42,6 +42,7 @@ from steelyard.study.leases import (
     owned_task,
     release_duplicates,
     release_task,
+    seconds_limit,
     set_lease,
 )
 from steelyard.study.log import Log, Transaction, as_datetime
@@ -229,12 +230,19 @@ class Study:
             return self.core.task(state, stored)
 
     def tell(
-        self, task: Task | str, answer: Any, *, annotator: str | None = None, seconds: float | None = None
+        self,
+        task: Task | str,
+        answer: Any,
+        *,
+        annotator: str | None = None,
+        seconds: float | None = None,
+        limit_seconds: bool = False,
     ) -> Judgment:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
-        the task's; somebody else's task is refused. `seconds` is the active time it took.
+        the task's; somebody else's task is refused. `seconds` is the active time it took; with `limit_seconds`, for
+        answers from a network, it counts up to the time since the task was leased.
         """
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
@@ -247,12 +255,16 @@ class Study:
             now = self._clock()
             if stored.state == "expired":
                 release_duplicates(transaction, stored, now)
+            limit = None
+            if limit_seconds and seconds is not None:
+                limit = seconds_limit(transaction.event(stored.picked_seq).at, stored.lease_end, now)
             event = transaction.append(
                 ev.Judged(
                     stage=stored.stage,
                     items=stored.items,
                     answer=plain,
                     seconds=seconds,
+                    seconds_limit=limit if limit is not None and seconds is not None and seconds > limit else None,
                     late=now > stored.lease_end or stored.state == "expired",
                     **_purpose_fields(transaction, stored, plain),
                 ),

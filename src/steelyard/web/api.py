@@ -204,10 +204,12 @@ def judge(served: ServedStudy, request: Request, body: NewJudgment) -> SavedOut:
     """Save an answer; it is on disk when this says so. The same answer again is harmless."""
     session = signed_in(request, served)
     try:
-        told = served.study.tell(body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds)
+        told = served.study.tell(
+            body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds, limit_seconds=True
+        )
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None
-    served.pace.note(session.annotator, body.seconds)
+    served.pace.note(session.annotator, told.seconds)
     return SavedOut(judgment_id=body.judgment_id, standing=_standing(served, session), feedback=_feedback(served, told))
 
 

@@ -7,10 +7,10 @@ import os
 import re
 import shutil
 import tempfile
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
+from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
 from steelyard.study.config import CONFIG_FILE
+from steelyard.study.confinement import (
+    MARKER_FILE,
+    confine,
+    confinement_problems,
+    is_confined,
+    plain_file,
+    texts_in,
+)
 from steelyard.study.opening import check_study
 from steelyard.web.content import block, render
 from steelyard.web.errors import Refusal
@@ -45,6 +54,8 @@ __all__ = [
 ]
 
 _ITEM_FILES = (".csv", ".tsv", ".jsonl")
+_MOST_EXAMPLES = 50
+"""Invented items that a preview shows before there are real ones."""
 _EXAMPLES = (
     "the first",
     "the second",
@@ -55,9 +66,6 @@ _EXAMPLES = (
     "the seventh",
     "the eighth",
 )
-_FILE_KEYS = {"items", "file", "training", "media"}
-_TEXT_KEYS = {"consent", "instructions"}
-"""Keys that hold a text, or the name of a file with it."""
 
 
 class ItemsFile(BaseModel):
@@ -125,10 +133,11 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
     try:
         draft = draft if changed is None else _with_password(draft, changed)
         values = _values(draft, changed)
+        text = draft.text if draft.text is not None else toml_text(values)
+        _refuse_other_places(text, changed)
     except ConfigError as error:
         return CheckedOut(problems=_out(error.problems), text=draft.text or "")
-    text = draft.text if draft.text is not None else toml_text(values)
-    with _scratch(draft, text, None if changed is None else changed.folder) as folder:
+    with _scratch(draft, text, changed) as folder:
         config, items, problems = _checked(folder)
     preview, page = _preview(values, config, items)
     judgments = None
@@ -143,7 +152,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
         judgments=judgments,
         preview=preview,
         page=page,
-        text=without_password(text),
+        text=_text_without_password(text, values),
     )
 
 
@@ -154,42 +163,43 @@ def make_study(studies: Studies, draft: Draft) -> MadeOut:
         raise Refusal(409, "nowhere", "There is no study here beside which to put a new one.", "Use: steelyard new.")
     if draft.items is None:
         return MadeOut(problems=[ProblemOut(field="items", what="there are no items.", remedy="Choose a file.")])
+    parent = served[0].folder.parent
     try:
         values = _values(draft)
-        title = str(tomllib.loads(draft.text).get("title", "")) if draft.text is not None else values.get("title", "")
-    except (ConfigError, tomllib.TOMLDecodeError) as error:
-        found = error.problems if isinstance(error, ConfigError) else [Problem(f"not valid TOML: {error}.")]
-        return MadeOut(problems=_out(found))
-    parent = served[0].folder.parent
-    folder = _free_folder(parent, str(title))
-    if draft.text is None:
-        # In a database that several studies share, each needs a name.
-        values = {**values, "name": values.get("name") or folder.name}
-    text = draft.text if draft.text is not None else toml_text(values)
-    with _scratch(draft, text, None, parent) as made:
-        _, _, problems = _checked(made)
+        folder = _free_folder(parent, str(values.get("title", "")))
+        if draft.text is None:
+            # In a database that several studies share, each needs a name.
+            values = {**values, "name": values.get("name") or folder.name}
+        text = draft.text if draft.text is not None else toml_text(values)
+        _refuse_other_places(text)
+    except ConfigError as error:
+        return MadeOut(problems=_out(error.problems))
+    with _scratch(draft, text, None, parent) as scratch:
+        _, _, problems = _checked(scratch)
         if problems:
             return MadeOut(problems=_out(problems))
         folder.mkdir()
-        for file in made.iterdir():
-            shutil.move(file, folder / file.name)
-    try:
-        new = studies.add(folder)
-    except SteelyardError as error:
-        shutil.rmtree(folder)
-        return MadeOut(problems=_out(error.problems))
+        try:
+            # First of all: from now on the folder is never opened without its restrictions.
+            confine(folder)
+            for file in scratch.iterdir():
+                shutil.move(file, folder / file.name)
+            new = studies.add(folder)
+        except BaseException as error:
+            shutil.rmtree(folder)
+            if isinstance(error, SteelyardError):
+                return MadeOut(problems=_out(error.problems))
+            raise
     return MadeOut(study=new.slug, url=f"/manage/{new.slug}/")
 
 
 def draft_of(served: Served) -> DraftOut:
-    """Return a study's configuration for its form."""
+    """Return a study's configuration for its form, without the password of its database."""
     config = served.study.config
     source = dict(config.source or {})
-    text = (served.folder / CONFIG_FILE).read_text(encoding="utf-8")
+    text = _text_without_password((served.folder / CONFIG_FILE).read_text(encoding="utf-8"), source)
     if isinstance(own := source.get("database"), str):
-        # A password is nobody's business who may look at a study.
         source["database"] = without_password(own)
-        text = text.replace(own, without_password(own))
     return DraftOut(
         values=source,
         text=text,
@@ -197,6 +207,21 @@ def draft_of(served: Served) -> DraftOut:
         by_form="stage" not in source,
         items=config.items.file,
     )
+
+
+def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
+    """Return study.toml as it may be shown; `values` are what it holds."""
+    own = values.get("database")
+    if not isinstance(own, str) or (shown := without_password(own)) == own:
+        return text
+    hidden = text.replace(own, shown)
+    try:
+        if hidden != text and parse_toml(hidden).get("database") == shown:
+            return hidden
+    except ConfigError:
+        pass
+    # The address is written with escapes, so it cannot be replaced in the text.
+    return toml_text({**values, "database": shown})
 
 
 def _with_password(draft: Draft, served: Served) -> Draft:
@@ -220,25 +245,31 @@ def save_draft(served: Served, draft: Draft) -> MadeOut:
     try:
         draft = _with_password(draft, served)
         values = _values(draft, served)
+        text = draft.text if draft.text is not None else toml_text(_kept(served, values))
+        _refuse_other_places(text, served)
     except ConfigError as error:
         return MadeOut(problems=_out(error.problems))
-    text = draft.text if draft.text is not None else toml_text(_kept(served, values))
-    with _scratch(draft, text, served.folder) as folder:
+    with _scratch(draft, text, served) as folder:
         config, _, problems = _checked(folder)
     if problems or config is None:
         return MadeOut(problems=_out(problems))
     new = {CONFIG_FILE: text.encode()}
     if draft.items is not None:
-        new[config.items.file] = draft.items.text.encode()
-    old = {name: (served.folder / name).read_bytes() for name in new if (served.folder / name).is_file()}
+        new[_upload_name(draft.items, served)] = draft.items.text.encode()
+    old = {name: path.read_bytes() if (path := served.folder / name).is_file() else None for name in new}
     try:
         for name, content in new.items():
             _replace(served.folder / name, content)
         served.reopen()
-    except SteelyardError as error:
-        for name, content in old.items():
-            _replace(served.folder / name, content)
-        return MadeOut(problems=_out(error.problems))
+    except BaseException as error:
+        for name, before in old.items():
+            if before is None:
+                (served.folder / name).unlink(missing_ok=True)
+            else:
+                _replace(served.folder / name, before)
+        if isinstance(error, SteelyardError):
+            return MadeOut(problems=_out(error.problems))
+        raise
     return MadeOut(study=served.slug, url=f"/manage/{served.slug}/")
 
 
@@ -258,7 +289,7 @@ def _free_folder(parent: Path, title: str) -> Path:
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or "study"
     folder, number = parent / name, 1
-    while folder.exists():
+    while os.path.lexists(folder):
         number += 1
         folder = parent / f"{name}-{number}"
     return folder
@@ -268,23 +299,33 @@ def _free_folder(parent: Path, title: str) -> Path:
 
 
 def _values(draft: Draft, changed: Served | None = None) -> dict[str, Any]:
-    """Return a draft's values as study.toml would have them; refuse files outside the study's folder."""
+    """Return a draft's values as study.toml would have them."""
     if draft.text is not None:
-        try:
-            given: dict[str, Any] = tomllib.loads(draft.text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"not valid TOML: {error}.", "Correct that place.", field="text") from None
-        if draft.items is not None and _named_in(draft.text) is None:
-            _items_name(draft.items)
-    else:
-        given = _read(draft.values, "")
+        _refuse_odd_characters({"text": draft.text})
+        values = parse_toml(draft.text, field="text")
         if draft.items is not None:
-            given["items"] = _items_name(draft.items)
-    _refuse_other_places(
-        {**given, "$": [draft.text or "", draft.items.text if draft.items is not None else ""]},
-        None if changed is None else (changed.study.config.source or {}).get("database"),
-    )
-    return given
+            _refuse_other_items(values, _upload_name(draft.items, changed))
+    else:
+        _refuse_odd_characters(draft.values)
+        values = _read(draft.values, "")
+        refuse_extreme_values(values)
+        if draft.items is not None:
+            values["items"] = _upload_name(draft.items, changed)
+    if draft.items is not None:
+        _refuse_odd_characters({"items": draft.items.text})
+    return values
+
+
+def _refuse_other_items(values: Mapping[str, Any], name: str) -> None:
+    """Refuse a text that has uploaded items saved under a name that the server did not choose."""
+    items = values.get("items")
+    file = items.get("file") if isinstance(items, Mapping) else items
+    if isinstance(file, str) and file != name:
+        raise ConfigError(
+            f"the uploaded items are saved as {name}, but study.toml names another file.",
+            f'Write items = "{name}".',
+            field="items",
+        )
 
 
 def _read(value: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -300,54 +341,55 @@ def _read(value: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 def _toml_value(text: str, field: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError as error:
+        return parse_toml(f"value = {text}", field=field)["value"]
+    except ConfigError as error:
         raise ConfigError(
-            f"this cannot be read: {error}.", "Write it as in study.toml, e.g. { fluency = {} }.", field=field
+            [replace(p, remedy="Write it as in study.toml, e.g. { fluency = {} }.") for p in error.problems]
         ) from None
 
 
-def _items_name(items: ItemsFile) -> str:
+def _upload_name(items: ItemsFile, changed: Served | None = None) -> str:
+    """Choose the name under which uploaded items are saved; only the suffix comes from the browser."""
     suffix = PurePath(items.name).suffix.lower()
     if suffix not in _ITEM_FILES:
         raise ConfigError(
-            f"'{items.name}' is not a file of items.",
+            f"'{_plain(items.name)}' is not a file of items.",
             f"Choose one that ends in {', '.join(_ITEM_FILES)}.",
             field="items",
         )
-    return f"items{suffix}"
+    if changed is None:
+        return f"items{suffix}"
+    current = changed.study.config.items.file
+    if plain_file(current, (suffix,)) and not (changed.folder / current).is_symlink():
+        return current
+    # Not over a file that serves another purpose, such as a table of checks.
+    name, number = f"items{suffix}", 1
+    while os.path.lexists(changed.folder / name):
+        number += 1
+        name = f"items-{number}{suffix}"
+    return name
 
 
-def _refuse_other_places(values: Mapping[str, Any], own_database: str | None) -> None:
-    """Refuse files and databases elsewhere: who may manage studies need not be who may read everything."""
-    problems = [
-        Problem(f"'{_plain(text)}' is not in the study's folder.", "Name a file in that folder.", field=place)
-        for place, key, text in _texts(values)
-        if _leads_away(text, key)
-    ]
-    if values.get("database", own_database) != own_database:
-        problems.append(
-            Problem("where judgments are kept cannot be chosen here.", "Change study.toml itself.", field="database")
-        )
-    problems += [
-        Problem("it holds characters that no file can.", "Write it anew.", field=_plain(place))
-        for place, _, text in _texts(values)
-        if _plain(place + text) != place + text
-    ]
+def _refuse_other_places(text: str, changed: Served | None = None) -> None:
+    """Refuse a study.toml that names files or databases outside the study's folder.
+
+    Those who may manage studies need not be those who may read everything.
+    """
+    folder = None if changed is None else changed.folder
+    unchanged = None if changed is None or is_confined(changed.folder) else changed.study.config.source
+    problems = confinement_problems(parse_toml(text, field="text"), folder, unchanged)
     if problems:
         raise ConfigError(problems)
 
 
-def _texts(value: Any, place: str = "", key: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield every text in a configuration, with its place and the key it is under."""
-    if isinstance(value, str):
-        yield place, key, value
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _texts(inner, f"{place}.{name}".lstrip("."), str(name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner, place, key)
+def _refuse_odd_characters(values: Mapping[str, Any]) -> None:
+    problems = [
+        Problem("it holds characters that no file can hold.", "Write it again.", field=_plain(path))
+        for path, _, text in texts_in(values)
+        if _plain(path + text) != path + text
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def _plain(text: str) -> str:
@@ -355,37 +397,20 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "ignore").decode()
 
 
-def _leads_away(name: str, key: str) -> bool:
-    is_file = key in _FILE_KEYS or (key in _TEXT_KEYS and "\n" not in name and name.endswith((".md", ".txt")))
-    parts = re.split(r"[/\\]", name)
-    away = ".." in parts or name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None
-    return is_file and (away or "\0" in name)
-
-
 @contextmanager
-def _scratch(draft: Draft, text: str, base: Path | None, parent: Path | None = None) -> Iterator[Path]:
-    """Write a draft into a folder that is gone afterwards; the files of the study it changes are there too."""
+def _scratch(draft: Draft, text: str, changed: Served | None, parent: Path | None = None) -> Iterator[Path]:
+    """Write a draft into a temporary folder, with links to the files of the study it changes."""
     with tempfile.TemporaryDirectory(prefix=".steelyard-new-", dir=parent) as scratch:
         folder = Path(scratch)
-        if base is not None:
-            for file in base.iterdir():
-                if file.name != CONFIG_FILE and ".db" not in file.name:
-                    (folder / file.name).symlink_to(file.resolve())
+        for file in () if changed is None else changed.folder.iterdir():
+            if file.name not in {CONFIG_FILE, MARKER_FILE} and ".db" not in file.name:
+                (folder / file.name).symlink_to(file.resolve())
         (folder / CONFIG_FILE).write_text(text, encoding="utf-8")
         if draft.items is not None:
-            name = _named_in(text) or _items_name(draft.items)
+            name = _upload_name(draft.items, changed)
             (folder / name).unlink(missing_ok=True)
             (folder / name).write_text(draft.items.text, encoding="utf-8")
         yield folder
-
-
-def _named_in(text: str) -> str | None:
-    try:
-        items = tomllib.loads(text).get("items")
-    except tomllib.TOMLDecodeError:
-        return None
-    found = items.get("file") if isinstance(items, Mapping) else items
-    return found if isinstance(found, str) and PurePath(found).name == found else None
 
 
 def _checked(folder: Path) -> tuple[StudyConfig | None, list[Item], list[Problem]]:
@@ -439,7 +464,8 @@ def _preview(
     page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
     content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
     shown = items[: protocol.task_size] or [
-        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)]) for number in range(protocol.task_size)
+        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
+        for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
 
     def html(text: str | None) -> str | None:

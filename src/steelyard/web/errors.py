@@ -12,7 +12,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from steelyard.errors import AnswerError, Problem, SteelyardError, StoreError, StudyChangedError, TaskError
+from steelyard.errors import (
+    AnswerError,
+    ModelFailedError,
+    Problem,
+    SteelyardError,
+    StoreError,
+    StudyChangedError,
+    TaskError,
+)
 
 log = logging.getLogger("steelyard.web")
 
@@ -55,6 +63,9 @@ def refusal_for(error: SteelyardError) -> Refusal:
     if isinstance(error, AnswerError | TaskError):
         status, code = (422, "answer_invalid") if isinstance(error, AnswerError) else (409, "task_refused")
         return Refusal(status, code, _short(problem.what), _short(problem.remedy), field=problem.field)
+    if isinstance(error, ModelFailedError):
+        # Not 503: clients would try again, and the model would fail again.
+        return Refusal(409, "model_failed", _short(problem.what), _short(problem.remedy), field=problem.field)
     if isinstance(error, StoreError):
         return Refusal(
             503,

@@ -199,6 +199,8 @@ async def scores(served: ServedStudy, request: Request, _: Manager) -> TableOut:
     board = watch.board
     if board is None or board.seq < await run_in_threadpool(served.study.last_seq):
         board = await watch.fresh_figures()
+    if board.failure:
+        raise Refusal(409, "model_failed", board.problem, calculation.MODEL_REMEDY)
     if board.problem:
         raise Refusal(409, "no_scores", board.problem, "Collect some judgments first.")
     found = board.tables["scores"]

@@ -12,6 +12,8 @@ from steelyard.report.words import duration, rough
 from steelyard.study import Status, StudyConfig
 from steelyard.web.watching import Watch
 
+_NOT_COMPUTED = "could not be computed"
+
 
 class SummaryOut(BaseModel):
     """How far a study is: numbers for programs, and the same said in words."""
@@ -61,8 +63,8 @@ def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
             "share": f"{100 * done // max(total, 1)} %",
             "people": _people(status, out),
             "state": _state(status, reason),
-            **_board_words(board, watch.served.study.config, finished),
-            **_trust_words(trust),
+            **_board_words(board, watch.served.study.config, finished, watch.trouble),
+            **_trust_words(trust, watch.trouble),
         },
         charts=charts,
     )
@@ -82,10 +84,10 @@ def _state(status: Status, reason: str) -> str:
     return f"{word} ({reason})" if reason and status.state != "open" else word
 
 
-def _board_words(board: Board | None, config: StudyConfig, finished: bool) -> dict[str, str]:
+def _board_words(board: Board | None, config: StudyConfig, finished: bool, trouble: str) -> dict[str, str]:
     if board is None:
         waiting = dict.fromkeys(("rate", "rate_interval", "left", "left_interval", "cost", "cost_forecast"), "")
-        return {**waiting, "as_of": "computing…", "notes": "", "problem": ""}
+        return {**waiting, "as_of": _NOT_COMPUTED if trouble else "computing…", "notes": "", "problem": ""}
     return {
         "as_of": f"as of {_counted(board.judgments, 'judgments')}, {board.at:%H:%M:%S} UTC",
         "notes": " · ".join(board.notes),
@@ -135,7 +137,7 @@ def _cost_words(board: Board, config: StudyConfig) -> dict[str, str]:
     return {"cost": money(so_far["cost"]), "cost_forecast": f"so far; about {money(in_all['cost'])}{span} in all"}
 
 
-def _trust_words(trust: Trust | None) -> dict[str, str]:
+def _trust_words(trust: Trust | None, trouble: str) -> dict[str, str]:
     if trust is None:
-        return {"trust_as_of": "computing…"}
+        return {"trust_as_of": _NOT_COMPUTED if trouble else "computing…"}
     return {"trust_as_of": f"as of {_counted(trust.judgments, 'judgments')}"}

@@ -62,6 +62,9 @@ class Tender:
                             log.info("%s: %s", served.slug, line)
                 except (SteelyardError, BrokenProcessPool) as error:
                     log.warning("%s could not be tended: %s", served.slug, error)
+                except Exception:
+                    # Every exception: the task serves all studies, and one that fails must not stop it for the others.
+                    log.exception("%s could not be tended", served.slug)
 
     def _has_work(self, served: Served) -> bool:
         study = served.study

@@ -99,13 +99,19 @@ class Watch:
         self.served = served
         self.board: Board | None = None
         self.trust: Trust | None = None
-        self.trouble = ""
+        self._troubles = {"board": "", "trust": ""}
+        self._failure = ""
         self._calculator = calculator
         self._pace = pace
         self._task: asyncio.Task[None] | None = None
         self._listeners: set[asyncio.Queue[News]] = set()
         self._wanted = time.monotonic()
         self._seq = -1
+
+    @property
+    def trouble(self) -> str:
+        """Why some figures cannot be computed, if they cannot."""
+        return " ".join(text for text in self._troubles.values() if text)
 
     @property
     def source(self) -> Source:
@@ -129,9 +135,23 @@ class Watch:
 
     async def fresh_figures(self) -> Board:
         """Compute the figures now, as after an exclusion."""
-        self.board = await self._calculator.run(calculation.compute_board, self.source)
+        return await self._compute_board()
+
+    async def _compute_board(self) -> Board:
+        board = await self._calculator.run(calculation.compute_board, self.source)
+        if board.failure and board.problem != self._failure:
+            # Once for each failure, not at every computation.
+            log.error("the scores of %s cannot be computed\n%s", self.served.slug, board.failure)
+        self._failure = board.problem if board.failure else ""
+        self.board, self._troubles["board"] = board, ""
         self._tell("board")
-        return self.board
+        return board
+
+    async def _compute_trust(self) -> Trust:
+        trust = await self._calculator.run(calculation.compute_trust, self.source)
+        self.trust, self._troubles["trust"] = trust, ""
+        self._tell("trust")
+        return trust
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Compute something else of this study."""
@@ -163,6 +183,7 @@ class Watch:
     async def _keep_up(self) -> None:
         next_board = next_trust = 0.0
         while self._listeners or time.monotonic() - self._wanted < self._pace.idle:
+            part = "board"
             try:
                 seq = await run_in_threadpool(self.served.study.last_seq)
                 if seq != self._seq:
@@ -170,30 +191,31 @@ class Watch:
                     self._tell("changed")
                 now = time.monotonic()
                 if (self.board is None or self.board.seq < seq) and now >= next_board:
-                    self.board = await self._calculator.run(calculation.compute_board, self.source)
-                    next_board = time.monotonic() + max(self._pace.rest, self._pace.share * self.board.took)
-                    self.trouble = ""
-                    self._tell("board")
+                    part, next_board = "board", now + 5 * self._pace.rest
+                    board = await self._compute_board()
+                    next_board = time.monotonic() + max(self._pace.rest, self._pace.share * board.took)
                 if (self.trust is None or self.trust.seq < seq) and now >= next_trust and self.board is not None:
-                    self.trust = await self._calculator.run(calculation.compute_trust, self.source)
-                    next_trust = time.monotonic() + max(self._pace.rest, 2 * self._pace.share * self.trust.took)
-                    self._tell("trust")
+                    part, next_trust = "trust", now + 5 * self._pace.rest
+                    trust = await self._compute_trust()
+                    next_trust = time.monotonic() + max(self._pace.rest, 2 * self._pace.share * trust.took)
             except (SteelyardError, BrokenProcessPool) as error:
-                self._stumbled(str(error).splitlines()[0] if str(error) else type(error).__name__)
-                next_board = next_trust = time.monotonic() + 5 * self._pace.rest
+                self._stumbled(part, str(error).splitlines()[0] if str(error) else type(error).__name__)
+            except Exception as error:
+                # Every exception: a task that ended here would leave the dashboard on "computing…" for ever.
+                self._stumbled(part, f"{type(error).__name__}, see the server's log.", error)
             await asyncio.sleep(self._pace.poll)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("the figures of %s cannot be computed", self.served.slug, exc_info=error)
-            self.trouble = "an error that is in the server's log"
+            self._troubles["board"] = "an error that is in the server's log."
             self._tell("trouble")
 
-    def _stumbled(self, why: str) -> None:
-        if why != self.trouble:
-            log.error("the figures of %s cannot be computed: %s", self.served.slug, why)
-        self.trouble = why
+    def _stumbled(self, part: str, why: str, error: Exception | None = None) -> None:
+        if why != self._troubles[part]:
+            log.error("the figures of %s cannot be computed: %s", self.served.slug, why, exc_info=error)
+        self._troubles[part] = why
         self._tell("trouble")
 
 

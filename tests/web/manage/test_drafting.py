@@ -63,7 +63,8 @@ def test_a_study_made_in_the_browser_is_a_folder_beside_the_others_and_can_be_ju
     slug = made.json()["study"]
     assert slug == "groe-co"
     folder = server.folders[0].parent / slug
-    assert sorted(path.name for path in folder.iterdir() if "study.db" not in path.name) == ["items.csv", "study.toml"]
+    files = sorted(path.name for path in folder.iterdir() if "study.db" not in path.name)
+    assert files == [".made-in-browser", "items.csv", "study.toml"]
     written = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
     assert written["protocol"] == VALUES["protocol"]
     with Study.open(folder) as study:

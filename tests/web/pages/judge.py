@@ -10,8 +10,6 @@ from urllib.parse import urljoin
 
 from msgspec import to_builtins
 
-from msgspec import to_builtins
-
 from tests.web.conftest import Server
 
 TOO_SOON = 0.32

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import re
-import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
+from steelyard.errors import ConfigError
+from steelyard.formats.toml_reading import parse_toml
 from steelyard.report.document import Block, Listing, Section, Table, text_column
 from steelyard.report.material import Material
 from steelyard.report.methods_text import methods_text
@@ -42,9 +43,9 @@ def exact_config(study: Study) -> tuple[str, str]:
     source = {key: value for key, value in (study.config.source or {}).items() if key != "database"}
     try:
         text = _DATABASE.sub("", (study.folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        if tomllib.loads(text) == source:
+        if parse_toml(text) == source:
             return CONFIG_FILE, text.strip() + "\n"
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (OSError, UnicodeDecodeError, ConfigError):
         pass
     return "study.json", json.dumps(source, ensure_ascii=False, indent=2, default=str)
 

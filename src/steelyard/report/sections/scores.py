@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
 from steelyard.report import charts
 from steelyard.report.document import (
@@ -30,6 +30,9 @@ TITLE = "Scores"
 def section(material: Material) -> Section:
     """Return the ranking with intervals, drawn and as a table, by criterion."""
     fit = material.fit
+    if isinstance(fit, str) and material.model_failed:
+        said = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
+        return Section("scores", TITLE, (Prose(said),), absent=(fit,))
     if isinstance(fit, str):
         return Section("scores", TITLE, absent=(f"Scores: {fit}",))
     ranked = ranked_items(fit.scores, material.study.items)
@@ -124,7 +127,7 @@ def _groups(material: Material) -> list[Block]:
         return []
     try:
         found = material.study.scores(by="group")
-    except DataError as error:
+    except (DataError, ModelFailedError) as error:
         return [Prose(f"Scores by group are not here: {error.problems[0].what}")]
     first = found.columns[0]
     columns = [rank_column(), text_column(first, "group", 60)]
