@@ -17,6 +17,7 @@ from steelyard.store import Event, Store, StoredTask
 from steelyard.study.config import Stage, StudyConfig
 from steelyard.study.journal import Entry, Journal, as_datetime
 from steelyard.study.ledger import Ledger
+from steelyard.study.limits import RENEWALS, Scarcity, short_lease
 from steelyard.study.picking import pick_next
 from steelyard.study.results import judgment_of
 from steelyard.study.status import Status, status_of
@@ -31,6 +32,8 @@ from steelyard.study.tasks import (
     owned_task,
     set_lease,
 )
+
+_HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
 
 def now_in_microseconds() -> int:
@@ -59,6 +62,7 @@ class Asking:
         self.config = config
         self._journal = Journal(store, config.stages)
         self._clock = clock
+        self._scarcity = Scarcity()
 
     # What is there
 
@@ -91,7 +95,8 @@ class Asking:
         """Lease the next task to an annotator, or None when there is nothing to ask (see `offer` for why).
 
         Until a task is told, skipped or runs out, asking again gives the same one: a reloaded page or a
-        restarted script wastes nothing. With `count`, a list of up to that many open tasks.
+        restarted script wastes nothing. With `count`, a list of up to that many open tasks; how many an annotator
+        may hold grows with their answers (see `steelyard.study.limits`), and is one while few tasks are left.
         """
         tasks, _ = self._lease(annotator, 1 if count is None else count)
         if count is not None:
@@ -175,6 +180,7 @@ class Asking:
                 raise TaskError(
                     f"task {stored.judgment_id} is {stored.state} and cannot be skipped.", "Ask for the next one."
                 )
+            entry.ledger.activity.check_pace(stored.annotator, self._clock())
             self._note(entry, "skip", stored, reason)
             entry.store.set_state(stored.judgment_id, "skipped")
 
@@ -186,16 +192,29 @@ class Asking:
                 give_back(entry, stored, self._clock())
 
     def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
-        """Note that something is odd about a task, answered or not."""
+        """Note that something is odd about a task, answered or not; the same note again is harmless."""
         with self._journal.writing() as entry:
-            self._note(entry, "flag", owned_task(entry, task, annotator), reason)
+            stored, activity = owned_task(entry, task, annotator), entry.ledger.activity
+            if activity.has_flag(stored.judgment_id, checked_reason(reason)):
+                return
+            activity.check_flag(stored.judgment_id)
+            activity.check_pace(stored.annotator, self._clock())
+            self._note(entry, "flag", stored, reason)
 
     def renew(self, task: Task | str, *, annotator: str | None = None) -> datetime:
-        """Keep a task for its annotator for another lease (a heartbeat); return the lease's new end."""
+        """Keep a task for its annotator for another lease (a heartbeat); return the lease's new end.
+
+        Without any answer by the annotator in between, this works a limited number of times.
+        """
         with self._journal.writing() as entry:
             stored = owned_task(entry, task, annotator)
             if stored.state != "open":
                 raise TaskError(f"task {stored.judgment_id} is {stored.state}.", "Ask for the next one.")
+            if not entry.ledger.activity.may_renew(stored.annotator, stored.judgment_id):
+                raise TaskError(
+                    f"task {stored.judgment_id} was renewed {RENEWALS} times without an answer.",
+                    "Answer it: an answer counts after the lease has ended, too.",
+                )
             return as_datetime(self._renew(entry, stored, self._clock()).lease_end)
 
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
@@ -287,10 +306,29 @@ class Asking:
         )
 
     def _renew(self, entry: Entry, stored: StoredTask, now: int) -> StoredTask:
-        return set_lease(entry, stored, max(stored.lease_end, self._lease_end(now)), now)
+        lease_end = now + self._lease_length(entry, stored.annotator)
+        return set_lease(entry, stored, max(stored.lease_end, lease_end), now)
 
-    def _lease_end(self, now: int) -> int:
-        return now + round(self.config.people.lease_minutes * 60_000_000)
+    def _lease_length(self, entry: Entry, annotator: str) -> int:
+        """The length of a lease in microseconds: as configured, or shorter while tasks are scarce."""
+        usual = self._usual_lease()
+        return short_lease(usual) if self._is_scarce(entry, annotator) else usual
+
+    def _usual_lease(self) -> int:
+        return round(self.config.people.lease_minutes * 60_000_000)
+
+    def _is_scarce(self, entry: Entry, annotator: str) -> bool:
+        ledger = entry.ledger
+        leased = sum(progress.tasks_out for progress in ledger.progress)
+        if leased == 0:
+            return False
+
+        def count_free() -> int:
+            stages = status_of(self.config, ledger).stages
+            return sum(stage.total - stage.done - stage.tasks_out for stage in stages)
+
+        others = leased - len(entry.store.open_tasks(annotator))
+        return self._scarcity.is_scarce(ledger.seq, count_free, others)
 
     def _lease(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
         annotator = annotator_name(annotator)
@@ -298,11 +336,12 @@ class Asking:
             raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
         with self._journal.writing() as entry:
             now = self._clock()
-            expire(entry, now, self._lease_end(now))
-            tasks = [self._kept(entry, stored, now) for stored in entry.store.open_tasks(annotator)[:count]]
+            expire(entry, now, now + self._usual_lease())
+            held = entry.store.open_tasks(annotator)
+            tasks = [self._kept(entry, stored, now) for stored in held[:count]]
             nothing = None
             while len(tasks) < count and nothing is None:
-                picked = self._pick(entry, annotator, now)
+                picked = self._pick(entry, annotator, len(tasks), now)
                 if isinstance(picked, Nothing):
                     nothing = picked
                 else:
@@ -310,23 +349,31 @@ class Asking:
             return [self._task(entry.ledger, stored) for stored in tasks], nothing
 
     def _kept(self, entry: Entry, stored: StoredTask, now: int) -> StoredTask:
-        """Hand a task out again with time enough to answer it."""
-        enough = (self._lease_end(now) - now) // 2
-        return stored if stored.lease_end - now >= enough else self._renew(entry, stored, now)
+        """Lease a task again with time enough to answer it, unless that was done too often."""
+        if stored.lease_end - now >= self._lease_length(entry, stored.annotator) // 2:
+            return stored
+        renewable = entry.ledger.activity.may_renew(stored.annotator, stored.judgment_id)
+        return self._renew(entry, stored, now) if renewable else stored
 
-    def _pick(self, entry: Entry, annotator: str, now: int) -> StoredTask | Nothing:
+    def _pick(self, entry: Entry, annotator: str, held: int, now: int) -> StoredTask | Nothing:
         refused = entry.ledger.refusal(annotator)
         if refused is not None:
             return refused
         limit = entry.ledger.recruits.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
+        activity, scarce = entry.ledger.activity, self._is_scarce(entry, annotator)
+        most = 1 if scarce else activity.most_leases(annotator, self.config.page.prefetch)
+        if held >= most or (scarce and activity.lets_leases_lapse(annotator)):
+            return Nothing("Other people hold the last tasks just now." if scarce else _HOLDS_ENOUGH, because="waiting")
         chosen = pick_next(self.config, entry.ledger, annotator, now)
         if isinstance(chosen, Nothing):
             return chosen
         design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = entry.store.last_seq + 1
-        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", self._lease_end(now), seq)
+        usual = self._usual_lease()
+        lease_end = now + (short_lease(usual) if scarce else usual)
+        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", lease_end, seq)
         # Only what is out of the ordinary is said, so that the usual event stays short.
         special = {
             key: value

@@ -15,6 +15,7 @@ from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
 from steelyard.store.events import Event
 from steelyard.study.config import Stage
+from steelyard.study.limits import Activity
 from steelyard.study.recruits import Recruits
 from steelyard.study.vetting import Shared, Vetting
 
@@ -74,6 +75,7 @@ class Ledger:
         """How many looks were taken at whether the study may stop."""
         self.vetting = Vetting()
         self.recruits = Recruits()
+        self.activity = Activity()
         self.check_items: dict[str, Item] = {}
         """Items that are shown in checks only."""
         self.answers_of: Counter[str] = Counter()
@@ -93,6 +95,7 @@ class Ledger:
         if self.learns:
             self.tick(event.at)
         handle(event)
+        self.activity.apply(event)
         self.seq = event.seq
 
     def _handle_for(self, event: Event) -> Callable[[Event], None]:
@@ -212,7 +215,7 @@ class Ledger:
             self._tell_designs(judgment_id, out, unlearn=True)
 
     def _renewed(self, event: Event) -> None:
-        """Leases are in the table of tasks; nothing hangs on them here."""
+        """Leases are in the table of tasks; `activity` counts their renewals."""
 
     def _revision(self, event: Event) -> None:
         self.counts["revisions"] += 1
