@@ -14,7 +14,7 @@ EXTRA_LEASES = 3
 EARNED_LEASES = 12
 """Further open tasks, one for each answer: a page on a poor connection fetches ten ahead."""
 RENEWALS = 12
-"""Renewals of a task without any answer by its annotator. The page renews at half time: 3 hours with 30-minute leases."""
+"""Renewals of a task without any answer by its annotator; the page renews at half time: 3 h for leases of 30 min."""
 LAPSES = 4
 """Leases that may run out in a row, without an answer, before an annotator has to wait while tasks are scarce."""
 SCARCE_LEASE = 1 / 6
@@ -80,8 +80,8 @@ class Activity:
 
     def check_pace(self, annotator: str, now: int) -> None:
         """Refuse more flags and skips within a minute than anybody who reads the tasks would send."""
-        times = self._notes.get(annotator, ())
-        if len(times) < NOTES_PER_MINUTE:
+        times = self._notes.get(annotator)
+        if times is None or len(times) < NOTES_PER_MINUTE:
             return
         # A clock that was set back must not make anybody wait for longer than the minute.
         wait = min(_MINUTE, times[0] + _MINUTE - now)

@@ -244,6 +244,19 @@ class Study(Private, Outcome):
             question = ledger.vetting.questions.get(out.about) if out is not None else None
         return None if question is None else Feedback(judgment.right, question.expected, question.feedback)
 
+    def knows(self, annotator: str) -> bool:
+        """Whether anything in the log is about an annotator."""
+        annotator = annotator_name(annotator)
+        with self._journal.reading() as ledger:
+            return (
+                ledger.knows(annotator)
+                or annotator in ledger.consented
+                or annotator in ledger.trained
+                or annotator in ledger.test_answers
+                or annotator in ledger.recruits.arrivals
+                or annotator in ledger.recruits.quotas
+            )
+
     def standing(self, annotator: str) -> Standing:
         """How far an annotator is."""
         annotator = annotator_name(annotator)

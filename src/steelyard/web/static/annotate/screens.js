@@ -59,6 +59,7 @@ export function nameScreen({ join, languages, languageChanged }) {
     },
     h("div", { class: "field" }, h("label", { for: id }, t("A name to answer under")), input, error),
     h("p", { class: "muted small" }, t("It is stored with your answers. It need not be your real name.")),
+    h("p", { class: "muted small" }, t("Have you answered here before? Then open your personal link instead.")),
     h("button", { class: "primary" }, h("span", {}, t("Continue")), h("kbd", { "aria-hidden": "true" }, "⏎")),
   );
   return screen(t("Welcome"), form, languageChoice(languages, languageChanged));

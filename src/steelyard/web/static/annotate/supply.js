@@ -99,7 +99,11 @@ export class Supply {
       this.standing = standing;
       this.#elsewhere = await this.#takeIn(tasks, wanted);
       this.#nothing = nothing;
-      if (this.#ready.length || nothing) return;
+      if (this.#ready.length) return;
+      // Answers on their way hold their tasks until they arrive, and there is a limit on how many one may hold.
+      const underWay = this.#outbox.settled().size > 0;
+      if (underWay) await this.#outbox.sent();
+      if (nothing && !(underWay && nothing.because === "waiting")) return;
     }
     this.#nothing = { because: "waiting", reason: "" };
   }
