@@ -345,6 +345,7 @@ export class Flow {
       underWay: this.#outbox.entries().length,
       welcome: this.#welcome,
       lookAgain,
+      signOut: () => this.#signOut(),
     });
     // Looking again by itself must not take the focus from whoever reads or copies something here.
     const asBefore = this.#atEnd === nothing.because;

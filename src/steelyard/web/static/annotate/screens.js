@@ -192,7 +192,15 @@ function wayBack(ending, underWay) {
 }
 
 /** Nothing to ask: why, and what now. */
-export function nothingScreen({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
+export function nothingScreen(nothing, around) {
+  const element = explainNothing(nothing, around);
+  element.append(
+    h("div", { class: "row" }, h("button", { type: "button", class: "quiet", onclick: around.signOut }, t("Sign out…"))),
+  );
+  return element;
+}
+
+function explainNothing({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
   const said = reason ? h("p", { dir: "auto" }, reason) : null;
   const given = underWay
     ? h(
