@@ -240,7 +240,9 @@ def write_study(folder: Path, shot: Shot) -> Path:
 def serving(folders: list[Path]) -> Iterator[str]:
     """Serve studies from a thread; yield the address."""
     studies = Studies(folders)
-    config = uvicorn.Config(create_app(studies, token="screenshots"), port=0, log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        create_app(studies, token="the-token-of-the-screenshots"), port=0, log_level="warning", access_log=False
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -79,8 +79,8 @@ def test_refusals_are_the_errors_the_study_raises(make_study, serve_study):  # n
         ann.skip(ann.ask(), "unreadable")
         assert [event.data.reason for event in server.study.events(("flag", "skip"))] == ["odd", "unreadable"]
         assert server.study.judgments()["answer"].to_list() == [f'{{"{task.item_ids[0]}":6}}']
-        with Client(server.page, name="ann") as stranger, pytest.raises(TaskError, match="already works here"):
-            stranger.ask()
+        with Client(server.page, name="ann") as stranger, pytest.raises(TaskError, match="somebody else's"):
+            stranger.tell(task, {task.item_ids[0]: 5})
 
 
 def test_consent_is_asked_for(make_study, serve_study):  # noqa: F811

@@ -70,6 +70,14 @@ class TaskError(SteelyardError):
     """A task is not the caller's to answer, or no longer."""
 
 
+class LimitError(TaskError):
+    """Something is sent too often; it may be sent again after `seconds`."""
+
+    def __init__(self, what: str, remedy: str = "", *, seconds: float) -> None:
+        super().__init__(what, remedy)
+        self.seconds = seconds
+
+
 class StoreError(SteelyardError):
     """The database is not ours, newer than this software, or out of reach."""
 

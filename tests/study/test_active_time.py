@@ -66,8 +66,8 @@ def test_time_counts_up_to_the_time_since_the_lease_and_stays_raw_in_the_log(stu
     assert judgment.seconds == counted
     assert study.judgments()["seconds"].to_list() == [counted]
     assert history_of(study).judgments["seconds"].to_list() == [counted]
-    assert [event.data["seconds"] for event in study.events(("judgment",))] == [sent]
-    assert study.pay()["hours"].sum() == pytest.approx(counted / 3600)
+    assert [event.data.seconds for event in study.events(("judgment",))] == [sent]
+    assert study.annotators.pay()["hours"].sum() == pytest.approx(counted / 3600)
     revised = study.revise(judgment.judgment_id, {judgment.items[0]: 6})
     assert revised.seconds == counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ import httpx
 import pytest
 import uvicorn
 
+from steelyard.cli.serve import SERVER_OPTIONS
 from steelyard.study import Study
 from steelyard.web import Studies, create_app
+from steelyard.web.addresses import read_proxies
 from steelyard.web.security import Limits
 from tests.web.processes import ServeProcess
 
@@ -111,12 +113,18 @@ class Person:
 
 
 def start_in_thread(
-    folders: list[Path], *, limits: Limits | None = None, token: str = TOKEN, database: str | None = None
+    folders: list[Path],
+    *,
+    limits: Limits | None = None,
+    token: str = TOKEN,
+    database: str | None = None,
+    proxies: Sequence[str] = (),
+    public_url: str | None = None,
 ) -> Server:
     """Serve studies from a thread of this process."""
     studies = Studies(folders, database=database)
-    app = create_app(studies, token=token, limits=limits)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", access_log=False)
+    app = create_app(studies, token=token, limits=limits, proxies=read_proxies(proxies), public_url=public_url)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, **SERVER_OPTIONS)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

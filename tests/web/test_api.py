@@ -40,7 +40,7 @@ def test_every_protocol_is_asked_and_answered(protocol, make_study, serve_study)
     assert (row["annotator"], row["items"]) == ("ann", ids)
     # The answer came sooner than the two seconds that it claims; the claim stays in the log.
     assert 0 <= row["seconds"] <= 2.0
-    assert [event.data["seconds"] for event in server.study.events(("judgment",))] == [2.0]
+    assert [event.data.seconds for event in server.study.events(("judgment",))] == [2.0]
 
 
 def test_asking_again_gives_the_same_tasks(make_study, serve_study):
@@ -61,7 +61,7 @@ def test_the_same_answer_again_is_one_judgment(make_study, serve_study):
 
 
 def test_ten_sent_at_once_from_two_tabs_are_ten_judgments(make_study, serve_study):
-    server = serve_study(make_study(items=20))
+    server = serve_study(make_study(items=20, extra="[page]\nprefetch = 10"))
     ann = server.person("ann")
     tasks = ann.tasks(10)["tasks"]
     with ThreadPoolExecutor(8) as pool:
@@ -334,7 +334,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
         for method, operation in methods.items()
         if operation.get("tags") == ["judging"]
     }
-    assert len(judging) == 14
+    assert len(judging) == 15
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
     own = ("api", "app", "errors", "hooks", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]
@@ -344,7 +344,8 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
 
 
 def test_two_people_judge_on_every_database(make_study, serve_study, database_url):
-    server = serve_study(make_study(design='name = "redundant"\njudgments = 2'), database=database_url)
+    folder = make_study(design='name = "redundant"\njudgments = 2', extra="[page]\nprefetch = 6")
+    server = serve_study(folder, database=database_url)
     for person in (server.person("ann"), server.person("bob")):
         for task in person.tasks(6)["tasks"]:
             assert person.tell(task, {task["items"][0]["id"]: 50}).status_code == 200

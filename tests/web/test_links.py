@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import time
 from typing import Any
 
@@ -59,10 +61,13 @@ def test_one_participant_is_one_annotator_on_every_device_and_after_a_reload(ser
     assert server.study.annotators.progress("ann").answered == 2
 
 
-def test_somebody_else_on_the_same_browser_is_somebody_else(server):
+def test_somebody_else_on_the_same_browser_is_asked_first(server):
     with httpx.Client() as shared:
         come(server, shared, PROLIFIC_PID="ann")
-        come(server, shared, PROLIFIC_PID="bob")
+        question = come(server, shared, PROLIFIC_PID="bob")
+        assert (question.status_code, me(server, shared)["annotator"]) == (200, "ann")
+        fields = dict(re.findall(r'name="(csrf|arrival)" value="([^"]*)"', question.text))
+        shared.post(f"{server.page}switch", data={name: html.unescape(value) for name, value in fields.items()})
         assert me(server, shared)["annotator"] == "bob"
 
 
@@ -102,8 +107,10 @@ def test_a_link_that_is_wrong_is_refused_on_a_page_that_says_so(server):
 def test_the_name_of_a_participant_cannot_be_taken(server):
     with httpx.Client() as http:
         come(server, http, PROLIFIC_PID="ann")
-    taken = httpx.post(f"{server.api}/session", json={"name": "ann"}).json()
-    assert taken["error"]["code"] == "name_taken"
+    stranger = server.person("ann")
+    task = stranger.task()
+    stranger.tell(task, {task["items"][0]["id"]: 5})
+    assert server.study.annotators.progress("ann").answered == 0
 
 
 def test_guessing_signatures_is_slowed_down(make_study, serve_study, monkeypatch):

@@ -91,7 +91,7 @@ def remind(
     from steelyard.cli.output import print_frame, print_notes
     from steelyard.recruitment.experts import not_done, read_experts, reminder
     from steelyard.study import Study
-    from steelyard.web.identity import RESUME
+    from steelyard.web.identity import is_resume
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
@@ -100,7 +100,7 @@ def remind(
     rows = []
     with Study.open(folder, database=database) as study:
         grants = study.access.grants("invite")
-        invited = [grant.annotator for grant in grants if grant.annotator is not None and grant.note != RESUME]
+        invited = [grant.annotator for grant in grants if grant.annotator is not None and not is_resume(grant.note)]
         for left in not_done(study, invited):
             text = reminder(study, left, base + study.access.grant("invite", annotator=left.name))
             rows.append({"annotator": left.name, "email": emails.get(left.name, ""), "text": text})

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from steelyard.web.studies import Studies
 
-# uvicorn's own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end. People
+# uvicorn would believe forwarded addresses of whoever connects from this machine; --trusted-proxy names who may.
+# Its own log would hold addresses with their tokens. Dashboards that stay open must not hold up the end. People
 # look at a task for longer than the five seconds after which uvicorn would close their connection.
 SERVER_OPTIONS: dict[str, Any] = {
     "log_level": "warning",
     "access_log": False,
+    "proxy_headers": False,
     "timeout_graceful_shutdown": 5,
     "timeout_keep_alive": 75,
 }
@@ -37,6 +39,24 @@ def serve(
             help="Another database than the studies' own, e.g. postgresql://user@host/name.", show_default=False
         ),
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="STEELYARD_TRUSTED_PROXIES",
+            metavar="ADDRESS",
+            help="Proxy (IP or CIDR) whose X-Forwarded-For, -Proto and -Host are believed. Repeatable; default: none.",
+            show_default=False,
+        ),
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STEELYARD_PUBLIC_URL",
+            metavar="URL",
+            help="Address at which people reach the server, for links; e.g. https://judge.example.org.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve studies: people judge on one page, you watch on another. Stop it with Ctrl-C.
 
@@ -47,22 +67,35 @@ def serve(
     import os
     import secrets
 
-    from steelyard.web.app import TOKEN, configure_logging
+    from steelyard.web.addresses import read_proxies, read_public_url
+    from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, configure_logging
+    from steelyard.web.identity import check_strength
     from steelyard.web.studies import Studies
 
     for folder in folders:
         existing_folder(folder)
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    check_strength(token)
+    proxies = read_proxies(trusted_proxy or ())
+    public = read_public_url(public_url) if public_url else None
     # Opened here even when workers serve them: what is wrong is said before anything listens.
     studies = Studies(folders, database=database)
     listener = listen(host, port)
     configure_logging()
-    _print_links(studies, host, listener.getsockname()[1], token)
+    _print_links(studies, public or _local_url(host, listener.getsockname()[1]), token)
     if workers == 1:
-        _serve_here(studies, listener, token)
+        _serve_here(studies, listener, token=token, proxies=proxies, public_url=public)
     else:
         studies.close()
-        _serve_in_workers([served.folder for served in studies.all()], listener, token, database, workers)
+        settings = {
+            TOKEN: token,
+            WORKERS: str(workers),
+            DATABASE: database,
+            TRUSTED_PROXIES: ",".join(map(str, proxies)),
+            PUBLIC_URL: public,
+        }
+        os.environ |= {name: value for name, value in settings.items() if value is not None}
+        _serve_in_workers([served.folder for served in studies.all()], listener, workers)
 
 
 def listen(host: str, port: int) -> socket:
@@ -98,12 +131,15 @@ def _is_everywhere(host: str) -> bool:
         return False
 
 
-def _print_links(studies: Studies, host: str, port: int, token: str) -> None:
+def _local_url(host: str, port: int) -> str:
+    name = "127.0.0.1" if _is_everywhere(host) else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
+def _print_links(studies: Studies, base: str, token: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    name = "127.0.0.1" if _is_everywhere(host) else f"[{host}]" if ":" in host else host
-    base = f"http://{name}:{port}"
     console = Console(highlight=False)
     for served in studies.all():
         console.print(Text(served.study.config.title, style="bold"), soft_wrap=True)
@@ -114,12 +150,12 @@ def _print_links(studies: Studies, host: str, port: int, token: str) -> None:
     console.print(Text("Stop with Ctrl-C; every answer is saved as it comes.", style="dim"), soft_wrap=True)
 
 
-def _serve_here(studies: Studies, listener: socket, token: str) -> None:
+def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
     import uvicorn
 
     from steelyard.web.app import create_app
 
-    config = uvicorn.Config(create_app(studies, token=token), **SERVER_OPTIONS)
+    config = uvicorn.Config(create_app(studies, **options), **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
@@ -128,21 +164,20 @@ def _serve_here(studies: Studies, listener: socket, token: str) -> None:
         studies.close()
 
 
-def _serve_in_workers(folders: list[Path], listener: socket, token: str, database: str | None, workers: int) -> None:
+def _serve_in_workers(folders: list[Path], listener: socket, workers: int) -> None:
+    """Start worker processes, which read their settings from the environment."""
     import os
     import tempfile
 
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from steelyard.web.app import DATABASE, LISTING, TOKEN, WORKERS
+    from steelyard.web.app import LISTING
 
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="steelyard-", suffix=".txt") as listing:
         listing.write("".join(f"{folder}\n" for folder in folders))
         listing.flush()
-        os.environ |= {TOKEN: token, LISTING: listing.name, WORKERS: str(workers)}
-        if database is not None:
-            os.environ[DATABASE] = database
+        os.environ[LISTING] = listing.name
         config = uvicorn.Config(
             "steelyard.web.app:app_from_environment",
             factory=True,

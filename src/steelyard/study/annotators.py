@@ -68,6 +68,11 @@ class Annotators:
         with self._log.read() as state:
             return state.names()
 
+    def knows(self, annotator: str) -> bool:
+        """Whether anything in the log is about an annotator."""
+        with self._log.read() as state:
+            return state.has_record(annotator_name(annotator))
+
     # Exclusion
 
     @property

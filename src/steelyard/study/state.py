@@ -16,6 +16,7 @@ from steelyard.records import ABOUT_ANNOTATORS, Answer, Item, Purpose
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
 from steelyard.study.events import Event, StateName
+from steelyard.study.limits import Activity
 from steelyard.study.quality_state import QualityState, SharedTask
 from steelyard.study.recruitment_state import RecruitmentState
 
@@ -72,6 +73,7 @@ class StudyState:
         """How many interim analyses were made."""
         self.quality = QualityState()
         self.recruitment = RecruitmentState()
+        self.activity = Activity()
         self.check_items: dict[str, Item] = {}
         """Items that are shown in checks only."""
         self.answers_of: Counter[str] = Counter()
@@ -90,6 +92,7 @@ class StudyState:
             self.tick(event.at)
         try:
             HANDLERS[type(event.data)](self, event, event.data)
+            self.activity.apply(event)
         except (KeyError, IndexError) as error:
             raise StoreError(
                 f"event {event.seq} ({event.kind}) refers to {error}, which is not in the log before it.",
@@ -213,7 +216,7 @@ class StudyState:
             self._tell_designs(judgment_id, task, retract=True)
 
     def _on_renewed(self, event: Event, data: ev.Renewed) -> None:
-        """Do nothing: the ends of leases are in the table of tasks."""
+        """Do nothing: the ends of leases are in the table of tasks; `activity` counts renewals."""
 
     def _on_revision(self, event: Event, data: ev.Revised) -> None:
         self.counts["revisions"] += 1
@@ -319,6 +322,17 @@ class StudyState:
     def knows(self, annotator: str) -> bool:
         """Whether an annotator was ever assigned a task, or imported."""
         return annotator in self.tasks_of
+
+    def has_record(self, annotator: str) -> bool:
+        """Whether anything in the log is about an annotator."""
+        return (
+            self.knows(annotator)
+            or annotator in self.consents
+            or annotator in self.trained
+            or annotator in self.test_answers
+            or annotator in self.recruitment.arrivals
+            or annotator in self.recruitment.quotas
+        )
 
     def names(self) -> list[str]:
         """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited."""

@@ -45,6 +45,7 @@ from steelyard.study.leases import (
     seconds_limit,
     set_lease,
 )
+from steelyard.study.limits import RENEWALS, Scarcity, short_lease
 from steelyard.study.log import Log, Transaction, as_datetime
 from steelyard.study.observing import collect
 from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
@@ -56,6 +57,7 @@ from steelyard.study.status import Status, status_of
 from steelyard.version import __version__
 
 _ITEMS_PER_EVENT = 1000
+_HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Study:
         self.privacy = Privacy(self.core, self)
         self._log = self.core.log
         self._clock = clock
+        self._scarcity = Scarcity()
 
     @classmethod
     def open(
@@ -190,7 +193,8 @@ class Study:
         """Lease the next task to an annotator, or return None when there is none (see `offer` for the reason).
 
         Until a task is answered, skipped or expires, asking again gives the same one: a reloaded page or a restarted
-        script wastes nothing. With `count`, return a list of up to that many open tasks.
+        script wastes nothing. With `count`, return a list of up to that many open tasks; how many an annotator may
+        hold grows with their answers (see `steelyard.study.limits`), and is one while few tasks are left.
         """
         tasks, _ = self.offer_many(annotator, 1 if count is None else count)
         if count is not None:
@@ -209,12 +213,12 @@ class Study:
             raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
         with self._log.write() as transaction:
             now = self._clock()
-            expire(transaction, now, self._lease_end(now))
+            expire(transaction, now, now + self._configured_lease())
             open_tasks = transaction.store.open_tasks(annotator)[:count]
             tasks = [self._extended(transaction, stored, now) for stored in open_tasks]
             nothing = None
             while len(tasks) < count and nothing is None:
-                picked = self._pick(transaction, annotator, now)
+                picked = self._pick(transaction, annotator, len(tasks), now)
                 if isinstance(picked, Nothing):
                     nothing = picked
                 else:
@@ -309,6 +313,7 @@ class Study:
                 raise TaskError(
                     f"task {stored.judgment_id} is {stored.state} and cannot be skipped.", "Ask for the next one."
                 )
+            transaction.state.activity.check_pace(stored.annotator, self._clock())
             self._remark(transaction, ev.Skipped(reason=checked_reason(reason)), stored)
             transaction.store.set_state(stored.judgment_id, "skipped")
 
@@ -320,17 +325,29 @@ class Study:
                 release_task(transaction, stored, self._clock())
 
     def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
-        """Record a remark about a task, answered or not."""
+        """Record a remark about a task, answered or not; the same remark again is harmless."""
         with self._log.write() as transaction:
-            stored = owned_task(transaction, task, annotator)
+            stored, activity = owned_task(transaction, task, annotator), transaction.state.activity
+            if activity.has_flag(stored.judgment_id, checked_reason(reason)):
+                return
+            activity.check_flag(stored.judgment_id)
+            activity.check_pace(stored.annotator, self._clock())
             self._remark(transaction, ev.Flagged(reason=checked_reason(reason)), stored)
 
     def renew(self, task: Task | str, *, annotator: str | None = None) -> datetime:
-        """Keep a task for its annotator for another lease (a heartbeat); return the new end of the lease."""
+        """Keep a task for its annotator for another lease (a heartbeat); return the new end of the lease.
+
+        Without any answer by the annotator in between, this works a limited number of times.
+        """
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
             if stored.state != "open":
                 raise TaskError(f"task {stored.judgment_id} is {stored.state}.", "Ask for the next one.")
+            if not transaction.state.activity.may_renew(stored.annotator, stored.judgment_id):
+                raise TaskError(
+                    f"task {stored.judgment_id} was renewed {RENEWALS} times without an answer.",
+                    "Answer it: an answer counts after the lease has ended, too.",
+                )
             return as_datetime(self._renew(transaction, stored, self._clock()).lease_end)
 
     def import_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
@@ -445,17 +462,38 @@ class Study:
         transaction.append(remark, at=self._clock(), annotator=stored.annotator, judgment_id=stored.judgment_id)
 
     def _renew(self, transaction: Transaction, stored: StoredTask, now: int) -> StoredTask:
-        return set_lease(transaction, stored, max(stored.lease_end, self._lease_end(now)), now)
+        lease_end = now + self._lease_length(transaction, stored.annotator)
+        return set_lease(transaction, stored, max(stored.lease_end, lease_end), now)
 
-    def _lease_end(self, now: int) -> int:
-        return now + round(self.config.people.lease_minutes * 60_000_000)
+    def _lease_length(self, transaction: Transaction, annotator: str) -> int:
+        """Return the length of a lease in microseconds: as configured, or shorter while tasks are scarce."""
+        configured = self._configured_lease()
+        return short_lease(configured) if self._is_scarce(transaction, annotator) else configured
+
+    def _configured_lease(self) -> int:
+        return round(self.config.people.lease_minutes * 60_000_000)
+
+    def _is_scarce(self, transaction: Transaction, annotator: str) -> bool:
+        state = transaction.state
+        leased = sum(progress.tasks_out for progress in state.progress)
+        if leased == 0:
+            return False
+
+        def count_free() -> int:
+            stages = status_of(self.config, state).stages
+            return sum(stage.total - stage.done - stage.leased for stage in stages)
+
+        others = leased - len(transaction.store.open_tasks(annotator))
+        return self._scarcity.is_scarce(state.seq, count_free, others)
 
     def _extended(self, transaction: Transaction, stored: StoredTask, now: int) -> StoredTask:
-        """Return a leased task with enough time left to answer it."""
-        enough = (self._lease_end(now) - now) // 2
-        return stored if stored.lease_end - now >= enough else self._renew(transaction, stored, now)
+        """Return a leased task with enough time left to answer it, unless it was renewed too often."""
+        if stored.lease_end - now >= self._lease_length(transaction, stored.annotator) // 2:
+            return stored
+        is_renewable = transaction.state.activity.may_renew(stored.annotator, stored.judgment_id)
+        return self._renew(transaction, stored, now) if is_renewable else stored
 
-    def _pick(self, transaction: Transaction, annotator: str, now: int) -> StoredTask | Nothing:
+    def _pick(self, transaction: Transaction, annotator: str, held: int, now: int) -> StoredTask | Nothing:
         state = transaction.state
         refusal = state.refusal(annotator)
         if refusal is not None:
@@ -463,12 +501,18 @@ class Study:
         limit = state.recruitment.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and state.tasks_of[annotator] >= limit:
             return Nothing(f"You have done all your {limit} tasks.", because="quota")
+        scarce = self._is_scarce(transaction, annotator)
+        most = 1 if scarce else state.activity.most_leases(annotator, self.config.page.prefetch)
+        if held >= most or (scarce and state.activity.lets_leases_lapse(annotator)):
+            return Nothing("Other people hold the last tasks just now." if scarce else _HOLDS_ENOUGH, because="waiting")
         chosen = pick_next(self.config, state, annotator, now)
         if isinstance(chosen, Nothing):
             return chosen
         design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = transaction.store.last_seq + 1
-        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", self._lease_end(now), seq)
+        configured = self._configured_lease()
+        lease_end = now + (short_lease(configured) if scarce else configured)
+        task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", lease_end, seq)
         transaction.append(
             ev.Picked(
                 stage=chosen.stage,

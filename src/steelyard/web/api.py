@@ -10,15 +10,20 @@ from fastapi import APIRouter, Query, Request, Response
 from steelyard.designs.base import Nothing
 from steelyard.errors import TaskError
 from steelyard.records import Judgment
+from steelyard.web.addresses import address_of, is_https, origin_of
 from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.content import render_page_text
-from steelyard.web.errors import Refusal, refusal_for
+from steelyard.web.errors import Refusal, refusal_for, too_many
 from steelyard.web.identity import (
+    Gate,
     ServedStudy,
     Session,
+    admit,
+    delete_session_cookie,
     derived,
-    join_by_invite,
+    end_session,
     join_by_name,
+    newcomer_by_invite,
     session_of,
     set_session_cookie,
     signed_in,
@@ -40,6 +45,7 @@ from steelyard.web.shapes import (
     RenewedOut,
     RevisedAnswer,
     SavedOut,
+    SignedOut,
     StandingOut,
     StudyOut,
     TaskOut,
@@ -77,7 +83,7 @@ def messages(language: str) -> dict[str, Any]:
     if language.lower().partition("-")[0] not in {code.partition("-")[0] for code in catalogues()}:
         raise Refusal(404, "no_such_language", "There is no such language here.", f"Use: {', '.join(catalogues())}.")
     catalogue = catalogue_for(language)
-    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.line()}
+    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.as_json()}
 
 
 @router.get("/me")
@@ -92,11 +98,19 @@ def begin_session(served: ServedStudy, request: Request, response: Response, bod
     if (body.name is None) == (body.invite is None):
         raise Refusal(400, "malformed", "Give either a name or the token of a personal link.", "Choose a name.")
     if body.invite is not None:
-        session = join_by_invite(request, served, body.invite)
+        session = admit(request, served, newcomer_by_invite(request, served, body.invite))
     else:
         session = join_by_name(request, served, body.name or "")
     set_session_cookie(request, response, served, session)
     return _welcome(served, request, session)
+
+
+@router.post("/sign-out")
+def sign_out(served: ServedStudy, request: Request, response: Response, body: Nothing_) -> SignedOut:
+    """End this session; a personal link still lets the annotator in."""
+    end_session(served, signed_in(request, served))
+    delete_session_cookie(response, served)
+    return SignedOut()
 
 
 @router.post("/consent")
@@ -185,12 +199,22 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
         raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
     if lacking == "qualification":
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
+    gate: Gate = request.app.state.gate
+    if not study.annotators.progress(session.annotator).answered and not gate.newcomers.enter(
+        address_of(request.scope), _person(served, session), study.config.people.lease_minutes * 60
+    ):
+        wait = Nothing("Many people from your network have just begun; you can begin in a moment.", because="waiting")
+        return TasksOut(tasks=[], nothing=_nothing(served, session, wait), standing=_standing(served, session))
     held, nothing = study.offer_many(session.annotator, body.count)
     return TasksOut(
         tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in held],
         nothing=None if nothing is None else _nothing(served, session, nothing),
         standing=_standing(served, session),
     )
+
+
+def _person(served: Served, session: Session) -> str:
+    return f"{served.slug} {session.annotator}"
 
 
 def _nothing(served: Served, session: Session, nothing: Nothing) -> NothingOut:
@@ -210,6 +234,8 @@ def judge(served: ServedStudy, request: Request, body: NewJudgment) -> SavedOut:
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None
     served.pace.note(session.annotator, told.seconds)
+    gate: Gate = request.app.state.gate
+    gate.newcomers.leave(address_of(request.scope), _person(served, session))
     return SavedOut(judgment_id=body.judgment_id, standing=_standing(served, session), feedback=_feedback(served, told))
 
 
@@ -286,13 +312,21 @@ def renew(served: ServedStudy, request: Request, judgment_id: str, body: Nothing
 
 def _note(served: Served, request: Request, judgment_id: str, kind: Literal["skip", "flag"], reason: str) -> DoneOut:
     session = signed_in(request, served)
+    gate: Gate = request.app.state.gate
+    if wait := gate.notes.take(address_of(request.scope)):
+        raise too_many(wait)
     try:
         if kind == "skip":
             served.study.skip(judgment_id, reason, annotator=session.annotator)
         else:
             served.study.flag(judgment_id, reason, annotator=session.annotator)
     except TaskError as error:
-        raise _explained(served, session, judgment_id, error) from None
+        refusal = _explained(served, session, judgment_id, error)
+        if kind == "flag" and refusal.code == "task_refused":
+            raise Refusal(
+                409, "flags_enough", "You have flagged this one several times already.", "All your notes are saved."
+            ) from None
+        raise refusal from None
     return DoneOut(judgment_id=judgment_id, standing=_standing(served, session))
 
 
@@ -343,7 +377,8 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
     if not tested:
         needs.append("qualification")
     return Welcome(
-        annotator=None if session is None else session.annotator,
+        annotator=None if session is None else session.name,
+        key=None if session is None else derived(study.privacy.secret, f"page {session.annotator}")[:16],
         csrf=None if session is None else session.csrf,
         study=StudyOut(
             title=config.title,
@@ -363,7 +398,7 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
             revise=config.people.revise,
         ),
         standing=standing,
-        resume_url=None if session is None else str(request.base_url).rstrip("/") + _resume_path(served, session),
+        resume_url=None if session is None else origin_of(request) + _resume_path(served, session),
         language=catalogue_for(lang, config.people.language, request.headers.get("accept-language")).language,
     )
 
@@ -388,7 +423,7 @@ def _set_practised(
         TRAINING_COOKIE,
         f"{text}.{derived(session.token, text)}",
         path=f"/api/v1/studies/{served.slug}",
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
         httponly=True,
         samesite="lax",
     )

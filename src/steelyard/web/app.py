@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from starlette.staticfiles import StaticFiles
 
 from steelyard.version import __version__
 from steelyard.web import api, hooks, live, manage, manage_api, pages
+from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
-from steelyard.web.identity import Gate, ManageKey
+from steelyard.web.identity import Gate, ManageKey, check_manager, check_strength
 from steelyard.web.security import CompressPublic, Guard, Limits
 from steelyard.web.studies import Studies
 from steelyard.web.tending import Tender
@@ -24,13 +25,26 @@ TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
 WORKERS = "STEELYARD_WORKERS"
+TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
+PUBLIC_URL = "STEELYARD_PUBLIC_URL"
 _DESCRIPTION = "What the pages do, for scripts too. Annotators have a session cookie; the manager a bearer token."
 
 
-def create_app(studies: Studies, *, token: str, limits: Limits | None = None) -> FastAPI:
-    """Build the application for some studies; `token` lets the manager in."""
+def create_app(
+    studies: Studies,
+    *,
+    token: str,
+    limits: Limits | None = None,
+    proxies: Sequence[Network] = (),
+    public_url: str | None = None,
+) -> FastAPI:
+    """Build the application for some studies; `token` lets the manager in.
+
+    `X-Forwarded-…` headers are believed from `proxies` only: the server that runs this must not apply them by itself
+    (uvicorn does unless `proxy_headers` is False). `public_url` is where people reach it, for the links it shows.
+    """
+    check_strength(token)
     limits = limits or Limits()
-    key = ManageKey(token)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -51,7 +65,8 @@ def create_app(studies: Studies, *, token: str, limits: Limits | None = None) ->
         lifespan=lifespan,
     )
     app.state.studies = studies
-    app.state.manage_key = key
+    app.state.manage_key = ManageKey(token, studies)
+    app.state.public_url = public_url
     app.state.gate = Gate(limits)
     catalogues()
     add_handlers(app)
@@ -64,7 +79,8 @@ def create_app(studies: Studies, *, token: str, limits: Limits | None = None) ->
     app.include_router(manage.router)
     app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
     app.add_middleware(CompressPublic)
-    app.add_middleware(Guard, limits=limits, is_manager=key.admits)
+    app.add_middleware(Guard, limits=limits, require_manager=check_manager)
+    app.add_middleware(TrustedProxies, proxies=proxies)
     return app
 
 
@@ -74,7 +90,14 @@ def app_from_environment() -> FastAPI:
     listing = Path(os.environ[LISTING])
     studies = Studies(database=os.environ.get(DATABASE), listing=listing)
     limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
-    return create_app(studies, token=os.environ[TOKEN], limits=limits)
+    public_url = os.environ.get(PUBLIC_URL)
+    return create_app(
+        studies,
+        token=os.environ[TOKEN],
+        limits=limits,
+        proxies=read_proxies([os.environ.get(TRUSTED_PROXIES, "")]),
+        public_url=read_public_url(public_url) if public_url else None,
+    )
 
 
 def configure_logging() -> None:

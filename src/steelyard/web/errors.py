@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from steelyard.errors import (
     AnswerError,
+    LimitError,
     ModelFailedError,
     Problem,
     SteelyardError,
@@ -57,9 +58,23 @@ class Refusal(Exception):  # noqa: N818 - it is what the server says, and often 
         self.headers = dict(headers or {})
 
 
+def too_many(seconds: float) -> Refusal:
+    """The refusal of somebody who is too fast."""
+    wait = max(1, round(seconds + 0.5))
+    return Refusal(
+        429,
+        "too_many",
+        "There are too many requests from here just now.",
+        f"Nothing is lost. Wait {wait} seconds and try again.",
+        headers={"Retry-After": str(wait)},
+    )
+
+
 def refusal_for(error: SteelyardError) -> Refusal:
     """Turn an error of the study into what HTTP says."""
     problem = error.problems[0] if error.problems else Problem(str(error))
+    if isinstance(error, LimitError):
+        return too_many(error.seconds)
     if isinstance(error, AnswerError | TaskError):
         status, code = (422, "answer_invalid") if isinstance(error, AnswerError) else (409, "task_refused")
         return Refusal(status, code, _short(problem.what), _short(problem.remedy), field=problem.field)

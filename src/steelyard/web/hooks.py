@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from steelyard.recruitment.submissions import HOOK_SECRET, HookRefusedError, check_hook, hear, hook_sighting
-from steelyard.web.errors import Refusal
+from steelyard.web.addresses import address_of
+from steelyard.web.errors import Refusal, too_many
 from steelyard.web.identity import Gate, ServedStudy
-from steelyard.web.security import address_of, too_many
 from steelyard.web.shapes import ErrorOut
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ async def prolific(served: ServedStudy, request: Request) -> HeardOut:
             json.loads(body), served.platform_ledger().study_id, float(at) if at.isdecimal() else now
         )
     except HookRefusedError as error:
-        gate.guessing.take(address)
+        gate.guessing.wrong(address, headers.get("x-prolific-request-signature", ""))
         problem = error.problems[0]
         raise Refusal(401, "hook_invalid", problem.what, problem.remedy) from None
     except (ValueError, RecursionError):

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
@@ -13,32 +14,42 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.types import Scope
 
-from steelyard.errors import TaskError
+from steelyard.errors import ConfigError, TaskError
 from steelyard.recruitment.links import LinkRefusedError, link_secret, read_arrival
+from steelyard.storage.access import Access
 from steelyard.study.leases import annotator_name
-from steelyard.web.errors import Refusal
-from steelyard.web.security import Buckets, Limits, address_of, too_many
-from steelyard.web.studies import Served
+from steelyard.study.recruitment_state import Arrival
+from steelyard.web.addresses import address_of, is_https
+from steelyard.web.errors import Refusal, too_many
+from steelyard.web.security import Buckets, Guesses, Limits, Newcomers
+from steelyard.web.studies import Served, Studies
 
 SESSION_COOKIE = "steelyard_session"
 MANAGE_COOKIE = "steelyard_manage"
 CSRF_HEADER = "X-CSRF-Token"
 RESUME = "resume"
 """The note of a personal link that the server made for somebody who joined by name."""
+_RESUME_AS = f"{RESUME}: "
+"""The note's beginning where the annotator's id differs from the name they typed, which follows."""
 
 _SESSION_DAYS = 90
 _MANAGE_DAYS = 14
 _LONGEST_TOKEN = 200
+_SHORTEST_TOKEN = 16
+_FEWEST_SIGNS = 8
 _SAFE = {"GET", "HEAD", "OPTIONS"}
+_IS_MANAGER = "steelyard.is_manager"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An annotator's browser."""
+    """An annotator's browser. `name` is how the annotator is addressed: the name they typed, where they chose one."""
 
     annotator: str
     token: str
+    name: str
 
     @property
     def csrf(self) -> str:
@@ -49,6 +60,20 @@ class Session:
     def resume_token(self) -> str:
         """The token of this person's own link, to go on elsewhere."""
         return derived(self.token, "resume")
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """Somebody whose link was checked, and who is not signed in by it yet."""
+
+    annotator: str
+    name: str
+    visit: Arrival | None = None
+
+
+def is_resume(note: str) -> bool:
+    """Whether a personal link's note says that the server made it for somebody who joined."""
+    return note == RESUME or note.startswith(_RESUME_AS)
 
 
 def derived(secret: str, purpose: str) -> str:
@@ -62,44 +87,109 @@ class Gate:
     def __init__(self, limits: Limits) -> None:
         self.persons = Buckets(limits.person)
         self.joining = Buckets(limits.joining)
-        self.guessing = Buckets(limits.guessing)
+        self.guessing = Guesses(limits.guessing)
+        self.notes = Buckets(limits.notes)
+        self.newcomers = Newcomers(limits.newcomers)
+
+
+def check_strength(token: str) -> None:
+    """Refuse a manager's token that could be guessed."""
+    if len(token) < _SHORTEST_TOKEN or len(set(token)) < _FEWEST_SIGNS:
+        raise ConfigError(
+            f"the manager's token is too easy to guess: {len(token)} characters, {len(set(token))} of them different.",
+            f"Set STEELYARD_TOKEN to {_SHORTEST_TOKEN} or more random characters, {_FEWEST_SIGNS} or more different, "
+            'e.g. from: python -c "import secrets; print(secrets.token_urlsafe(24))". '
+            "Or leave it unset: then one is made at each start.",
+        )
 
 
 class ManageKey:
-    """The manager's token, of which only a digest is kept, and the cookies it is exchanged for."""
+    """The manager's token, of which only a digest is kept, and the sessions it is exchanged for.
 
-    def __init__(self, token: str) -> None:
+    Sessions are random and stored like the annotators', in the database of the first study. They cannot be derived from
+    the token, so forging them is no way to guess it; they end when they are signed out or the token changes.
+    """
+
+    def __init__(self, token: str, studies: Studies) -> None:
         self._digest = hashlib.sha256(token.encode()).digest()
         self._key = derived(token, "manage session")
+        self._studies = studies
 
     def matches(self, token: str) -> bool:
         """Whether this is the token."""
         given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         return hmac.compare_digest(given, self._digest)
 
-    def new_cookie(self) -> str:
-        """Make a session for a browser that showed the token; it needs no table, and ends with the token."""
-        text = f"{int(time.time()) + _MANAGE_DAYS * 86400}.{secrets.token_urlsafe(12)}"
-        return f"{text}.{derived(self._key, text)}"
+    def new_session(self) -> str:
+        """Make a session for a browser that showed the token, and return its cookie."""
+        cookie = secrets.token_urlsafe(24)
+        # Bound to the token by something that only the cookie's owner can check: the token cannot be guessed from it.
+        note = derived(self._key, f"session {cookie}")
+        self._stores()[0].grant("manage", note=note, lifetime=timedelta(days=_MANAGE_DAYS), token=cookie)
+        return cookie
 
-    def good_cookie(self, cookie: str) -> bool:
-        """Whether a cookie is one of ours, and not too old."""
-        text, _, mark = cookie.rpartition(".")
-        ends = text.partition(".")[0]
-        genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), derived(self._key, text).encode())
-        return genuine and ends.isdecimal() and int(ends) > time.time()
+    def is_session(self, cookie: str) -> bool:
+        """Whether a cookie is a session of ours that has not ended."""
+        if not 0 < len(cookie) <= _LONGEST_TOKEN:
+            return False
+        grants = (store.find("manage", cookie) for store in self._stores())
+        grant = next((grant for grant in grants if grant is not None), None)
+        expected = derived(self._key, f"session {cookie}")
+        return grant is not None and hmac.compare_digest(grant.note.encode(), expected.encode())
+
+    def end_session(self, cookie: str) -> None:
+        """Make a session good for nothing."""
+        for store in self._stores():
+            store.revoke("manage", token=cookie)
 
     def csrf(self, cookie: str) -> str:
         """What the manager's pages must send with whatever they change."""
         return derived(self._key, f"csrf {cookie}")
 
-    def admits(self, headers: Headers) -> bool:
-        """Whether a request's headers hold the token or a session made with it."""
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self.matches(token.strip())
-        cookie = cookie_in(headers, MANAGE_COOKIE)
-        return cookie is not None and self.good_cookie(cookie)
+    def _stores(self) -> list[Access]:
+        return [served.study.access for served in self._studies.all()]
+
+
+def is_manager(scope: Scope) -> bool:
+    """Whether a request holds the manager's token or a session; wrong ones count as guesses."""
+    if _IS_MANAGER not in scope:
+        scope[_IS_MANAGER] = _holds_manager_credential(scope)
+    return bool(scope[_IS_MANAGER])
+
+
+def _holds_manager_credential(scope: Scope) -> bool:
+    gate: Gate = scope["app"].state.gate
+    key: ManageKey = scope["app"].state.manage_key
+    headers, address = Headers(scope=scope), address_of(scope)
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return _is_right_token(gate, key, address, token.strip())
+    cookie = cookie_in(headers, MANAGE_COOKIE)
+    if not cookie:
+        return False
+    # A good session is let in whatever others at its address have tried.
+    if key.is_session(cookie):
+        return True
+    if wait := gate.guessing.wrong(address, cookie):
+        raise too_many(wait)
+    return False
+
+
+def _is_right_token(gate: Gate, key: ManageKey, address: str, token: str) -> bool:
+    if wait := gate.guessing.wait(address):
+        raise too_many(wait)
+    if key.matches(token):
+        return True
+    gate.guessing.wrong(address, token)
+    return False
+
+
+def check_manager(scope: Scope) -> None:
+    """Refuse anybody but the manager."""
+    if not is_manager(scope):
+        raise Refusal(
+            401, "manager_only", "This is for the manager of the study.", "Open the link that steelyard serve printed."
+        )
 
 
 def cookie_in(headers: Headers, name: str) -> str | None:
@@ -122,22 +212,11 @@ async def find_served(study: str, request: Request) -> Served:
 ServedStudy = Annotated[Served, Depends(find_served)]
 
 
-async def require_manager(request: Request) -> None:
+def require_manager(request: Request) -> None:
     """Refuse anybody but the manager; a browser must show its CSRF token for whatever changes something."""
-    gate: Gate = request.app.state.gate
-    key: ManageKey = request.app.state.manage_key
-    address = address_of(request.scope)
-    if wait := gate.guessing.wait(address):
-        raise too_many(wait)
-    if not key.admits(request.headers):
-        if request.headers.get("authorization"):
-            gate.guessing.take(address)
-        raise Refusal(
-            401, "manager_only", "This is for the manager of the study.", "Open the link that steelyard serve printed."
-        )
+    check_manager(request.scope)
     if request.method not in _SAFE and not request.headers.get("authorization"):
-        expected = key.csrf(cookie_in(request.headers, MANAGE_COOKIE) or "")
-        check_csrf(request, expected)
+        check_csrf(request, manage_csrf(request))
     request.state.who = "the manager"
 
 
@@ -152,8 +231,12 @@ def manage_csrf(request: Request) -> str:
 
 def check_csrf(request: Request, expected: str) -> None:
     """Refuse a request that another site could have made a browser send."""
-    given = request.headers.get(CSRF_HEADER, "")
-    if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode()):
+    check_csrf_token(request.headers.get(CSRF_HEADER, ""), expected)
+
+
+def check_csrf_token(token: str, expected: str) -> None:
+    """Refuse a wrong CSRF token, from a header or a form."""
+    if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), expected.encode()):
         raise Refusal(
             403,
             "stale_page",
@@ -164,15 +247,18 @@ def check_csrf(request: Request, expected: str) -> None:
 
 
 def session_of(request: Request, served: Served) -> Session | None:
-    """Return the annotator's session, if the request holds a good one."""
+    """Return the annotator's session, if the request holds a good one; wrong ones count as guesses."""
     token = request.cookies.get(SESSION_COOKIE, "")
-    if not token or len(token) > _LONGEST_TOKEN:
+    if not token:
         return None
-    grant = served.study.access.find("session", token)
+    grant = served.study.access.find("session", token) if len(token) <= _LONGEST_TOKEN else None
     if grant is None or grant.annotator is None:
+        gate: Gate = request.app.state.gate
+        if wait := gate.guessing.wrong(address_of(request.scope), token):
+            raise too_many(wait)
         return None
     request.state.who = grant.annotator
-    return Session(grant.annotator, token)
+    return Session(grant.annotator, token, grant.note or grant.annotator)
 
 
 def signed_in(request: Request, served: Served) -> Session:
@@ -193,16 +279,20 @@ def signed_in(request: Request, served: Served) -> Session:
     return session
 
 
-def join_by_name(request: Request, served: Served, given: str) -> Session:
-    """Let somebody in under a name they chose; one that somebody else works under is refused."""
+def join_by_name(request: Request, served: Served, text: str) -> Session:
+    """Let somebody in under a name they chose.
+
+    A name that is in use gets an ending that only the researcher sees. The answer is the same as for a free name, so
+    nobody can find out who takes part, and nobody continues as somebody else: that takes their personal link.
+    """
     study = served.study
     try:
-        name = annotator_name(given)
+        name = annotator_name(text)
     except TaskError as error:
         problem = error.problems[0]
         raise Refusal(422, "name_invalid", "That cannot be a name.", problem.remedy, field="name") from None
     current = session_of(request, served)
-    if current is not None and current.annotator == name:
+    if current is not None and current.name == name:
         return current
     if not study.config.people.open:
         raise Refusal(
@@ -211,27 +301,22 @@ def join_by_name(request: Request, served: Served, given: str) -> Session:
     gate: Gate = request.app.state.gate
     if wait := gate.joining.take(address_of(request.scope)):
         raise too_many(wait)
-    invited = any(grant.annotator == name and grant.note != RESUME for grant in study.access.grants("invite"))
-    if invited or study.recruitment.arrivals_of(name) or study.annotators.progress(name).answered:
-        raise Refusal(
-            409,
-            "name_taken",
-            "Somebody already works here under this name.",
-            "If that is you, open your personal link; otherwise choose another name.",
-            field="name",
-        )
-    return new_session(served, name)
+    with served.joining:
+        annotator = name
+        while study.annotators.knows(annotator) or study.access.of(annotator):
+            annotator = f"{name[:190]}~{secrets.token_hex(3)}"
+        return new_session(served, annotator, name)
 
 
-def join_by_invite(request: Request, served: Served, token: str) -> Session:
-    """Let somebody in by a personal link."""
+def newcomer_by_invite(request: Request, served: Served, token: str) -> Newcomer:
+    """Say whom a personal link lets in; refuse a wrong one."""
     gate: Gate = request.app.state.gate
     address = address_of(request.scope)
     if wait := gate.guessing.wait(address):
         raise too_many(wait)
     grant = served.study.access.find("invite", token) if 0 < len(token) <= _LONGEST_TOKEN else None
     if grant is None or grant.annotator is None:
-        gate.guessing.take(address)
+        gate.guessing.wrong(address, token)
         raise Refusal(
             403,
             "invite_unknown",
@@ -239,14 +324,12 @@ def join_by_invite(request: Request, served: Served, token: str) -> Session:
             "Check that you copied the whole of it, or ask for a new one.",
             field="invite",
         )
-    current = session_of(request, served)
-    if current is not None and current.annotator == grant.annotator:
-        return current
-    return new_session(served, grant.annotator)
+    name = grant.note.removeprefix(_RESUME_AS) if grant.note.startswith(_RESUME_AS) else grant.annotator
+    return Newcomer(grant.annotator, name)
 
 
-def join_by_link(request: Request, served: Served) -> Session | None:
-    """Let somebody in by a panel's link; None where the address says nothing of a participant.
+def newcomer_by_link(request: Request, served: Served, query: Sequence[tuple[str, str]]) -> Newcomer | None:
+    """Say whom a panel's link lets in; None where the address says nothing of a participant.
 
     One participant is one annotator: on another device, or after a reload, they go on where they were.
     """
@@ -260,7 +343,7 @@ def join_by_link(request: Request, served: Served) -> Session | None:
     try:
         arrival = read_arrival(
             link,
-            request.query_params.multi_items(),
+            query,
             slug=served.slug,
             now=time.time(),
             study_id=served.platform_ledger().study_id or None,
@@ -268,40 +351,69 @@ def join_by_link(request: Request, served: Served) -> Session | None:
         )
     except LinkRefusedError as error:
         if error.forged:
-            gate.guessing.take(address)
+            gate.guessing.wrong(address, repr(query))
         problem = error.problems[0]
         raise Refusal(403, "link_invalid", problem.what, problem.remedy) from None
-    if arrival is None:
-        return None
+    return None if arrival is None else Newcomer(arrival.participant, arrival.participant, arrival)
+
+
+def admit(request: Request, served: Served, newcomer: Newcomer) -> Session:
+    """Sign a newcomer in and note their visit; nothing is written for those who come too fast."""
+    study, visit = served.study, newcomer.visit
+    is_noted = visit is None or (visit.study, visit.session) in {
+        (earlier.study, earlier.session) for earlier in study.recruitment.arrivals_of(newcomer.annotator)
+    }
     current = session_of(request, served)
-    annotator = served.study.recruitment.arrive(arrival.participant, arrival.study, arrival.session)
-    if current is not None and current.annotator == annotator:
+    if current is not None and current.annotator != newcomer.annotator:
+        current = None
+    if current is not None and is_noted:
         return current
-    if wait := gate.joining.take(address):
+    gate: Gate = request.app.state.gate
+    if wait := gate.joining.take(address_of(request.scope)):
         raise too_many(wait)
-    return new_session(served, annotator)
+    if visit is not None:
+        study.recruitment.arrive(visit.participant, visit.study, visit.session)
+    return current or new_session(served, newcomer.annotator, newcomer.name)
 
 
-def new_session(served: Served, annotator: str) -> Session:
+def new_session(served: Served, annotator: str, name: str) -> Session:
     """Make a session, and the personal link that goes with it; only their digests are stored."""
     access = served.study.access
-    session = Session(annotator, access.grant("session", annotator=annotator, lifetime=timedelta(days=_SESSION_DAYS)))
-    access.grant("invite", annotator=annotator, note=RESUME, token=session.resume_token)
+    note = "" if name == annotator else name
+    lifetime = timedelta(days=_SESSION_DAYS)
+    session = Session(annotator, access.grant("session", annotator=annotator, note=note, lifetime=lifetime), name)
+    resume = f"{_RESUME_AS}{name}" if note else RESUME
+    access.grant("invite", annotator=annotator, note=resume, token=session.resume_token)
     return session
+
+
+def end_session(served: Served, session: Session) -> None:
+    """Sign an annotator out; their personal link still lets them in."""
+    served.study.access.revoke("session", token=session.token)
 
 
 def set_session_cookie(request: Request, response: Response, served: Served, session: Session) -> None:
     """Give the browser its session, for this study's addresses only: people may be in several."""
-    for path in (f"/api/v1/studies/{served.slug}", served.url.rstrip("/")):
+    for path in _session_paths(served):
         response.set_cookie(
             SESSION_COOKIE,
             session.token,
             max_age=_SESSION_DAYS * 86400,
             path=path,
-            secure=request.url.scheme == "https",
+            secure=is_https(request),
             httponly=True,
             samesite="lax",
         )
+
+
+def delete_session_cookie(response: Response, served: Served) -> None:
+    """Take its session from the browser."""
+    for path in _session_paths(served):
+        response.delete_cookie(SESSION_COOKIE, path=path, httponly=True, samesite="lax")
+
+
+def _session_paths(served: Served) -> tuple[str, str]:
+    return f"/api/v1/studies/{served.slug}", served.url.rstrip("/")
 
 
 def set_manage_cookie(request: Request, response: Response) -> None:
@@ -309,10 +421,10 @@ def set_manage_cookie(request: Request, response: Response) -> None:
     key: ManageKey = request.app.state.manage_key
     response.set_cookie(
         MANAGE_COOKIE,
-        key.new_cookie(),
+        key.new_session(),
         max_age=_MANAGE_DAYS * 86400,
         path="/",
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
         httponly=True,
         samesite="strict",
     )
@@ -320,13 +432,7 @@ def set_manage_cookie(request: Request, response: Response) -> None:
 
 def check_manage_token(request: Request, token: str) -> None:
     """Refuse a wrong token of the manager, and too many of them."""
-    gate: Gate = request.app.state.gate
-    address = address_of(request.scope)
-    if wait := gate.guessing.wait(address):
-        raise too_many(wait)
-    key: ManageKey = request.app.state.manage_key
-    if not key.matches(token):
-        gate.guessing.take(address)
+    if not _is_right_token(request.app.state.gate, request.app.state.manage_key, address_of(request.scope), token):
         raise Refusal(
             403,
             "token_wrong",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Awaitable
 from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Form, Request
 from starlette.concurrency import run_in_threadpool
@@ -13,17 +16,20 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.report.matching import matched_stage
 from steelyard.study import Stage
+from steelyard.web.addresses import address_of
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
+    MANAGE_COOKIE,
     ManageKey,
     ServedStudy,
+    check_csrf_token,
     check_manage_token,
+    is_manager,
     manage_csrf,
     set_manage_cookie,
 )
 from steelyard.web.live import summary_of, watch_of, watches_of
 from steelyard.web.pages import page
-from steelyard.web.security import address_of
 from steelyard.web.studies import Served
 
 router = APIRouter(include_in_schema=False)
@@ -34,8 +40,7 @@ _PATIENCE = 0.3
 
 
 def _admitted(request: Request) -> bool:
-    key: ManageKey = request.app.state.manage_key
-    admitted = key.admits(request.headers)
+    admitted = is_manager(request.scope)
     if admitted:
         request.state.who = "the manager"
     return admitted
@@ -47,8 +52,12 @@ def _login(request: Request, what: str = "", status: int = 401, place: str | Non
 
 
 def _place(path: str) -> str:
-    """Return where to go after the login: a page of the manager's, nowhere else."""
-    return path if path.startswith("/manage/") and "\\" not in path else "/manage/"
+    """Return where to go after the login, normalised as browsers do: a page of the manager's, nowhere else."""
+    plain = unquote(path)
+    if not re.fullmatch(r"/[A-Za-z0-9_./-]*", plain):
+        return "/manage/"
+    place = posixpath.normpath("/" + plain.lstrip("/")) + ("/" if plain.endswith("/") else "")
+    return place if place.startswith("/manage/") else "/manage/"
 
 
 def _let_in(request: Request, token: str, place: str) -> Response:
@@ -67,8 +76,8 @@ def _let_in(request: Request, token: str, place: str) -> Response:
 async def studies(request: Request, token: str | None = None) -> Response:
     """List the studies; a link with the token lets the manager in."""
     if token is not None:
-        return _let_in(request, token, "/manage/")
-    if not _admitted(request):
+        return await run_in_threadpool(_let_in, request, token, "/manage/")
+    if not await run_in_threadpool(_admitted, request):
         return _login(request)
     watches_of(request.app).warm_up()
     listed = await run_in_threadpool(lambda: [_listed(served) for served in request.app.state.studies.all()])
@@ -81,6 +90,17 @@ def login(
 ) -> Response:
     """Let the manager in by the token typed on the page."""
     return _let_in(request, token.strip(), _place(place))
+
+
+@router.post("/manage/sign-out")
+def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
+    """End the manager's session in this browser, on the server too."""
+    key: ManageKey = request.app.state.manage_key
+    check_csrf_token(csrf, manage_csrf(request))
+    key.end_session(request.cookies.get(MANAGE_COOKIE, ""))
+    response = RedirectResponse("/manage/", 303)
+    response.delete_cookie(MANAGE_COOKIE, path="/", httponly=True, samesite="strict")
+    return response
 
 
 def _listed(served: Served) -> dict[str, Any]:
@@ -110,8 +130,8 @@ def new(request: Request) -> Response:
 async def dashboard(served: ServedStudy, request: Request, token: str | None = None) -> Response:
     """Show the dashboard of a study, with what is known at once; the rest comes by itself."""
     if token is not None:
-        return _let_in(request, token, f"/manage/{served.slug}/")
-    if not _admitted(request):
+        return await run_in_threadpool(_let_in, request, token, f"/manage/{served.slug}/")
+    if not await run_in_threadpool(_admitted, request):
         return _login(request)
     found = await _soon(summary_of(watch_of(request, served)))
     config = served.study.config

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import (
-    ManageKey,
+    Newcomer,
     ServedStudy,
-    join_by_invite,
-    join_by_link,
+    Session,
+    admit,
+    check_csrf_token,
+    derived,
+    end_session,
+    is_manager,
+    newcomer_by_invite,
+    newcomer_by_link,
     session_of,
     set_session_cookie,
 )
+from steelyard.web.studies import Served
 
 HERE = Path(__file__).parent
 
@@ -73,14 +81,16 @@ def landing(request: Request) -> Response:
 
 
 @router.get("/s/{study}/")
-def annotate(served: ServedStudy, request: Request, invite: str | None = None) -> Response:
+def annotate(served: ServedStudy, request: Request) -> Response:
     """Show the page that people judge on; a personal link, or a panel's, lets them in first."""
-    session = join_by_link(request, served) if invite is None else join_by_invite(request, served, invite)
-    if session is not None:
-        # Who they are, or their token, must not stay in the address bar, nor in the history.
-        response: Response = RedirectResponse(served.url, 303)
-        set_session_cookie(request, response, served, session)
-        return response
+    arrival = request.url.query
+    newcomer = _newcomer(request, served, arrival) if _is_page_load(request) else None
+    if newcomer is not None:
+        current = session_of(request, served)
+        if current is not None and current.annotator != newcomer.annotator:
+            # Another site may have sent them here: nobody becomes somebody else without being asked.
+            return _ask_to_switch(request, served, current, newcomer, arrival)
+        return _sign_in(request, served, newcomer)
     config = served.study.config
     return page(
         request,
@@ -92,11 +102,65 @@ def annotate(served: ServedStudy, request: Request, invite: str | None = None) -
     )
 
 
+@router.post("/s/{study}/switch")
+def switch(
+    served: ServedStudy, request: Request, csrf: Annotated[str, Form()] = "", arrival: Annotated[str, Form()] = ""
+) -> Response:
+    """Sign in as another annotator, after the page has asked."""
+    current = session_of(request, served)
+    check_csrf_token(csrf, "-" if current is None else _switch_csrf(current, arrival))
+    newcomer = _newcomer(request, served, arrival)
+    if newcomer is None or current is None:
+        return RedirectResponse(served.url, 303)
+    response = _sign_in(request, served, newcomer)
+    if current.annotator != newcomer.annotator:
+        end_session(served, current)
+    return response
+
+
+def _is_page_load(request: Request) -> bool:
+    """Whether a browser loads this as a page; other sites can have it load addresses as pictures and frames, too."""
+    return request.headers.get("sec-fetch-dest", "document") in {"document", "empty"}
+
+
+def _newcomer(request: Request, served: Served, arrival: str) -> Newcomer | None:
+    """Say whom a link lets in, from the query of its address."""
+    query = parse_qsl(arrival, keep_blank_values=True)
+    invites = [value for name, value in query if name == "invite"]
+    return newcomer_by_invite(request, served, invites[-1]) if invites else newcomer_by_link(request, served, query)
+
+
+def _sign_in(request: Request, served: Served, newcomer: Newcomer) -> Response:
+    session = admit(request, served, newcomer)
+    # Who they are, or their token, must not stay in the address bar, nor in the history.
+    response = RedirectResponse(served.url, 303)
+    set_session_cookie(request, response, served, session)
+    return response
+
+
+def _ask_to_switch(request: Request, served: Served, current: Session, newcomer: Newcomer, arrival: str) -> Response:
+    return page(
+        request,
+        "switch.html",
+        language=served.study.config.people.language,
+        title=served.study.config.title,
+        url=served.url,
+        current=current.name,
+        newcomer=newcomer.name,
+        csrf=_switch_csrf(current, arrival),
+        arrival=arrival,
+    )
+
+
+def _switch_csrf(current: Session, arrival: str) -> str:
+    return derived(current.token, f"switch {arrival}")
+
+
 @router.get("/s/{study}/media/{name:path}")
 def media(served: ServedStudy, request: Request, name: str) -> Response:
     """Send a picture, sound or film from the study's media folder; by invitation where the study is."""
-    key: ManageKey = request.app.state.manage_key
-    if not served.study.config.people.open and not key.admits(request.headers) and session_of(request, served) is None:
+    is_open = served.study.config.people.open
+    if not is_open and session_of(request, served) is None and not is_manager(request.scope):
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")
     found = served.media.find(name)
     if found is None:

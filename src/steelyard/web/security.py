@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from steelyard.web.errors import CUT_OFF, Refusal, error_body, log_refusal
+from steelyard.web.addresses import address_of
+from steelyard.web.errors import CUT_OFF, Refusal, error_body, log_refusal, too_many
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -41,7 +45,9 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
-_MANAGED = re.compile(r"/manage/|/api/v1/manage/|/api/v1/studies/[^/]+/manage/")
+_MANAGED_API = re.compile(r"/api/v1/manage/|/api/v1/studies/[^/]+/manage/")
+_FORMS = re.compile(r"/manage/|/s/[^/]+/switch$")
+"""Pages that send forms. Other sites could send those too, so these check a token of their own."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _MANY_KEYS = 20_000
 
@@ -69,7 +75,11 @@ class Limits:
     joining: Rate = Rate(200, 2)
     """New annotators from one address."""
     guessing: Rate = Rate(20, 0.2)
-    """Wrong tokens from one address."""
+    """Wrong tokens, links, signatures and session cookies from one address."""
+    notes: Rate = Rate(100, 2)
+    """Flags and skips from one address."""
+    newcomers: int = 200
+    """Annotators without any answer who hold tasks, from one address."""
 
     def shared_by(self, workers: int) -> Limits:
         """Give each of several processes its part of what one address may guess, so that it holds for them together.
@@ -111,31 +121,75 @@ class Buckets:
             return 0.0
 
 
-def too_many(seconds: float) -> Refusal:
-    """The refusal of somebody who is too fast."""
-    wait = max(1, round(seconds + 0.5))
-    return Refusal(
-        429,
-        "too_many",
-        "There are too many requests from here just now.",
-        f"Nothing is lost. Wait {wait} seconds and try again.",
-        headers={"Retry-After": str(wait)},
-    )
+class Guesses:
+    """Wrong credentials, counted by address.
+
+    The same wrong one again tells nobody anything new and is not counted, or a dashboard left open after the
+    token changed would lock its own manager out.
+    """
+
+    def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = Buckets(rate, clock)
+        self._lock = threading.Lock()
+        self._counted: dict[bytes, None] = {}
+
+    def wait(self, address: str) -> float:
+        """Return how many seconds until an address may try again; 0 if it may now."""
+        return self._buckets.wait(address)
+
+    def wrong(self, address: str, credential: str) -> float:
+        """Count a wrong credential; return how many seconds to wait if there were too many."""
+        entry = hashlib.sha256(f"{address} {credential}".encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            if entry in self._counted:
+                return 0.0
+        seconds = self._buckets.take(address)
+        if not seconds:
+            with self._lock:
+                if len(self._counted) >= _MANY_KEYS:
+                    self._counted.clear()
+                self._counted[entry] = None
+        return seconds
 
 
-def address_of(scope: Scope) -> str:
-    """The address a request came from; behind a proxy, the one uvicorn was told to trust it about."""
-    client = scope.get("client")
-    return client[0] if client else "unknown"
+class Newcomers:
+    """Annotators without any answer who hold tasks, by address: only so many at once."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until: dict[str, dict[str, float]] = {}
+
+    def enter(self, address: str, annotator: str, seconds: float) -> bool:
+        """Let a newcomer hold tasks for some seconds; False if too many from the address do."""
+        with self._lock:
+            now = self._clock()
+            if len(self._until) >= _MANY_KEYS:
+                self._until = {
+                    key: people for key, people in self._until.items() if max(people.values(), default=0) > now
+                }
+            people = self._until.setdefault(address, {})
+            if annotator not in people and len(people) >= self._most:
+                people = self._until[address] = {name: end for name, end in people.items() if end > now}
+                if len(people) >= self._most:
+                    return False
+            people[annotator] = now + seconds
+            return True
+
+    def leave(self, address: str, annotator: str) -> None:
+        """Count somebody no more, as they have answered."""
+        with self._lock:
+            self._until.get(address, {}).pop(annotator, None)
 
 
 class Guard:
     """Refuse what is too big, too fast, of the wrong type or from another site; add the headers to the rest."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, is_manager: Callable[[Headers], bool]) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], None]) -> None:
         self._app = app
         self._limits = limits
-        self._is_manager = is_manager
+        self._require_manager = require_manager
         self._addresses = Buckets(limits.address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,7 +198,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            largest = self._admit(scope)
+            self._check(scope)
+            largest = self._limits.body
+            if _MANAGED_API.match(scope["path"]):
+                # Before its size is looked at: what is answered to a large body must not tell right tokens from wrong.
+                await run_in_threadpool(self._require_manager, scope)
+                largest = self._limits.upload
+            _check_length(Headers(scope=scope), largest)
         except Refusal as refusal:
             await _refuse(scope, send, refusal)
             return
@@ -171,6 +231,8 @@ class Guard:
                     headers.setdefault("Cache-Control", "no-cache")
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if "location" in headers:
+                    headers["location"] = _on_this_server(headers["location"])
             await send(message)
 
         with contextlib.suppress(_TooLargeError):
@@ -178,8 +240,8 @@ class Guard:
         if read > largest:
             await _refuse(scope, send, _too_large(largest))
 
-    def _admit(self, scope: Scope) -> int:
-        """Look at the request before its body is read; return how much may be read."""
+    def _check(self, scope: Scope) -> None:
+        """Look at the request before its body is read."""
         wait = self._addresses.take(address_of(scope))
         if wait:
             raise too_many(wait)
@@ -190,17 +252,11 @@ class Guard:
                     403, "other_site", "The request came from another site.", "Open the study's own page and try again."
                 )
             self._check_type(scope, headers)
-        managing = _MANAGED.match(scope["path"]) and self._is_manager(headers)
-        largest = self._limits.upload if managing else self._limits.body
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > largest:
-            raise _too_large(largest)
-        return largest
 
     def _check_type(self, scope: Scope, headers: Headers) -> None:
+        path = scope["path"]
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        # Forms need no script, so other sites could send them; the manager's pages check a token of their own.
-        if kind != "application/json" and not (kind and _MANAGED.match(scope["path"])):
+        if kind != "application/json" and not (kind and (_FORMS.match(path) or _MANAGED_API.match(path))):
             raise Refusal(
                 415, "not_json", "The request is not marked as JSON.", "Send it with Content-Type: application/json."
             )
@@ -220,6 +276,18 @@ class CompressPublic:
         """Handle one request."""
         public = scope["type"] == "http" and scope["path"].startswith(_PUBLIC)
         await (self._compressed if public else self._plain)(scope, receive, send)
+
+
+def _check_length(headers: Headers, largest: int) -> None:
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > largest:
+        raise _too_large(largest)
+
+
+def _on_this_server(location: str) -> str:
+    """Make a redirect relative: the framework builds some from the Host header, which anybody can choose."""
+    parts = urlsplit(location)
+    return urlunsplit(("", "", "/" + parts.path.lstrip("/"), parts.query, "")) if parts.netloc else location
 
 
 class _TooLargeError(Exception):

@@ -157,7 +157,8 @@ class PageOut(BaseModel):
 class Welcome(BaseModel):
     """All that a page needs to begin."""
 
-    annotator: str | None
+    annotator: Annotated[str | None, Field(description="the name the annotator goes by here")]
+    key: Annotated[str | None, Field(description="tells annotators of the same name apart, in what a browser keeps")]
     csrf: Annotated[str | None, Field(description="to be sent as X-CSRF-Token with everything that changes something")]
     study: StudyOut
     needs: list[Literal["name", "consent", "training", "qualification"]]
@@ -165,8 +166,17 @@ class Welcome(BaseModel):
     instructions_html: str | None
     page: PageOut
     standing: StandingOut
-    resume_url: str | None
+    resume_url: Annotated[
+        str | None,
+        Field(description="personal link; relative to the server unless it knows its public address"),
+    ]
     language: str
+
+
+class SignedOut(BaseModel):
+    """The session has ended."""
+
+    signed_out: Literal[True] = True
 
 
 class EndingOut(BaseModel):

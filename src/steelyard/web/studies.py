@@ -74,6 +74,8 @@ class Served:
         self.folder = folder
         self.slug = slug
         self.pace = Pace()
+        self.joining = threading.Lock()
+        """Held while a name is looked up and taken, so that two people cannot get the same one."""
         self._database = database
         self._lock = threading.Lock()
         self._tried = 0.0

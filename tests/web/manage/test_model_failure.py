@@ -107,7 +107,7 @@ def test_a_look_that_fails_does_not_stop_the_rules(folder):
     assert "Scores could not be computed" in said[0]
     with Study.open(folder) as study:
         assert study.state == "open"
-        assert not study.look_is_due()
+        assert not study.quality.is_analysis_due()
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,13 @@ class Judge:
         """Sign in without the page, and as somebody who has seen the instructions; tests of the way in do not."""
         study = self.address.rstrip("/").rpartition("/")[2]
         api = self.address.replace("/s/", "/api/v1/studies/") + "session"
-        assert self.context.request.post(api, data={"name": name}).ok
+        response = self.context.request.post(api, data={"name": name})
+        assert response.ok
         if not self.page.url.startswith(urljoin(self.address, "/")):
             self.page.goto(quiet_address(self.address))
-        self.page.evaluate("seen => localStorage.setItem(seen, '1')", f"steelyard:seen:{study}:{name}")
+        self.page.evaluate(
+            "seen => localStorage.setItem(seen, '1')", f"steelyard:seen:{study}:{response.json()['key']}"
+        )
 
     def give_name(self, name: str) -> None:
         self.page.get_by_label("A name to answer under").fill(name)

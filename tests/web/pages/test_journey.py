@@ -101,13 +101,80 @@ def test_instructions_come_once_and_stay_behind_the_question_mark(server, judge)
     assert dialog.count() == 0
 
 
-def test_a_name_that_somebody_works_under_is_refused_in_plain_words(server, judge):
-    judge(f"{server.url}/s/pairs/", "taken").answer("1")
+def test_a_name_that_somebody_works_under_starts_anew(server, judge):
+    first = judge(f"{server.url}/s/pairs/", "taken")
+    first.answer("1")
+    first.saved()
     other = judge(f"{server.url}/s/pairs/")
-    other.give_name("taken")
-    other.says("Somebody already works here under this name.")
     other.give_name("   ")
     other.says("Please type a name.")
+    other.says("Have you answered here before?")
+    other.give_name("taken")
+    other.says("How it works")
+    other.press("Enter")
+    other.wait_for_task()
+    other.answer("1")
+    other.saved()
+    assert len(judgments_of(server, "pairs", "taken")) == 1
+
+
+def test_people_sign_out_and_come_back_by_their_link(server, judge):
+    person = judge(f"{server.url}/s/pairs/", "leaver")
+    person.answer("1")
+    person.saved()
+    person.press("?")
+    person.page.get_by_role("button", name="Sign out…").click()
+    dialog = person.page.get_by_role("dialog", name="Sign out?")
+    dialog.get_by_text("You are signed in as leaver.").wait_for()
+    link = dialog.get_by_label("Your personal link").input_value()
+    dialog.get_by_role("button", name="Sign out", exact=True).click()
+    person.says("A name to answer under")
+    assert person.kept() == 0
+    person.page.goto(link)
+    person.wait_for_task()
+    assert person.progress.startswith("1 answered")
+
+
+def test_the_link_of_somebody_else_asks_first(server, judge):
+    person = judge(f"{server.url}/s/pairs/", "owner")
+    token = server.studies.get("pairs").study.access.grant("invite", annotator="other")
+    link = f"{server.url}/s/pairs/?invite={token}"
+    person.page.goto(link)
+    person.page.get_by_role("link", name="Stay signed in as I am").click()
+    person.wait_for_task()
+    person.page.goto(link)
+    person.page.get_by_role("button", name="Switch to the link's annotator").click()
+    person.says("How it works")
+    person.press("Enter")
+    person.wait_for_task()
+    person.press("?")
+    person.says("You are signed in as other.")
+
+
+def test_the_last_tasks_come_one_after_the_other_without_a_pause(tmp_path, judge):
+    """While tasks are scarce one may hold a single task; the page waits for its answer to be saved, not longer."""
+    server = start_in_thread([write_study(tmp_path / "scarce", 'name = "direct"', items=12, design="judgments = 1")])
+    try:
+        for name in ("ann", "bob"):
+            assert len(server.person(name).tasks(4)["tasks"]) == 4
+        person = judge(f"{server.url}/s/scarce/", "late")
+        for _ in range(3):
+            [item] = person.items()
+            person.press("5")
+            person.submit()
+            # Nothing but the next item: not for a moment the screen that says to wait, which looks again after 15 s.
+            shown = "main .task:not([inert]) .content"
+            person.page.wait_for_function(
+                "([shown, before]) => ![before, undefined].includes(document.querySelector(shown)?.innerText)",
+                arg=[shown, f"word {item}"],
+            )
+            person.wait_for_task()
+        person.saved()
+        assert len(judgments_of(server, "scarce", "late")) == 3
+    finally:
+        for other in server.people:
+            other.http.close()
+        server.stop()
 
 
 def test_a_study_by_invitation_says_so_and_a_personal_link_opens_it(server, judge):

@@ -24,7 +24,8 @@ def server(tmp_path_factory):
 
 def come(judge, server, study: str, participant: str):
     person = judge(f"{server.url}/s/{study}/?PROLIFIC_PID={participant}")
-    person.page.evaluate("seen => localStorage.setItem(seen, '1')", f"steelyard:seen:{study}:{participant}")
+    key = person.page.evaluate("fetch(document.body.dataset.api + '/me').then((r) => r.json()).then((me) => me.key)")
+    person.page.evaluate("seen => localStorage.setItem(seen, '1')", f"steelyard:seen:{study}:{key}")
     person.page.reload()
     person.wait_for_task()
     return person

@@ -29,7 +29,7 @@ export class Unreachable extends Error {
 export class Api {
   #base;
   #csrf = null;
-  #annotator = null;
+  #key = null; // Who the answers are from.
   #latencies = [];
   #failedAt = -Infinity;
   #skew = 0;
@@ -65,6 +65,10 @@ export class Api {
     return this.#welcomed(await this.#change("POST", "/consent", {}));
   }
 
+  signOut() {
+    return this.#change("POST", "/sign-out", {});
+  }
+
   get(path) {
     return this.#request("GET", path);
   }
@@ -79,7 +83,7 @@ export class Api {
 
   #welcomed(welcome) {
     this.#csrf = welcome.csrf;
-    this.#annotator = welcome.annotator;
+    this.#key = welcome.key;
     return welcome;
   }
 
@@ -89,10 +93,10 @@ export class Api {
       return await this.#request(method, path, body);
     } catch (error) {
       if (!(error instanceof Refused && error.code === "stale_page")) throw error;
-      const before = this.#annotator;
-      const { annotator } = await this.me();
+      const before = this.#key;
+      const { key } = await this.me();
       // Somebody else has signed in here meanwhile: what is under way is not theirs.
-      if (annotator !== before) throw new Refused(401, { code: "no_session", what: error.what, remedy: error.remedy });
+      if (key !== before) throw new Refused(401, { code: "no_session", what: error.what, remedy: error.remedy });
       return this.#request(method, path, body);
     }
   }

@@ -128,7 +128,8 @@ export function languageChoice(languages, changed) {
 
 /** A personal link, to read and to copy. */
 export function personalLink(url) {
-  return copyField(t("Your personal link, to go on later or on another device. Keep it to yourself."), url);
+  const link = new URL(url, location.href).href; // Relative where the server has not been told its public address.
+  return copyField(t("Your personal link, to go on later or on another device. Keep it to yourself."), link);
 }
 
 /** Something to copy: it is selected at a touch, and there is a button where the browser lets pages copy. */
@@ -154,6 +155,27 @@ export function copyField(label, value) {
   );
 }
 
+/** Ask before signing out: without the personal link there is no way back to one's answers. */
+export async function confirmSignOut({ link, annotator, underWay }) {
+  const heading = uniqueId("dialog");
+  const form = h(
+    "form",
+    { method: "dialog", class: "flow" },
+    h("h2", { id: heading }, t("Sign out?")),
+    h("p", { dir: "auto" }, t("You are signed in as {name}.", { name: annotator })),
+    underWay ? h("p", {}, t("Answers that wait here are sent first.")) : null,
+    h("p", {}, t("Your answers stay saved. To go on later you need your personal link.")),
+    link ? personalLink(link) : null,
+    h(
+      "div",
+      { class: "row end" },
+      h("button", { value: "" }, t("Cancel")),
+      h("button", { class: "primary", value: "yes" }, t("Sign out")),
+    ),
+  );
+  return (await open(h("dialog", { "aria-labelledby": heading }, form))) === "yes";
+}
+
 const KEYS = [
   ["⏎", "Submit"],
   ["⌫", "Back"],
@@ -163,7 +185,7 @@ const KEYS = [
 ];
 
 /** What is behind the question mark: the instructions, an example, the keys, the language. */
-export function help({ welcome, task, languages, languageChanged }) {
+export function help({ welcome, task, languages, languageChanged, signOut }) {
   const heading = uniqueId("dialog");
   const example = task ? workedExample(task, welcome.page) : null;
   const toggle = h("input", { type: "checkbox", id: uniqueId("keys") });
@@ -210,7 +232,13 @@ export function help({ welcome, task, languages, languageChanged }) {
       welcome.study.contact
         ? h("p", { class: "small" }, t("Questions? Write to {contact}.", { contact: welcome.study.contact }))
         : null,
+      h(
+        "div",
+        { class: "row" },
+        h("button", { value: "sign out" }, t("Sign out…")),
+        h("span", { class: "muted small", dir: "auto" }, t("You are signed in as {name}.", { name: welcome.annotator })),
+      ),
     ),
   );
-  return open(dialog);
+  return open(dialog).then((pressed) => (pressed === "sign out" ? signOut() : undefined));
 }

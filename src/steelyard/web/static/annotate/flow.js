@@ -1,6 +1,6 @@
 import { ActiveTime } from "./active_time.js";
 import { Refused, Unreachable } from "./api.js";
-import { askReason, help, keysAreOn } from "./dialogs.js";
+import { askReason, confirmSignOut, help, keysAreOn } from "./dialogs.js";
 import { keyIsTaken } from "./dom.js";
 import { History } from "./history.js";
 import * as local from "./local.js";
@@ -90,15 +90,15 @@ export class Flow {
 
   #prepare() {
     if (this.#outbox) return;
-    const { annotator, page, standing } = this.#welcome;
+    const { key, page, standing } = this.#welcome;
     this.#standing = standing;
-    this.#outbox = new Outbox(this.#api, this.#study, annotator);
+    this.#outbox = new Outbox(this.#api, this.#study, key);
     this.#supply = new Supply(this.#api, this.#outbox, page.prefetch, this.#activeTime);
     this.#history = new History(this.#api, page.revise);
     this.#told = new Told({
       api: this.#api,
       study: this.#study,
-      annotator,
+      key,
       frame: this.#frame,
       page,
       refresh: () => this.#report(),
@@ -152,7 +152,7 @@ export class Flow {
 
   /** The first time: say how it works. */
   async #instruct(task) {
-    const seen = `steelyard:seen:${this.#study}:${this.#welcome.annotator}`;
+    const seen = `steelyard:seen:${this.#study}:${this.#welcome.key}`;
     if (this.#standing.answered > 0 || local.get(seen) !== null) return;
     this.#frame.title(this.#welcome.study.title, task.question);
     await this.#read((go) => screens.instructionsScreen(this.#welcome, task, go));
@@ -287,7 +287,29 @@ export class Flow {
       task: (this.#revised ?? this.#current)?.task ?? null,
       languages: this.#languages,
       languageChanged: () => this.#speakAnew(),
+      signOut: () => this.#signOut(),
     });
+  }
+
+  /** Ask, end the session on the server, and begin anew; answers on their way are sent first. */
+  async #signOut() {
+    const { resume_url: link, annotator } = this.#welcome;
+    if (!(await confirmSignOut({ link, annotator, underWay: this.#outbox.entries().length }))) return;
+    await this.#outbox.send();
+    if (this.#outbox.entries().length) {
+      this.#frame.notice(t("You are still signed in, as some answers are not saved yet. Try again when they are."));
+      return;
+    }
+    try {
+      await this.#api.signOut();
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 401)) {
+        this.#frame.notice(t("No connection. Please try again."));
+        return;
+      }
+    }
+    this.#stopped = true;
+    location.reload();
   }
 
   #speakAnew() {
@@ -323,6 +345,7 @@ export class Flow {
       underWay: this.#outbox.entries().length,
       welcome: this.#welcome,
       lookAgain,
+      signOut: () => this.#signOut(),
     });
     // Looking again by itself must not take the focus from whoever reads or copies something here.
     const asBefore = this.#atEnd === nothing.because;
@@ -377,7 +400,7 @@ export class Flow {
     }
     if (entry.kind === "skip") return; // It had gone back already.
     this.#frame.notice(
-      refusal.status === 409
+      refusal.status === 409 && entry.kind !== "flag"
         ? t("This one had been answered before, perhaps in another window. That answer stays.")
         : [t(refusal.what), t(refusal.remedy)].join(" "),
     );

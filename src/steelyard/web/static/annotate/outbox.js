@@ -3,6 +3,7 @@ import * as local from "./local.js";
 
 /** Answers on their way: kept in this browser, one entry each, until the server has said that it has them. */
 
+const SOON_MS = 50;
 const RETRY_SECONDS = [1, 2, 4, 8, 15, 30];
 
 const ROUTES = {
@@ -26,10 +27,10 @@ export class Outbox extends EventTarget {
   #timer = null;
   #trouble = null;
 
-  constructor(api, study, annotator) {
+  constructor(api, study, key) {
     super();
     this.#api = api;
-    this.#prefix = `steelyard:out:${study}:${encodeURIComponent(annotator)}:`;
+    this.#prefix = `steelyard:out:${study}:${encodeURIComponent(key)}:`;
     addEventListener("online", () => this.send());
     addEventListener("storage", (event) => {
       if (!event.key?.startsWith(this.#prefix)) return;
@@ -67,6 +68,12 @@ export class Outbox extends EventTarget {
     local.set(`${this.#prefix}${order}-${id}`, JSON.stringify({ kind, id, body }));
     this.#tell("change");
     return this.send();
+  }
+
+  /** Wait until nothing is on its way, or sending does not work just now. */
+  async sent() {
+    await this.send();
+    while (this.#sending && !this.#trouble) await new Promise((go) => setTimeout(go, SOON_MS));
   }
 
   /** Send everything there is; on trouble wait longer each time and try again. */

@@ -59,6 +59,7 @@ export function nameScreen({ join, languages, languageChanged }) {
     },
     h("div", { class: "field" }, h("label", { for: id }, t("A name to answer under")), input, error),
     h("p", { class: "muted small" }, t("It is stored with your answers. It need not be your real name.")),
+    h("p", { class: "muted small" }, t("Have you answered here before? Then open your personal link instead.")),
     h("button", { class: "primary" }, h("span", {}, t("Continue")), h("kbd", { "aria-hidden": "true" }, "⏎")),
   );
   return screen(t("Welcome"), form, languageChoice(languages, languageChanged));
@@ -191,7 +192,15 @@ function wayBack(ending, underWay) {
 }
 
 /** Nothing to ask: why, and what now. */
-export function nothingScreen({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
+export function nothingScreen(nothing, around) {
+  const element = explainNothing(nothing, around);
+  element.append(
+    h("div", { class: "row" }, h("button", { type: "button", class: "quiet", onclick: around.signOut }, t("Sign out…"))),
+  );
+  return element;
+}
+
+function explainNothing({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
   const said = reason ? h("p", { dir: "auto" }, reason) : null;
   const given = underWay
     ? h(

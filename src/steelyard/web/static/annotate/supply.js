@@ -95,11 +95,17 @@ export class Supply {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const shown = this.#mine.size - this.#ready.length;
       const count = Math.min(MOST, wanted + shown + this.#outbox.settled().size + this.#elsewhere);
+      const before = this.#settled.size;
+      const underWay = this.#outbox.settled().size > 0;
       const { tasks, nothing, standing } = await this.#api.post("/tasks", { count });
       this.standing = standing;
       this.#elsewhere = await this.#takeIn(tasks, wanted);
       this.#nothing = nothing;
-      if (this.#ready.length || nothing) return;
+      if (this.#ready.length) return;
+      // Answers on their way hold their tasks until they arrive, and there is a limit on how many one may hold.
+      const mayChange = underWay || this.#settled.size > before;
+      if (nothing && !(mayChange && nothing.because === "waiting")) return;
+      if (mayChange) await this.#outbox.sent();
     }
     this.#nothing = { because: "waiting", reason: "" };
   }

@@ -25,9 +25,9 @@ export class Told {
   #shown = null; // What is in the notice, and since when.
 
   /** `refresh` is called when a sign that an answer was right has had its time. */
-  constructor({ api, study, annotator, frame, page, refresh }) {
+  constructor({ api, study, key, frame, page, refresh }) {
     this.#api = api;
-    this.#prefix = `steelyard:told:${study}:${encodeURIComponent(annotator)}:`;
+    this.#prefix = `steelyard:told:${study}:${encodeURIComponent(key)}:`;
     this.#frame = frame;
     this.#page = page;
     this.#refresh = refresh;
