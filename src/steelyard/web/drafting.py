@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,14 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
-from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
@@ -33,10 +30,10 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
-from steelyard.web.content import block, render
+from steelyard.web.draft_preview import preview_of
 from steelyard.web.errors import Refusal
 from steelyard.web.settings_forms import FormsOut, forms
-from steelyard.web.shapes import ItemOut, SharedOut, TaskOut, settings_out
+from steelyard.web.shapes import TaskOut
 from steelyard.web.studies import Served, Studies
 from steelyard.web.toml_writing import toml_text
 
@@ -54,18 +51,6 @@ __all__ = [
 ]
 
 _ITEM_FILES = (".csv", ".tsv", ".jsonl")
-_MOST_EXAMPLES = 50
-"""Invented items that a preview shows before there are real ones."""
-_EXAMPLES = (
-    "the first",
-    "the second",
-    "the third",
-    "the fourth",
-    "the fifth",
-    "the sixth",
-    "the seventh",
-    "the eighth",
-)
 
 
 class ItemsFile(BaseModel):
@@ -139,7 +124,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
         return CheckedOut(problems=_out(error.problems), text=draft.text or "")
     with _scratch(draft, text, changed) as folder:
         config, items, problems = _checked(folder)
-    preview, page = _preview(values, config, items)
+    preview, page = preview_of(values, config, items)
     judgments = None
     if config is not None and not problems:
         judgments = sum(
@@ -450,65 +435,3 @@ def _out(problems: Any) -> list[ProblemOut]:
         field = "items" if in_items else problem.field
         found.append(ProblemOut(field=field, what=f"{line}{column}{problem.what}", remedy=problem.remedy))
     return found
-
-
-# What people would see
-
-
-def _preview(
-    values: Mapping[str, Any], config: StudyConfig | None, items: list[Item]
-) -> tuple[TaskOut | None, dict[str, Any]]:
-    protocol = config.stages[0].protocol if config is not None else _protocol(values)
-    if protocol is None:
-        return None, {}
-    page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
-    content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
-    shown = items[: protocol.task_size] or [
-        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
-        for number in range(min(protocol.task_size, _MOST_EXAMPLES))
-    ]
-
-    def html(text: str | None) -> str | None:
-        return None if text is None else block(render(text, content, ""))
-
-    def out(item: Item) -> ItemOut:
-        made = render(item.text, content, "")
-        return ItemOut(
-            id=item.id,
-            text=item.text,
-            html=made.html,
-            dir=made.direction,
-            context=item.context,
-            context_html=html(item.context),
-            reference=item.reference,
-            reference_html=html(item.reference),
-        )
-
-    task = TaskOut(
-        judgment_id="preview",
-        stage=protocol.name,
-        protocol=protocol.name,
-        question=str(values.get("question", "")),
-        lease_end=None,
-        items=[out(item) for item in shown],
-        shared=SharedOut(),
-        settings=json.loads(json.dumps(settings_out(protocol))),
-    )
-    shows = {
-        "show_value": True,
-        "sort_live": False,
-        **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
-    }
-    return task, shows
-
-
-def _protocol(values: Mapping[str, Any]) -> Protocol | None:
-    table = values.get("protocol")
-    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
-        return None
-    settings = {key: value for key, value in table.items() if key != "name"}
-    try:
-        made: Protocol = registry.create("protocols", table["name"], settings)
-    except ConfigError:
-        return None
-    return made
