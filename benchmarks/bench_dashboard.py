@@ -140,7 +140,7 @@ def main() -> None:
             while manager.get("/summary").json()["as_of"] is None:
                 time.sleep(0.2)
             print(f"first figures after another {time.perf_counter() - begin:.1f} s")
-            while manager.get("/summary").json()["trust_as_of"] is None:
+            while manager.get("/summary").json()["reliability_as_of"] is None:
                 time.sleep(0.2)
             print(f"reliability after {time.perf_counter() - begin:.1f} s")
             if Path(CHROMIUM).exists():

@@ -16,6 +16,7 @@ LAYERS = [
     {"recruitment"},
     {"experiments"},
     {"report", "simulate", "client"},
+    {"analysis"},
     {"study"},
     {"storage", "quality"},
     {"designs"},

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
+from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.report import charts
-from steelyard.report.tables import Estimate, Forecast
 from steelyard.report.words import between, duration, number, rough, shortened
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

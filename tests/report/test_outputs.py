@@ -12,11 +12,11 @@ import pytest
 
 import steelyard
 from steelyard import Study
+from steelyard.analysis.tables import Estimate
 from steelyard.errors import ConfigError, DataError
 from steelyard.report import pdf
 from steelyard.report.charts import title_of
 from steelyard.report.dataset import write_dataset
-from steelyard.report.tables import Estimate
 from steelyard.report.words import between
 from tests.cli.running import run
 

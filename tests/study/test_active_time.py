@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import Study
+from steelyard.analysis.history import history_of
 from steelyard.errors import TaskError
-from steelyard.report.board import Source, compute_board
-from steelyard.report.board import forget as close_board
 from steelyard.report.building import build_report
-from steelyard.report.history import history_of
 from steelyard.report.page import html_page
 from steelyard.study.leases import MAX_ACTIVE_SECONDS, active_seconds, seconds_limit
+from steelyard.web.calculator import Source, compute_board
+from steelyard.web.calculator import close as close_board
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

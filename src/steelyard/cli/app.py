@@ -26,6 +26,7 @@ from steelyard.cli import (
     plan,
     prolific,
     quality,
+    reliability,
     report,
     reproduce,
     scores,
@@ -81,6 +82,7 @@ app.command("scores", rich_help_panel=STUDY)(scores.scores)
 app.command("pay", rich_help_panel=STUDY)(pay.pay)
 app.command("report", rich_help_panel=STUDY)(report.report)
 app.command("quality", rich_help_panel=STUDY)(quality.quality)
+app.command("reliability", rich_help_panel=STUDY)(reliability.reliability)
 app.command("settle", rich_help_panel=STUDY)(quality.settle)
 app.command("look", rich_help_panel=STUDY)(quality.look)
 app.command("exclude", rich_help_panel=STUDY)(people.exclude)

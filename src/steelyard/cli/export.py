@@ -11,6 +11,8 @@ import typer
 from steelyard.cli.options import Format, RealIdsOption, StudyFolder, existing_folder
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from steelyard.study import Study
 
 
@@ -20,6 +22,7 @@ class What(StrEnum):
     judgments = "judgments"
     answers = "answers"
     scores = "scores"
+    reliability = "reliability"
     log = "log"
     people = "people"
 
@@ -31,9 +34,10 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments: as `import` and `fit` read them; answers: one row an answer, with times; "
-            "scores: the scores table; log: every event, from which the study can be rebuilt; people: which "
-            "pseudonym is whom (keep it to yourself).",
+            help="judgments: as `import` and `fit` read them; answers: one row per answer, with times; "
+            "scores: the scores table; reliability: statistics of reliability and agreement; "
+            "log: every event, from which the study can be rebuilt; "
+            "people: names and pseudonyms of the annotators (keep this file private).",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -66,7 +70,6 @@ def export(
     from steelyard.cli.output import plain_table, print_frame
     from steelyard.formats import write_table
     from steelyard.study import Study
-    from steelyard.study.exporting import conventional_judgments, people_table
     from steelyard.study.rebuild import exported_log, write_log
 
     with Study.open(existing_folder(folder)) as study:
@@ -88,14 +91,7 @@ def export(
             rows = _stream(study, what, output, stage, real_ids)
             typer.echo(f"{rows:,} rows written to {output}", err=True)
             return
-        if what is What.scores:
-            frame = study.scores()
-        elif what is What.people:
-            frame = people_table(study)
-        elif what is What.answers:
-            frame = study.privacy.names(real=real_ids).frame(study.judgments())
-        else:
-            frame = conventional_judgments(study, stage, real_ids=real_ids)
+        frame = _frame(study, what, stage, real_ids)
     if output is not None:
         write_table(frame, output)
         typer.echo(f"{frame.height:,} rows written to {output}", err=True)
@@ -103,6 +99,22 @@ def export(
         Console().print(plain_table(frame, ""))
     else:
         print_frame(frame, form)
+
+
+def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.DataFrame:
+    from steelyard.study.exporting import conventional_judgments, people_table
+
+    if what is What.scores:
+        return study.scores()
+    if what is What.reliability:
+        from steelyard.analysis.analysis import Analysis
+
+        return Analysis.of(study).reliability_table()
+    if what is What.people:
+        return people_table(study)
+    if what is What.answers:
+        return study.privacy.names(real=real_ids).frame(study.judgments())
+    return conventional_judgments(study, stage, real_ids=real_ids)
 
 
 def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids: bool) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.report.document import Document, Section
-from steelyard.report.material import Material
 from steelyard.report.sections import SECTIONS
 from steelyard.study import Study
 from steelyard.version import __version__
@@ -22,9 +22,9 @@ def build_report(study: Study, *, real_ids: bool = False, told: Callable[[str], 
     Annotators go by pseudonyms, the same as in the study's exports, unless `real_ids`.
     """
     told(READING)
-    material = Material.of(study, real_ids=real_ids)
+    analysis = Analysis.of(study, real_ids=real_ids)
     sections: list[Section] = []
     for name, make in SECTIONS:
         told(name)
-        sections.append(make(material))
+        sections.append(make(analysis))
     return Document(study.config.title, study.config.question, tuple(sections), datetime.now(UTC), __version__)

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 import altair as alt
 import polars as pl
 
+from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.quality.signals import far_below
-from steelyard.report.tables import Estimate, Forecast
 from steelyard.report.words import between, duration, number, rough, shortened
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetChart | alt.VConcatChart"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.errors import ConfigError, DataError, ModelFailedError
 from steelyard.formats import write_table
-from steelyard.report.material import Material
 from steelyard.report.methods_text import methods_text
 from steelyard.report.references import bibliography
 from steelyard.study import Study
@@ -75,8 +75,8 @@ def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
-    material = Material.of(study, real_ids=real_ids)
-    tables = _tables(material)
+    analysis = Analysis.of(study, real_ids=real_ids)
+    tables = _tables(analysis)
     data = folder / "data"
     try:
         data.mkdir(parents=True)
@@ -87,25 +87,25 @@ def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list
         written.append(data / f"{name}.parquet")
         write_table(table, written[-1])
     card = folder / "README.md"
-    card.write_text(dataset_card(material, tables), encoding="utf-8")
+    card.write_text(dataset_card(analysis, tables), encoding="utf-8")
     return [*written, card]
 
 
-def _tables(material: Material) -> dict[str, pl.DataFrame]:
-    study = material.study
+def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
+    study = analysis.study
     items = pl.DataFrame([item_to_data(item) for item in study.items], infer_schema_length=None)
-    judgments = material.names.frame(study.judgments())
-    if isinstance(material.fit, str) and material.model_failed:
-        raise ModelFailedError(material.fit, "Export the judgments alone, or choose another model in [model].")
-    if isinstance(material.fit, str):
-        raise DataError(f"there is nothing to publish: {material.fit}", "Collect judgments first.")
-    return {"scores": material.fit.scores, "judgments": judgments, "items": items}
+    judgments = analysis.names.frame(study.judgments())
+    if isinstance(analysis.fit, str) and analysis.model_failed:
+        raise ModelFailedError(analysis.fit, "Export the judgments alone, or choose another model in [model].")
+    if isinstance(analysis.fit, str):
+        raise DataError(f"there is nothing to publish: {analysis.fit}", "Collect judgments first.")
+    return {"scores": analysis.fit.scores, "judgments": judgments, "items": items}
 
 
-def dataset_card(material: Material, tables: dict[str, pl.DataFrame]) -> str:
+def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
     """Write the card: YAML that the Hub reads, and what people need to know."""
-    config = material.study.config
-    written = methods_text(material)
+    config = analysis.study.config
+    written = methods_text(analysis)
     rows = tables["judgments"].height
     size = next((name for most, name in _SIZES if rows < most), "n>1M")
     front = [

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from steelyard.report.tables import Estimate
+from steelyard.analysis.tables import Estimate
 from steelyard.report.words import between, number, shortened
 
 Row: TypeAlias = Mapping[str, Any]

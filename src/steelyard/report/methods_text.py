@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.reliability import CURVE
+from steelyard.analysis.tables import Estimate
 from steelyard.protocols.base import Protocol
 from steelyard.reliability.figure import Figure
-from steelyard.report.material import CURVE, Material
 from steelyard.report.references import REFERENCES, cite
-from steelyard.report.tables import Estimate
 from steelyard.report.words import between, number
 from steelyard.version import __version__
 
@@ -68,14 +69,14 @@ class MethodsText:
     cited: tuple[str, ...]
 
 
-def methods_text(material: Material) -> MethodsText:
+def methods_text(analysis: Analysis) -> MethodsText:
     """Say in plain sentences what was asked of whom, how scores came of it, and how far they can be trusted."""
     sentences = [
-        *_collected(material),
-        *_asked(material),
-        *_quality(material),
-        *_scored(material),
-        *_reliable(material),
+        *_collected(analysis),
+        *_asked(analysis),
+        *_quality(analysis),
+        *_scored(analysis),
+        *_reliable(analysis),
         f"The study was run and analysed with Steelyard {__version__}.",
     ]
     text = " ".join(sentences)
@@ -87,21 +88,21 @@ def _cited(text: str, keys: tuple[str, ...]) -> str:
     return f"{text} {cite(*keys)}" if keys else text
 
 
-def _collected(material: Material) -> list[str]:
-    judgments = material.history.judgments
-    counted = material.history.counted
+def _collected(analysis: Analysis) -> list[str]:
+    judgments = analysis.history.judgments
+    counted = analysis.history.counted
     people = counted.filter(pl.col("annotator") != "")["annotator"].n_unique()
-    text = f"We collected {judgments.height:,} answers about {len(material.study.items):,} items"
+    text = f"We collected {judgments.height:,} answers about {len(analysis.study.items):,} items"
     text += f", of which {counted.height:,} judgments by {people:,} annotators count."
     return [text] if judgments.height else []
 
 
-def _asked(material: Material) -> list[str]:
-    stages = material.study.config.stages
+def _asked(analysis: Analysis) -> list[str]:
+    stages = analysis.study.config.stages
     found = []
     for place, stage in enumerate(stages):
         lead = "Annotators" if len(stages) == 1 else f"In stage {place + 1} ({stage.name}), annotators"
-        asked = f"{lead} {_task(stage.protocol)} in answer to “{material.study.config.question}”"
+        asked = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question}”"
         how, keys = _DESIGNS.get(stage.design.name, (f"tasks were chosen by the design {stage.design.name}", ()))
         found.append(f"{asked}; {_cited(how, keys)}.")
     return found
@@ -127,9 +128,9 @@ def _task(protocol: Protocol) -> str:
     }.get(protocol.name, f"answered tasks of {size} items under the protocol {protocol.name}")
 
 
-def _quality(material: Material) -> list[str]:
-    quality, found = material.study.config.quality, []
-    history = material.history
+def _quality(analysis: Analysis) -> list[str]:
+    quality, found = analysis.study.config.quality, []
+    history = analysis.history
     if quality.qualification is not None:
         found.append(
             f"Annotators had to pass a test with {100 * quality.qualification.pass_:g} % of its questions right."
@@ -158,7 +159,7 @@ def _quality(material: Material) -> list[str]:
             f"In all, {count:,} annotator{'s were' if count > 1 else ' was'} excluded, "
             f"and {aside:,} judgments set aside."
         )
-    stop = material.study.config.stop
+    stop = analysis.study.config.stop
     if stop is not None:
         found.append(
             f"Whether to stop was looked at {stop.looks} times at most, at even shares of the plan, each look at "
@@ -167,8 +168,8 @@ def _quality(material: Material) -> list[str]:
     return found
 
 
-def _scored(material: Material) -> list[str]:
-    fit = material.fit
+def _scored(analysis: Analysis) -> list[str]:
+    fit = analysis.fit
     if isinstance(fit, str):
         return []
     how, keys = _MODELS.get(fit.model, (f"the model {fit.model}", ()))
@@ -199,12 +200,12 @@ def interval_in_words(interval: str) -> str:
     return _INTERVALS.get(how, f"made by {interval}").format(units.removesuffix(")") or "judgments")
 
 
-def _reliable(material: Material) -> list[str]:
+def _reliable(analysis: Analysis) -> list[str]:
     found = []
-    several = len(material.trust) > 1
-    for trust in material.trust:
-        of = f" of {' '.join(part for part in (trust.stage, trust.criterion) if part)}" if several else ""
-        numbers = {figure.name: figure for figure in trust.figures}
+    several = len(analysis.reliability) > 1
+    for part in analysis.reliability:
+        of = f" of {' '.join(part for part in (part.stage, part.criterion) if part)}" if several else ""
+        numbers = {figure.name: figure for figure in part.figures}
         half = numbers.get(CURVE)
         if half is not None and half.value is not None:
             text = f"Split-half reliability{of} (Spearman’s ρ, not stepped up) is {_interval(half)}"

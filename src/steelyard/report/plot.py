@@ -16,19 +16,19 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from steelyard.analysis.annotators import annotator_table
+from steelyard.analysis.history import history_of
+from steelyard.analysis.match_quality import match_quality_by_round
+from steelyard.analysis.reliability import CURVE, Analysis
+from steelyard.analysis.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit
 from steelyard.observations import Observations
 from steelyard.reliability import split_half_by_budget
 from steelyard.report import charts, quality_charts
 from steelyard.report.charts import Chart
-from steelyard.report.history import history_of
-from steelyard.report.matching import match_quality_by_round
-from steelyard.report.material import CURVE, Material
-from steelyard.report.people import annotator_table
 from steelyard.report.plan_chart import save_chart
 from steelyard.report.sections.stopping import MEASURES, look_table
-from steelyard.report.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
 from steelyard.study import Study
 
 __all__ = [
@@ -96,8 +96,8 @@ def labels(given: Scored, *, criterion: str | None = None) -> Chart:
 def reliability(given: Study | Observations, *, trials: int = 20) -> Chart:
     """Draw split-half reliability against the judgments in each half."""
     if isinstance(given, Study):
-        material = Material.of(given)
-        parts = list(material.observations(given.config.stages[0]).values())
+        analysis = Analysis.of(given)
+        parts = list(analysis.observations(given.config.stages[0]).values())
         if not parts:
             raise DataError("there are no judgments yet.", "Collect some first.")
         given = parts[0]
@@ -130,7 +130,7 @@ def accuracy(study: Study) -> Chart:
 
 def looks(study: Study) -> Chart:
     """Draw what each look at whether the study may stop saw."""
-    table = look_table(Material.of(study))
+    table = look_table(Analysis.of(study))
     if study.config.stop is None or table.is_empty():
         raise DataError(
             "the study was not looked at yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."

@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from steelyard.analysis.tables import Estimate
 from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
-from steelyard.report.tables import Estimate
 from steelyard.report.words import between, number
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.report.tables import Estimate
+from steelyard.analysis.tables import Estimate
 
 
 def number(value: float, digits: int = 3) -> str:

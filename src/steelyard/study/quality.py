@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,9 +12,10 @@ from steelyard.errors import TaskError
 from steelyard.observations import Index
 from steelyard.quality.signals import broken_rules, signals
 from steelyard.quality.stopping import Look, StopRule, take_look
-from steelyard.records import ABOUT_ANNOTATORS, Judgment
+from steelyard.records import ABOUT_ANNOTATORS, Item, Judgment
 from steelyard.reliability.annotators import with_others
 from steelyard.study import events as ev
+from steelyard.study.config import Stage
 from steelyard.study.config_tables import Stop
 from steelyard.study.core import Core
 from steelyard.study.fitting import kind_for
@@ -34,6 +36,23 @@ class Feedback:
     right: bool
     expected: str
     text: str
+
+
+def annotator_signals(
+    stages: Sequence[Stage], items: Sequence[Item], judgments: Sequence[Judgment], excluded: set[str]
+) -> pl.DataFrame:
+    """Return signals of careless work, a row for each annotator, with their agreement with the others.
+
+    Excluded annotators are compared with the others, but the others not with them.
+    """
+    protocols = {stage.name: stage.protocol for stage in stages}
+    letters = {item.id: sum(len(part or "") for part in (item.text, item.context, item.reference)) for item in items}
+    index = Index([item.id for item in items])
+    about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
+    kinds = dict.fromkeys(stage.protocol.kinds[0] for stage in stages)
+    tables = [with_others(collect(kind, about_items, protocols, index), excluded) for kind in kinds]
+    others = pl.concat(tables, how="diagonal").unique("annotator", maintain_order=True)
+    return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
 
 
 class Quality:
@@ -83,19 +102,9 @@ class Quality:
         """Return signals of careless work, a row for each annotator, with their agreement with the others."""
         stages = self._core.config.stages
         judgments = list(effective_judgments(self._log, stages))
-        protocols = {stage.name: stage.protocol for stage in stages}
-        items = self._core.items
-        letters = {item.id: len(item.text) + len(item.context or "") + len(item.reference or "") for item in items}
         with self._log.read() as state:
             excluded = set(state.excluded)
-        # Excluded annotators are compared with the others, but the others not with them.
-        kinds = sorted({kind for stage in stages for kind in stage.protocol.kinds[:1]})
-        index = Index([item.id for item in items])
-        about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
-        tables = [with_others(collect(kind, about_items, protocols, index), excluded) for kind in kinds]
-        columns = ["annotator", "agreement", "agreement_lower", "agreement_upper"]
-        others = pl.concat([table.select(columns) for table in tables]).unique("annotator", maintain_order=True)
-        return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
+        return annotator_signals(stages, self._core.items, judgments, excluded)
 
     def apply_rules(self) -> dict[str, str]:
         """Exclude annotators who break the rules of [quality.rules]; return their names with the reasons."""

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.report.matching import matched_stage
+from steelyard.analysis.match_quality import matched_stage
 from steelyard.study import Stage
 from steelyard.web.addresses import address_of
 from steelyard.web.errors import Refusal, log_refusal

@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from steelyard.errors import ConfigError, SteelyardError, TaskError
-from steelyard.report import board as calculation
 from steelyard.study import exported_log, forgetting
+from steelyard.web import calculator
 from steelyard.web.drafting import (
     CheckedOut,
     Draft,
@@ -171,10 +171,10 @@ async def table(
 
 def _table(watch: Watch, name: str) -> tuple[pl.DataFrame | None, int | None]:
     if name in {"figures", "reliability"}:
-        trust = watch.trust
-        if trust is None:
+        reliability = watch.reliability
+        if reliability is None:
             return None, None
-        return trust.figures if name == "figures" else trust.curve, trust.judgments
+        return reliability.figures if name == "figures" else reliability.curve, reliability.judgments
     board = watch.board
     return (None, None) if board is None else (board.tables.get(name), board.judgments)
 
@@ -200,7 +200,7 @@ async def scores(served: ServedStudy, request: Request, _: Manager) -> TableOut:
     if board is None or board.seq < await run_in_threadpool(served.study.last_seq):
         board = await watch.fresh_figures()
     if board.failure:
-        raise Refusal(409, "model_failed", board.problem, calculation.MODEL_REMEDY)
+        raise Refusal(409, "model_failed", board.problem, calculator.MODEL_REMEDY)
     if board.problem:
         raise Refusal(409, "no_scores", board.problem, "Collect some judgments first.")
     found = board.tables["scores"]
@@ -216,7 +216,7 @@ async def item_page(
     known = await run_in_threadpool(lambda: next((one for one in served.study.items if one.id == item), None))
     if known is None:
         raise Refusal(404, "no_such_item", f"There is no item '{item}' in this study.", "Look it up in the scores.")
-    judgments = await watch.run(calculation.compute_item, item)
+    judgments = await watch.run(calculator.compute_item, item)
     board = watch.board
     own: list[dict[str, Any]] = []
     if board is not None and "scores" in board.tables:
@@ -246,10 +246,10 @@ async def chart(
     """A chart as SVG, PNG or Vega-Lite specification (json), or its data (csv)."""
     watch = watch_of(request, served)
     if form == "csv":
-        body = await watch.run(calculation.export, name, form, None, item, real_ids)
+        body = await watch.run(calculator.export, name, form, None, item, real_ids)
     else:
         # The dashboard shows its manager who is who; a file that is kept does not say it unasked.
-        body = await watch.run(calculation.draw, name, form, theme, width, item, real_ids or not download)
+        body = await watch.run(calculator.draw, name, form, theme, width, item, real_ids or not download)
     if body is None:
         raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
@@ -286,7 +286,7 @@ async def download(
 ) -> Response:
     """A table as a file: judgments as `import` and `fit` read them, answers with times, scores, annotators …"""
     try:
-        body = await watch_of(request, served).run(calculation.export, what, form, stage, None, real_ids)
+        body = await watch_of(request, served).run(calculator.export, what, form, stage, None, real_ids)
     except ConfigError as error:
         problem = error.problems[0]
         raise Refusal(404, "no_such_stage", problem.what, problem.remedy, field="stage") from None

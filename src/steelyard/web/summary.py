@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from steelyard.report.board import Board, Trust
 from steelyard.report.words import duration, rough
 from steelyard.study import Status, StudyConfig
+from steelyard.web.calculator import Board, Reliability
 from steelyard.web.watching import Watch
 
 _NOT_COMPUTED = "could not be computed"
@@ -29,7 +29,7 @@ class SummaryOut(BaseModel):
     state_reason: str
     finished: bool
     as_of: Annotated[int | None, Field(description="how many judgments the scores rest on; null before the first fit")]
-    trust_as_of: int | None
+    reliability_as_of: int | None
     trouble: Annotated[str, Field(description="why the figures cannot be computed, if they cannot")]
     words: dict[str, str]
     charts: Annotated[dict[str, str], Field(description="the charts there are, and what each shows")]
@@ -37,13 +37,13 @@ class SummaryOut(BaseModel):
 
 def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
     """Say how far a study is; `reason` is that of its state."""
-    board, trust = watch.board, watch.trust
+    board, reliability = watch.board, watch.reliability
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
     out = sum(stage.leased for stage in status.stages)
     finished = total > 0 and done >= total
     charts = dict(board.titles) if board is not None else {}
-    if trust is not None and trust.title:
-        charts["reliability"] = trust.title
+    if reliability is not None and reliability.title:
+        charts["reliability"] = reliability.title
     return SummaryOut(
         seq=board.seq if board is not None else 0,
         judgments=status.judgments,
@@ -56,7 +56,7 @@ def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
         state_reason=reason,
         finished=finished,
         as_of=board.judgments if board is not None else None,
-        trust_as_of=trust.judgments if trust is not None else None,
+        reliability_as_of=reliability.judgments if reliability is not None else None,
         trouble=watch.trouble,
         words={
             "progress": f"{done:,} of {total:,}",
@@ -64,7 +64,7 @@ def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
             "people": _people(status, out),
             "state": _state(status, reason),
             **_board_words(board, watch.served.study.config, finished, watch.trouble),
-            **_trust_words(trust, watch.trouble),
+            **_reliability_words(reliability, watch.trouble),
         },
         charts=charts,
     )
@@ -137,7 +137,7 @@ def _cost_words(board: Board, config: StudyConfig) -> dict[str, str]:
     return {"cost": money(so_far["cost"]), "cost_forecast": f"so far; about {money(in_all['cost'])}{span} in all"}
 
 
-def _trust_words(trust: Trust | None, trouble: str) -> dict[str, str]:
-    if trust is None:
-        return {"trust_as_of": _NOT_COMPUTED if trouble else "computing…"}
-    return {"trust_as_of": f"as of {_counted(trust.judgments, 'judgments')}"}
+def _reliability_words(reliability: Reliability | None, trouble: str) -> dict[str, str]:
+    if reliability is None:
+        return {"reliability_as_of": _NOT_COMPUTED if trouble else "computing…"}
+    return {"reliability_as_of": f"as of {_counted(reliability.judgments, 'judgments')}"}

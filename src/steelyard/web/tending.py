@@ -8,8 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 
 from steelyard.errors import SteelyardError
-from steelyard.report.board import Source
 from steelyard.study import Study
+from steelyard.web.calculator import Source
 from steelyard.web.studies import Served, Studies
 from steelyard.web.watching import Watches
 

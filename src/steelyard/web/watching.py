@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from starlette.concurrency import run_in_threadpool
 
 from steelyard.errors import SteelyardError
-from steelyard.report import board as calculation
-from steelyard.report.board import Board, Source, Trust
+from steelyard.web import calculator
+from steelyard.web.calculator import Board, Reliability, Source
 from steelyard.web.studies import Served
 
 log = logging.getLogger("steelyard.web")
 
 T = TypeVar("T")
-News: TypeAlias = Literal["changed", "board", "trust", "trouble"]
+News: TypeAlias = Literal["changed", "board", "reliability", "trouble"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Calculator:
     def _submitted(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         if Calculator._pool is None:
             context = multiprocessing.get_context("spawn")
-            Calculator._pool = ProcessPoolExecutor(1, mp_context=context, initializer=calculation.prepare)
+            Calculator._pool = ProcessPoolExecutor(1, mp_context=context, initializer=calculator.prepare)
         with _interrupted_later():
             return asyncio.get_running_loop().run_in_executor(Calculator._pool, function, *arguments)
 
@@ -89,7 +89,7 @@ class Calculator:
         """Let the process close a study, if there is one."""
         if Calculator._pool is not None:
             with suppress(BrokenProcessPool, RuntimeError):
-                Calculator._pool.submit(calculation.forget, source)
+                Calculator._pool.submit(calculator.close, source)
 
 
 class Watch:
@@ -98,8 +98,8 @@ class Watch:
     def __init__(self, served: Served, calculator: Calculator, pace: Pace) -> None:
         self.served = served
         self.board: Board | None = None
-        self.trust: Trust | None = None
-        self._troubles = {"board": "", "trust": ""}
+        self.reliability: Reliability | None = None
+        self._troubles = {"board": "", "reliability": ""}
         self._failure = ""
         self._calculator = calculator
         self._pace = pace
@@ -138,7 +138,7 @@ class Watch:
         return await self._compute_board()
 
     async def _compute_board(self) -> Board:
-        board = await self._calculator.run(calculation.compute_board, self.source)
+        board = await self._calculator.run(calculator.compute_board, self.source)
         if board.failure and board.problem != self._failure:
             # Once for each failure, not at every computation.
             log.error("the scores of %s cannot be computed\n%s", self.served.slug, board.failure)
@@ -147,11 +147,11 @@ class Watch:
         self._tell("board")
         return board
 
-    async def _compute_trust(self) -> Trust:
-        trust = await self._calculator.run(calculation.compute_trust, self.source)
-        self.trust, self._troubles["trust"] = trust, ""
-        self._tell("trust")
-        return trust
+    async def _compute_reliability(self) -> Reliability:
+        reliability = await self._calculator.run(calculator.compute_reliability, self.source)
+        self.reliability, self._troubles["reliability"] = reliability, ""
+        self._tell("reliability")
+        return reliability
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Compute something else of this study."""
@@ -181,7 +181,7 @@ class Watch:
                 queue.put_nowait(news)
 
     async def _keep_up(self) -> None:
-        next_board = next_trust = 0.0
+        next_board = next_reliability = 0.0
         while self._listeners or time.monotonic() - self._wanted < self._pace.idle:
             part = "board"
             try:
@@ -194,10 +194,14 @@ class Watch:
                     part, next_board = "board", now + 5 * self._pace.rest
                     board = await self._compute_board()
                     next_board = time.monotonic() + max(self._pace.rest, self._pace.share * board.took)
-                if (self.trust is None or self.trust.seq < seq) and now >= next_trust and self.board is not None:
-                    part, next_trust = "trust", now + 5 * self._pace.rest
-                    trust = await self._compute_trust()
-                    next_trust = time.monotonic() + max(self._pace.rest, 2 * self._pace.share * trust.took)
+                if (
+                    (self.reliability is None or self.reliability.seq < seq)
+                    and now >= next_reliability
+                    and self.board is not None
+                ):
+                    part, next_reliability = "reliability", now + 5 * self._pace.rest
+                    reliability = await self._compute_reliability()
+                    next_reliability = time.monotonic() + max(self._pace.rest, 2 * self._pace.share * reliability.took)
             except (SteelyardError, BrokenProcessPool) as error:
                 self._stumbled(part, str(error).splitlines()[0] if str(error) else type(error).__name__)
             except Exception as error:
@@ -231,7 +235,7 @@ class Watches:
     def warm_up(self) -> None:
         """Start the process that computes, so that it is there when the first dashboard is opened."""
         if self._starting is None:
-            self._starting = asyncio.create_task(self._calculator.run(calculation.ready))
+            self._starting = asyncio.create_task(self._calculator.run(calculator.ready))
 
     def of(self, served: Served) -> Watch:
         """Return the watch of a study."""

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from steelyard import Study
 from steelyard.cli.app import app
 from steelyard.errors import ModelFailedError
-from steelyard.report.board import Source
 from steelyard.report.building import build_report
 from steelyard.report.page import html_page
 from steelyard.study import forget, forgetting
+from steelyard.web.calculator import Source
 from steelyard.web.tending import tend
 from tests import failing_model
 from tests.web.manage.conftest import wait_for
@@ -56,7 +56,7 @@ def test_the_dashboard_shows_everything_that_needs_no_model_and_says_what_failed
         assert summary["words"]["cost"] == "$1.20"
         assert summary["trouble"] == ""
         assert manager.table("annotators")["total"] == 2
-        wait_for(lambda: manager.get("/summary").json()["trust_as_of"] is not None)
+        wait_for(lambda: manager.get("/summary").json()["reliability_as_of"] is not None)
     assert "Traceback" in caplog.text
     assert "steelyard_always_fails.py" in caplog.text
     assert manager.http.get(f"{manager.server.url}/manage/{manager.server.slug}/").status_code == 200

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from steelyard import Study
-from steelyard.report import board as calculation
+from steelyard.web import calculator
 from steelyard.web.studies import Studies
 from steelyard.web.watching import Calculator, Pace, Watches
 from tests.web.manage.test_manage_api import DESIGN, judge
@@ -115,13 +115,13 @@ def test_a_study_that_cannot_be_computed_says_why(studies, caplog):
 
 def test_a_changed_configuration_is_taken_up(studies):
     served = studies.all()[0]
-    source = calculation.Source(str(served.folder), None)
+    source = calculator.Source(str(served.folder), None)
     try:
-        before = calculation.compute_board(source)
+        before = calculator.compute_board(source)
         toml = served.folder / "study.toml"
         toml.write_text(toml.read_text(encoding="utf-8").replace("judgments = 3", "judgments = 4"), encoding="utf-8")
         served.reopen()
-        after = calculation.compute_board(source)
+        after = calculator.compute_board(source)
         assert [sum(stage.total for stage in found.status.stages) for found in (before, after)] == [15, 20]
     finally:
-        calculation.forget(source)
+        calculator.forget(source)

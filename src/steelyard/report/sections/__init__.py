@@ -1,11 +1,11 @@
-"""The sections of a report, one file each: they turn a study's material into tables, figures and prose."""
+"""The sections of a report, one file each: they turn a study's analysis into tables, figures and prose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.report.document import Section
-from steelyard.report.material import Material
 from steelyard.report.sections import (
     annotators,
     asked,
@@ -22,7 +22,7 @@ from steelyard.report.sections import (
     summary,
 )
 
-SECTIONS: tuple[tuple[str, Callable[[Material], Section]], ...] = (
+SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("the summary", summary.section),
     ("what was asked", asked.section),
     ("who answered", people.section),

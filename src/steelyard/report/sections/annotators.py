@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import observations_of
 from steelyard.models.majority import wilson
 from steelyard.observations import Labels
 from steelyard.report import charts, quality_charts
@@ -22,15 +24,13 @@ from steelyard.report.document import (
     share_column,
     text_column,
 )
-from steelyard.report.history import observations_of
-from steelyard.report.material import Material
 
 TITLE = "Annotators"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return a table of everybody, and the charts that their answers allow."""
-    table = material.annotators
+    table = analysis.annotators
     if table.is_empty():
         return Section("annotators", TITLE, absent=("Annotators: none are known by name.",))
     blocks: list[Block] = []
@@ -53,7 +53,7 @@ def section(material: Material) -> Section:
                 quality_charts.bias_and_noise(table),
             )
         )
-    blocks += _accuracy(material, table)
+    blocks += _accuracy(analysis, table)
     if not any(isinstance(block, Figure) and block.name == "accuracy" for block in blocks):
         absent.append("Accuracy of annotators: there are no answered checks, and no labels of items with gold.")
     blocks.append(_table(table))
@@ -63,13 +63,13 @@ def section(material: Material) -> Section:
     return Section("annotators", TITLE, tuple(blocks), tuple(absent))
 
 
-def _accuracy(material: Material, table: pl.DataFrame) -> list[Block]:
-    rule = material.study.config.quality.checks
+def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
+    rule = analysis.study.config.quality.checks
     caption = "Each point is an annotator (after Fig. 6 of Snow et al., 2008), with Wilson’s 95 % intervals."
     if table["accuracy"].drop_nulls().len():
         chart = quality_charts.accuracy(table, passed=rule.pass_ if rule else None)
         return [Figure("accuracy", caption, chart)]
-    known = gold_accuracy(material)
+    known = gold_accuracy(analysis)
     if known.is_empty():
         return []
     drawn = table.drop("accuracy", "accuracy_lower", "accuracy_upper").join(known, on="annotator", how="inner")
@@ -85,10 +85,10 @@ def _accuracy(material: Material, table: pl.DataFrame) -> list[Block]:
     ]
 
 
-def gold_accuracy(material: Material) -> pl.DataFrame:
+def gold_accuracy(analysis: Analysis) -> pl.DataFrame:
     """Return each annotator's share of labels that are the items' gold: `items`, `accuracy` with its interval."""
-    gold = {item.id: item.gold for item in material.study.items if item.gold is not None}
-    parts = list(observations_of(material.history, material.study).values()) if gold else []
+    gold = {item.id: item.gold for item in analysis.study.items if item.gold is not None}
+    parts = list(observations_of(analysis.study, analysis.history.about_items()).values()) if gold else []
     labels = [part for part in parts if isinstance(part, Labels)]
     empty = pl.DataFrame(schema={"annotator": pl.String})
     if len(labels) != 1 or not labels[0].knows_annotators:
@@ -109,7 +109,7 @@ def gold_accuracy(material: Material) -> pl.DataFrame:
     lower, upper = wilson(hits, of, 0.95)
     return found.with_columns(
         pl.Series("accuracy", hits / of), pl.Series("accuracy_lower", lower), pl.Series("accuracy_upper", upper)
-    ).with_columns(material.names.column())
+    ).with_columns(analysis.names.column())
 
 
 def _table(table: pl.DataFrame) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.records import Item
 from steelyard.report.document import (
     Block,
@@ -21,7 +22,6 @@ from steelyard.report.document import (
     facts_table,
     text_column,
 )
-from steelyard.report.material import Material
 from steelyard.study import Stage
 
 ANSWERS = {
@@ -35,9 +35,9 @@ ANSWERS = {
 }
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return the question, the stages and their settings, and an example."""
-    study = material.study
+    study = analysis.study
     config = study.config
     items = study.items
     facts = []
@@ -71,7 +71,7 @@ def section(material: Material) -> Section:
     if len(rows) > 1:
         columns.insert(0, text_column("stage", "stage"))
     blocks.append(Table("stages", "How it was asked.", pl.DataFrame(rows, schema=names, orient="row"), tuple(columns)))
-    blocks += [example for stage in config.stages if (example := _example(material, stage)) is not None]
+    blocks += [example for stage in config.stages if (example := _example(analysis, stage)) is not None]
     settings = [
         (part, key, _written(value))
         for stage in config.stages
@@ -108,14 +108,14 @@ def _written(value: object) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
-def _example(material: Material, stage: Stage) -> Example | None:
+def _example(analysis: Analysis, stage: Stage) -> Example | None:
     """Show the first task of a stage that was judged, as it stood on the screen."""
-    shown = material.history.judgments.filter(
+    shown = analysis.history.judgments.filter(
         (pl.col("stage") == stage.name) & pl.col("purpose").is_in(["judgment", "overlap"])
     )
     if shown.is_empty():
         return None
-    known = {item.id: item for item in material.study.items}
+    known = {item.id: item for item in analysis.study.items}
     items: list[Item] = [known[name] for name in shown["items"][0] if name in known]
     around = [
         (what, text)
@@ -133,7 +133,7 @@ def _example(material: Material, stage: Stage) -> Example | None:
         how += ": " + "; ".join(f"{name} {', '.join(given)}".strip() for name, given in classes.items())
     return Example(
         f"A task of {stage.name}, in the order shown.",
-        material.study.config.question,
+        analysis.study.config.question,
         tuple(item.text or item.media or item.id for item in items),
         tuple(around),
         f"The answer is {how}.",

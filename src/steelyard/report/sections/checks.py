@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.errors import DataError
 from steelyard.models.gold import disputed_gold
 from steelyard.models.majority import wilson
@@ -22,18 +23,17 @@ from steelyard.report.document import (
     share_column,
     text_column,
 )
-from steelyard.report.material import Material
 
 TITLE = "Checks and gold"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return each check with its answers, what the rule was, and gold that most contradict."""
     blocks: list[Block] = []
     absent = []
-    table = check_table(material)
-    rule = material.study.config.quality.checks
-    answered = material.history.judgments.filter(pl.col("purpose") == "check")
+    table = check_table(analysis)
+    rule = analysis.study.config.quality.checks
+    answered = analysis.history.judgments.filter(pl.col("purpose") == "check")
     if answered.height:
         facts = [
             Fact("answers to checks", answered.height),
@@ -43,7 +43,7 @@ def section(material: Material) -> Section:
         ]
         blocks.append(facts_table("checks-answered", "Checks.", facts))
         if rule is not None:
-            blocks.append(Prose(rule_in_words(material)))
+            blocks.append(Prose(rule_in_words(analysis)))
         columns = (
             text_column("shows", "shows", 80),
             text_column("expected", "right is", 80),
@@ -58,7 +58,7 @@ def section(material: Material) -> Section:
         absent.append("Checks: the study has none ([quality] checks).")
     else:
         absent.append("Checks: none has been answered yet.")
-    gold = disputed(material)
+    gold = disputed(analysis)
     if gold.height:
         about = (
             text_column("item", "item", 60),
@@ -71,9 +71,9 @@ def section(material: Material) -> Section:
     return Section("checks", TITLE, tuple(blocks), tuple(absent))
 
 
-def rule_in_words(material: Material) -> str:
+def rule_in_words(analysis: Analysis) -> str:
     """Say when the checks exclude somebody."""
-    rule = material.study.config.quality.checks
+    rule = analysis.study.config.quality.checks
     if rule is None:
         return ""
     asked = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
@@ -86,11 +86,11 @@ def rule_in_words(material: Material) -> str:
     )
 
 
-def check_table(material: Material) -> pl.DataFrame:
+def check_table(analysis: Analysis) -> pl.DataFrame:
     """Lay out the checks: `check` (its key), `shows`, `expected`, `right`, `wrong`, `share` with interval, `state`."""
-    questions = _questions(material)
+    questions = _questions(analysis)
     rows = []
-    for check in material.study.quality.checks():
+    for check in analysis.study.quality.checks():
         question = questions.get(check.key)
         state = f"found {check.resolved}" if check.resolved else "disputed" if check.disputed else "counts"
         shows = " | ".join(question.item_ids) if question else "(no longer in the file)"
@@ -109,8 +109,8 @@ def check_table(material: Material) -> pl.DataFrame:
     ).sort("share", "check")
 
 
-def _questions(material: Material) -> dict[str, Question]:
-    study = material.study
+def _questions(analysis: Analysis) -> dict[str, Question]:
+    study = analysis.study
     protocol = study.config.stages[0].protocol
     found: dict[str, Question] = {}
     for event in study.events(("checks",)):
@@ -118,12 +118,12 @@ def _questions(material: Material) -> dict[str, Question]:
     return found
 
 
-def disputed(material: Material) -> pl.DataFrame:
+def disputed(analysis: Analysis) -> pl.DataFrame:
     """List the items whose gold most labels contradict, of a study that asks for labels."""
-    gold = {item.id: item.gold for item in material.study.items if item.gold is not None}
+    gold = {item.id: item.gold for item in analysis.study.items if item.gold is not None}
     frames = []
-    for stage in material.study.config.stages if gold else ():
-        for part in material.observations(stage).values():
+    for stage in analysis.study.config.stages if gold else ():
+        for part in analysis.observations(stage).values():
             if isinstance(part, Labels):
                 try:
                     frames.append(disputed_gold(part, gold))

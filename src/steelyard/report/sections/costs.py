@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import observations_of
+from steelyard.analysis.tables import answers_to_target, costs, forecast, paid_people
 from steelyard.quality.pay import with_times
 from steelyard.report.document import (
     Block,
@@ -19,10 +21,7 @@ from steelyard.report.document import (
     number_column,
     text_column,
 )
-from steelyard.report.history import observations_of
-from steelyard.report.material import Material
 from steelyard.report.sections.stopping import look_table
-from steelyard.report.tables import answers_to_target, costs, forecast, paid_people
 from steelyard.study.config_tables import Pay
 
 TITLE = "Costs"
@@ -40,12 +39,12 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return labels, cost, hours, labels per unit of money and labels per hour, and what the rest will cost."""
-    table = cost_table(material)
+    table = cost_table(analysis)
     if table.is_empty():
         return Section("costs", TITLE, absent=("Costs: nobody has answered here.",))
-    pay = material.study.config.pay
+    pay = analysis.study.config.pay
     columns = [
         text_column("stage", "stage"),
         count_column("answers", "answers"),
@@ -67,7 +66,7 @@ def section(material: Material) -> Section:
     blocks: tuple[Block, ...] = (
         Prose(said),
         Table("costs", "Labels, costs and times (after Table 3 of Snow et al., 2008).", table, tuple(columns)),
-        *_forecast(material),
+        *_forecast(analysis),
     )
     return Section("costs", TITLE, blocks, absent)
 
@@ -92,7 +91,7 @@ def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
     return said + "judgments set aside were paid for, too."
 
 
-def cost_table(material: Material) -> pl.DataFrame:
+def cost_table(analysis: Analysis) -> pl.DataFrame:
     """Return a row for each stage in which somebody answered here, and one for all where there are several.
 
     Columns: `answers` (all that were paid), `labels` that count, `bonus` and `cost` with the fee, `hours` of active
@@ -100,35 +99,35 @@ def cost_table(material: Material) -> pl.DataFrame:
     Where an answer has no time, the mean of the others stands in. What is paid to people rather than for answers
     (visits, bonuses) is in the last row only.
     """
-    names = [stage.name for stage in material.study.config.stages]
-    answered = [name for name in names if (material.history.judgments["stage"] == name).any()]
-    rows = [row for name in answered if (row := _row(material, name, [name], people=len(answered) == 1)) is not None]
+    names = [stage.name for stage in analysis.study.config.stages]
+    answered = [name for name in names if (analysis.history.judgments["stage"] == name).any()]
+    rows = [row for name in answered if (row := _row(analysis, name, [name], people=len(answered) == 1)) is not None]
     if len(rows) > 1:
-        total = _row(material, IN_ALL, names, people=True)
+        total = _row(analysis, IN_ALL, names, people=True)
         rows += [] if total is None else [total]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _row(material: Material, called: str, stages: list[str], *, people: bool) -> tuple[Any, ...] | None:
-    rates = material.study.config.pay.rates
-    own = with_times(material.history.judgments.filter(pl.col("stage").is_in(stages)))
+def _row(analysis: Analysis, called: str, stages: list[str], *, people: bool) -> tuple[Any, ...] | None:
+    rates = analysis.study.config.pay.rates
+    own = with_times(analysis.history.judgments.filter(pl.col("stage").is_in(stages)))
     if own.is_empty():
         return None
     hours = float(own["seconds"].sum()) / 3600
-    paid = paid_people(material.history, material.study) if people else None
+    paid = paid_people(analysis.history, analysis.study) if people else None
     visits, bonuses = (0, 0.0) if paid is None else (paid.height, float(paid["bonus"].sum()))
     cost = rates.cost(own.height, hours, visits, bonuses)
     ends: Any = (own["at"].min(), own["at"].max())
     elapsed = (ends[1] - ends[0]).total_seconds() / 3600
-    labels = _labels(material, stages)
+    labels = _labels(analysis, stages)
     each = (labels / cost if cost else None, labels / elapsed if elapsed else None)
     bonus = rates.cost(0, 0, 0, bonuses) if people else None
     return (called, own.height, labels, bonus, cost, hours, elapsed, *each)
 
 
-def _forecast(material: Material) -> tuple[Block, ...]:
+def _forecast(analysis: Analysis) -> tuple[Block, ...]:
     """Return what the rest of a study that goes on will cost, where pay is known."""
-    study, history = material.study, material.history
+    study, history = analysis.study, analysis.history
     status, pay = study.status(), study.config.pay
     planned = forecast(history, status, datetime.now(UTC)).tasks
     if pay.nothing or status.state == "closed" or not planned:
@@ -136,7 +135,7 @@ def _forecast(material: Material) -> tuple[Block, ...]:
     people = paid_people(history, study)
     table = costs(history, study.config, planned, people, left="all that is planned")
     said = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
-    target = _left_to_target(material)
+    target = _left_to_target(analysis)
     if target is not None:
         to_target = costs(history, study.config, min(target, planned), people, left="until the target, about")
         table = pl.concat([table[:1], to_target[1:2], table[1:]])
@@ -154,27 +153,27 @@ def _forecast(material: Material) -> tuple[Block, ...]:
     return (Table("forecast", said, table, columns),)
 
 
-def _left_to_target(material: Material) -> float | None:
+def _left_to_target(analysis: Analysis) -> float | None:
     """Return how many answers the study's target still takes, as far as the last look can tell."""
-    rule, looks = material.study.config.stop, look_table(material)
+    rule, looks = analysis.study.config.stop, look_table(analysis)
     if rule is None or looks.is_empty() or looks["value"][-1] is None:
         return None
-    answered = material.history.judgments.filter(~pl.col("imported"))
+    answered = analysis.history.judgments.filter(~pl.col("imported"))
     then = float((answered["at"] <= looks["at"][-1]).sum())
     wanted = answers_to_target(float(looks["value"][-1]), rule, then)
     return None if wanted is None else max(0.0, wanted - answered.height)
 
 
-def _labels(material: Material, stages: list[str]) -> int:
+def _labels(analysis: Analysis, stages: list[str]) -> int:
     """Count the observations that count and were made here."""
-    counted = material.history.counted
+    counted = analysis.history.counted
     found = 0
-    for stage in material.study.config.stages:
+    for stage in analysis.study.config.stages:
         if stage.name in stages:
             if counted.filter((pl.col("stage") == stage.name) & pl.col("imported")).height:
-                made_here = replace(material.history, judgments=counted.filter(~pl.col("imported")))
-                parts = observations_of(made_here, material.study, stage=stage.name)
+                made_here = (judgment for judgment in analysis.judgments if judgment.counts and not judgment.imported)
+                parts = observations_of(analysis.study, made_here, stage=stage.name)
             else:
-                parts = material.observations(stage)
+                parts = analysis.observations(stage)
             found += sum(len(part) for part in parts.values())
     return found

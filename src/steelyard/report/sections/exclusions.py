@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.report.document import Section, Table, count_column, text_column, time_column
-from steelyard.report.material import Material
 
 TITLE = "Exclusions"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return every exclusion and readmission with its reason."""
-    table = exclusion_table(material)
+    table = exclusion_table(analysis)
     if table.is_empty():
         return Section("exclusions", TITLE, absent=("Exclusions: nobody was excluded.",))
     columns = (
@@ -26,9 +26,9 @@ def section(material: Material) -> Section:
     return Section("exclusions", TITLE, (Table("exclusions", caption, table, columns),))
 
 
-def exclusion_table(material: Material) -> pl.DataFrame:
+def exclusion_table(analysis: Analysis) -> pl.DataFrame:
     """List exclusions and readmissions: `annotator`, `what`, `at`, `reason`, `set_aside`."""
-    history = material.history
+    history = analysis.history
     notes = history.notes.filter(pl.col("kind").is_in(["exclusion", "readmission"]))
     aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"]))
     counts = aside.group_by("annotator").agg(pl.len().cast(pl.Int64).alias("set_aside"))
@@ -37,8 +37,8 @@ def exclusion_table(material: Material) -> pl.DataFrame:
         .with_columns(
             pl.col("kind").replace({"exclusion": "excluded", "readmission": "readmitted"}).alias("what"),
             pl.col("set_aside").fill_null(0),
-            pl.col("reason").map_elements(material.names.within, pl.String),
-            material.names.column(),
+            pl.col("reason").map_elements(analysis.names.within, pl.String),
+            analysis.names.column(),
         )
         .select("annotator", "what", "at", "reason", "set_aside")
     )

@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.errors import ConfigError
 from steelyard.formats.toml_reading import parse_toml
 from steelyard.report.document import Block, Listing, Section, Table, text_column
-from steelyard.report.material import Material
 from steelyard.report.methods_text import methods_text
 from steelyard.report.references import bibliography
 from steelyard.study import Study
@@ -25,10 +25,10 @@ _PACKAGES = ("numpy", "scipy", "polars", "numba", "sqlalchemy", "altair", "vl-co
 _DATABASE = re.compile(r"^\s*database\s*=.*\n?", re.MULTILINE)
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return what a paper needs to say how it was done."""
-    written = methods_text(material)
-    file, config = exact_config(material.study)
+    written = methods_text(analysis)
+    file, config = exact_config(analysis.study)
     blocks: tuple[Block, ...] = (
         Listing("methods.txt", "A paragraph to paste; shorten it to taste.", written.text, wrapped=True),
         Listing("references.bib", "What it cites.", bibliography(written.cited, __version__, datetime.now(UTC).year)),

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.models.majority import wilson
 from steelyard.report.document import (
     Block,
@@ -19,15 +20,14 @@ from steelyard.report.document import (
     share_column,
     text_column,
 )
-from steelyard.report.material import Material
 from steelyard.report.sections.reliability import numbers_table
 
 TITLE = "Cycles and position"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return how often people contradict themselves, and which places are chosen."""
-    rows = [(trust, figure) for trust in material.trust for figure in trust.order if figure.value is not None]
+    rows = [(part, figure) for part in analysis.reliability for figure in part.order if figure.value is not None]
     blocks: list[Block] = []
     if rows:
         blocks.append(
@@ -36,8 +36,8 @@ def section(material: Material) -> Section:
                 "Ratings of one task cannot contradict each other; those of several can."
             )
         )
-        blocks.append(numbers_table(material, "order", "Cycles and position bias.", rows))
-    places = chosen_places(material)
+        blocks.append(numbers_table(analysis, "order", "Cycles and position bias.", rows))
+    places = chosen_places(analysis)
     if places.height:
         columns = (
             text_column("stage", "stage"),
@@ -53,15 +53,15 @@ def section(material: Material) -> Section:
     return Section("order", TITLE, tuple(blocks))
 
 
-def chosen_places(material: Material) -> pl.DataFrame:
+def chosen_places(analysis: Analysis) -> pl.DataFrame:
     """Count where the item chosen as best stood, for best–worst stages: `place`, `times`, `share`, `chance`."""
     schema = {"stage": pl.String, "place": pl.Int64, "times": pl.Int64}
     schema |= dict.fromkeys(("share", "lower", "upper", "chance"), pl.Float64)
     rows = []
-    for stage in material.study.config.stages:
+    for stage in analysis.study.config.stages:
         if stage.protocol.kinds[0] != "choices":
             continue
-        answers = material.history.counted.filter(pl.col("stage") == stage.name).select("items", "answer")
+        answers = analysis.history.counted.filter(pl.col("stage") == stage.name).select("items", "answer")
         times: Counter[int] = Counter()
         for items, answer in answers.iter_rows():
             best = json.loads(answer).get("best")

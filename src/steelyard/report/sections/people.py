@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import first_and_last
 from steelyard.report.document import Block, Fact, Section, facts_table
-from steelyard.report.history import first_and_last
-from steelyard.report.material import Material
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return what the log counts of people and their answers."""
-    history = material.history
+    history = analysis.history
     judgments = history.judgments
     if judgments.is_empty():
         return Section("people", "Who answered", absent=("Who answered: nobody has yet.",))
@@ -23,7 +23,7 @@ def section(material: Material) -> Section:
         facts.append(Fact("answers of an annotator, median", _median(by_person), text=f"from {low:,} to {high:,}"))
     if history.excluded:
         facts.append(Fact("annotators excluded", len(history.excluded)))
-    facts += _tests(material)
+    facts += _tests(analysis)
     blocks: list[Block] = [facts_table("annotators-answered", "People.", facts)]
     purpose, out = pl.col("purpose"), pl.col("excluded")
     counts = {
@@ -65,11 +65,11 @@ def _median(column: pl.Series) -> float:
     return float(middle) if isinstance(middle, int | float) else 0.0
 
 
-def _tests(material: Material) -> list[Fact]:
+def _tests(analysis: Analysis) -> list[Fact]:
     """Count who consented, trained and took the test, each person by their last result."""
-    config = material.study.config
+    config = analysis.study.config
     last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "test_result": {}}
-    for event in material.study.events(tuple(last)):
+    for event in analysis.study.events(tuple(last)):
         last[event.kind][str(event.annotator)] = bool(getattr(event.data, "passed", True))
     facts = []
     if config.people.consent is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.repeats import repeat_figures, repeat_pairs, repeats_by_time
 from steelyard.reliability.figure import figures_table
 from steelyard.report import quality_charts
 from steelyard.report.document import (
@@ -15,17 +17,15 @@ from steelyard.report.document import (
     number_column,
     text_column,
 )
-from steelyard.report.material import Material
-from steelyard.report.repeating import repeat_figures, repeat_pairs, repeats_by_time
 
 TITLE = "Repeats"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return how often answers to the same task differ, and by how much, against the time between."""
-    pairs = repeat_pairs(material.history, material.study)
+    pairs = repeat_pairs(analysis.history, analysis.study)
     if pairs.is_empty():
-        why = "no task has been asked again yet" if material.study.config.quality.repeats else "the study asks none"
+        why = "no task has been asked again yet" if analysis.study.config.quality.repeats else "the study asks none"
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
     figures = figures_table(repeat_figures(pairs))
     by_time = repeats_by_time(pairs)

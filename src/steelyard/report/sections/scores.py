@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.tables import label_counts, ranked_items, score_histogram
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
 from steelyard.report import charts
@@ -19,36 +21,34 @@ from steelyard.report.document import (
     rank_column,
     text_column,
 )
-from steelyard.report.material import Material
 from steelyard.report.methods_text import interval_in_words
-from steelyard.report.tables import label_counts, ranked_items, score_histogram
 from steelyard.study.fitting import on_rating_scale
 
 TITLE = "Scores"
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return the ranking with intervals, drawn and as a table, by criterion."""
-    fit = material.fit
-    if isinstance(fit, str) and material.model_failed:
+    fit = analysis.fit
+    if isinstance(fit, str) and analysis.model_failed:
         said = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
         return Section("scores", TITLE, (Prose(said),), absent=(fit,))
     if isinstance(fit, str):
         return Section("scores", TITLE, absent=(f"Scores: {fit}",))
-    ranked = ranked_items(fit.scores, material.study.items)
-    blocks: list[Block] = [Prose(_how(material, fit))]
+    ranked = ranked_items(fit.scores, analysis.study.items)
+    blocks: list[Block] = [Prose(_how(analysis, fit))]
     blocks += [Prose(f"Note: {note}.") for note in fit.notes]
     several = "criterion" in ranked.columns
     names = ranked["criterion"].unique(maintain_order=True).to_list() if several else [""]
     draw = _labels if "label" in ranked.columns else _scores
     for name in names:
         part = ranked.filter(pl.col("criterion") == name) if several else ranked
-        blocks += draw(material, fit, part, name)
-    blocks += _groups(material)
+        blocks += draw(analysis, fit, part, name)
+    blocks += _groups(analysis)
     return Section("scores", TITLE, tuple(blocks))
 
 
-def _how(material: Material, fit: Fit) -> str:
+def _how(analysis: Analysis, fit: Fit) -> str:
     made = fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
     text = f"The model is {fit.model}"
     if made:
@@ -77,10 +77,10 @@ def _first_columns(part: pl.DataFrame) -> list[Column]:
     return columns
 
 
-def _scores(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) -> list[Block]:
+def _scores(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) -> list[Block]:
     of, end = _of(criterion), _suffix(criterion)
-    rated = on_rating_scale(material.study.config.model, material.study.config.stages)
-    scale = material.study.config.stages[0].protocol.scales().get(criterion) if rated else None
+    rated = on_rating_scale(analysis.study.config.model, analysis.study.config.stages)
+    scale = analysis.study.config.stages[0].protocol.scales().get(criterion) if rated else None
     level = f"{100 * fit.level:g} %"
     columns = [
         rank_column(),
@@ -102,7 +102,7 @@ def _scores(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) ->
     ]
 
 
-def _labels(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) -> list[Block]:
+def _labels(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) -> list[Block]:
     of, end = _of(criterion), _suffix(criterion)
     counts = label_counts(part)
     columns = [*_first_columns(part), text_column("label", "label", 40)]
@@ -120,13 +120,13 @@ def _labels(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) ->
     ]
 
 
-def _groups(material: Material) -> list[Block]:
+def _groups(analysis: Analysis) -> list[Block]:
     """Score the groups that items belong to, where the model can."""
-    groups = {item.group for item in material.study.items if item.group is not None}
-    if len(groups) < 2 or "labels" in material.study.config.model.eats:
+    groups = {item.group for item in analysis.study.items if item.group is not None}
+    if len(groups) < 2 or "labels" in analysis.study.config.model.eats:
         return []
     try:
-        found = material.study.scores(by="group")
+        found = analysis.study.scores(by="group")
     except (DataError, ModelFailedError) as error:
         return [Prose(f"Scores by group are not here: {error.problems[0].what}")]
     first = found.columns[0]

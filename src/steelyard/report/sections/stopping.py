@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import TIME
 from steelyard.report import quality_charts
 from steelyard.report.document import (
     Block,
@@ -18,8 +20,6 @@ from steelyard.report.document import (
     text_column,
     time_column,
 )
-from steelyard.report.history import TIME
-from steelyard.report.material import Material
 
 TITLE = "Stopping"
 MEASURES = {
@@ -39,15 +39,15 @@ _SCHEMA = {
 }
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return the rule and what each look saw."""
-    rule = material.study.config.stop
+    rule = analysis.study.config.stop
     if rule is None:
         return Section("stopping", TITLE, absent=("Stopping: the study has no rule ([stop]).",))
-    table = look_table(material)
+    table = look_table(analysis)
     if table.is_empty():
         return Section("stopping", TITLE, absent=("Stopping: no look was due yet.",))
-    blocks: list[Block] = [Prose(rule_in_words(material))]
+    blocks: list[Block] = [Prose(rule_in_words(analysis))]
     if rule.measure == "split_half" and table["bound"].drop_nulls().len() > 1:
         chart = quality_charts.looks(table, MEASURES[rule.measure])
         blocks.append(Figure("looks", "What each look saw, and what it was sure of.", chart))
@@ -65,19 +65,19 @@ def section(material: Material) -> Section:
     return Section("stopping", TITLE, tuple(blocks))
 
 
-def look_table(material: Material) -> pl.DataFrame:
+def look_table(analysis: Analysis) -> pl.DataFrame:
     """List the looks that were taken."""
     rows = [
         (event.data.number, event.at, *(getattr(event.data, key) for key in list(_SCHEMA)[2:]))
-        for event in material.study.events(("interim_analysis",))
+        for event in analysis.study.events(("interim_analysis",))
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     return frame.with_columns(pl.col("at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC").cast(TIME))
 
 
-def rule_in_words(material: Material) -> str:
+def rule_in_words(analysis: Analysis) -> str:
     """Say when the study stops."""
-    rule = material.study.config.stop
+    rule = analysis.study.config.stop
     if rule is None:
         return ""
     what = {

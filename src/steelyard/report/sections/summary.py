@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import first_and_last
+from steelyard.analysis.reliability import CURVE
 from steelyard.report.document import Block, Fact, Section, facts_table
-from steelyard.report.history import first_and_last
-from steelyard.report.material import CURVE, Material
 from steelyard.report.sections.costs import cost_table
 
 
-def section(material: Material) -> Section:
+def section(analysis: Analysis) -> Section:
     """Return the few figures that stand for all."""
-    study, history = material.study, material.history
+    study, history = analysis.study, analysis.history
     counted = history.counted
     facts = [
         Fact("items", len(study.items)),
         Fact("annotators whose judgments count", counted.filter(pl.col("annotator") != "")["annotator"].n_unique()),
         Fact("judgments that count", counted.height),
     ]
-    fit = material.fit
+    fit = analysis.fit
     if not isinstance(fit, str):
         judged = fit.scores.filter(pl.col("judgments") > 0)
         middle = judged["judgments"].median()
         if isinstance(middle, int | float):
             facts.append(Fact("judgments of an item, median", float(middle)))
-    facts += _reliability(material)
-    costs = cost_table(material)
+    facts += _reliability(analysis)
+    costs = cost_table(analysis)
     if costs.height and costs["cost"][-1]:
         facts.append(Fact("cost", float(costs["cost"][-1]), study.config.pay.currency))
     ends = first_and_last(history.judgments)
@@ -36,12 +37,12 @@ def section(material: Material) -> Section:
     return Section("summary", "In short", blocks)
 
 
-def _reliability(material: Material) -> list[Fact]:
+def _reliability(analysis: Analysis) -> list[Fact]:
     facts = []
-    for trust in material.trust:
-        for figure in trust.figures:
+    for part in analysis.reliability:
+        for figure in part.figures:
             if figure.name in {CURVE, "alpha (interval)", "alpha (nominal)"} and figure.value is not None:
-                of = " ".join(part for part in (_stage(material, trust.stage), trust.criterion) if part)
+                of = " ".join(part for part in (_stage(analysis, part.stage), part.criterion) if part)
                 name = _NAMES[figure.name] + (f", {of}" if of else "")
                 facts.append(Fact(name, figure.value, lower=figure.lower, upper=figure.upper))
     return facts
@@ -54,5 +55,5 @@ _NAMES = {
 }
 
 
-def _stage(material: Material, name: str) -> str:
-    return name if len(material.study.config.stages) > 1 else ""
+def _stage(analysis: Analysis, name: str) -> str:
+    return name if len(analysis.study.config.stages) > 1 else ""

@@ -19,7 +19,7 @@ export class Charts {
       const name = figure.dataset.chart;
       const title = summary.charts[name];
       if (title === undefined) continue;
-      this.#draw(figure, name, title, name === "reliability" ? `t${summary.trust_as_of}` : `s${summary.seq}`);
+      this.#draw(figure, name, title, name === "reliability" ? `t${summary.reliability_as_of}` : `s${summary.seq}`);
     }
   }
 

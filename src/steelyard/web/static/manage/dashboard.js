@@ -126,7 +126,7 @@ function live() {
   source.addEventListener("error", () => say("no connection, trying again", false));
   source.addEventListener("summary", (event) => show(JSON.parse(event.data)));
   source.addEventListener("board", reloadBoard);
-  source.addEventListener("trust", () => figures.refresh());
+  source.addEventListener("reliability", () => figures.refresh());
 }
 
 const STATES = {

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
-from steelyard.records import Item
-from steelyard.report.history import history_of
-from steelyard.report.tables import (
+from steelyard.analysis.history import history_of
+from steelyard.analysis.tables import (
     answers_to_target,
     costs,
     forecast,
@@ -24,6 +22,8 @@ from steelyard.report.tables import (
     said_of,
     score_histogram,
 )
+from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
+from steelyard.records import Item
 from steelyard.study.config_tables import Stop
 from tests.report.conftest import MINUTE, START, answer_all
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from steelyard import registry
+from steelyard.analysis.history import History, observations_of
 from steelyard.models.match_quality import match_quality
 from steelyard.observations import Comparisons, Observations, Rankings, Ratings
-from steelyard.report.history import History, observations_of
 from steelyard.study import Stage, Study
 
 DESIGN = "match_quality"
@@ -96,9 +96,8 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
         "models", name, {k: settings[k] for k in ("gamma", "epsilon") if k in settings and k in known}
     )
     kind = next(kind for kind in model.eats if kind in stage.protocol.kinds)
-    counted = replace(history, judgments=history.counted)
     state = model.start(len(study.items))
-    found = observations_of(counted, study, kind, stage.name).get("")
+    found = observations_of(study, (j for j in history.records if j.counts), kind, stage.name).get("")
     if found is None:
         return [state] * len(openings)
     if isinstance(found, Rankings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,17 +63,23 @@ _NOTE_KINDS = tuple(payload.kind for payload in (ev.Skipped, ev.Flagged, ev.Expi
 class History:
     """A study's past, up to event `seq` at least.
 
-    `judgments` has every judgment with its latest answer (JSON) in the order they first came, those of excluded
-    annotators marked in `excluded`, checks and repeats by their `purpose` (and `about`: the check's key, or the
-    judgment repeated); `picks` every task that went out and how it was drawn; `notes` the skips, flags, expiries,
-    exclusions and readmissions with their reasons; `excluded` says who is, and why.
+    `records` are all judgments in the order of submission. `judgments` is the same as a table, answers as JSON, with
+    excluded annotators marked in `excluded`, checks and repeats by their `purpose` (and `about`: the check's key, or
+    the judgment repeated). `picks` are all tasks that were leased and how they were chosen; `notes` the skips, flags,
+    expiries, exclusions and readmissions with their reasons; `excluded` the excluded annotators with the reasons.
     """
 
     seq: int
+    records: tuple[Judgment, ...]
     judgments: pl.DataFrame
     picks: pl.DataFrame
     notes: pl.DataFrame
     excluded: dict[str, str]
+
+    def about_items(self, *, repeats: bool = False) -> Iterator[Judgment]:
+        """Yield the judgments about items, those of excluded annotators too, without checks; `repeats` if wanted."""
+        purposes = {"judgment", "overlap", "repeat"} if repeats else {"judgment", "overlap"}
+        return (judgment for judgment in self.records if judgment.purpose in purposes)
 
     @property
     def counted(self) -> pl.DataFrame:
@@ -82,7 +87,7 @@ class History:
         return self.judgments.filter(~pl.col("excluded") & ~pl.col("purpose").is_in(list(ABOUT_ANNOTATORS)))
 
     def open_tasks(self) -> pl.DataFrame:
-        """List the tasks that are with annotators, the longest out first."""
+        """List the leased tasks, the oldest lease first."""
         closed = self.notes.filter(pl.col("kind").is_in(["skip", "expired"]))["judgment_id"]
         gone = pl.concat([closed, self.judgments["judgment_id"]])
         return self.picks.filter(~pl.col("judgment_id").is_in(gone.implode())).sort("seq")
@@ -100,14 +105,10 @@ def history_of(study: Study, *, picks: bool = True) -> History:
             excluded[str(event.annotator)] = reason
         elif isinstance(event.data, ev.Readmitted):
             excluded.pop(str(event.annotator), None)
-    judgments = [_judgment_row(judgment) for judgment in study.stream_judgments()]
-    return History(
-        seq,
-        _frame(judgments, _JUDGMENTS),
-        _picks(study) if picks else _frame([], _PICKS),
-        _frame(notes, _NOTES),
-        excluded,
-    )
+    records = tuple(study.stream_judgments())
+    judgments = [_judgment_row(judgment) for judgment in records]
+    picked = _picks(study) if picks else _frame([], _PICKS)
+    return History(seq, records, _frame(judgments, _JUDGMENTS), picked, _frame(notes, _NOTES), excluded)
 
 
 def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
@@ -176,40 +177,18 @@ def _lists(column: list[list[str]]) -> pl.Series:
     return flat.group_by("row", maintain_order=True).agg("item")["item"]
 
 
-def judgments_of(history: History, study: Study) -> Iterator[Judgment]:
-    """Yield every judgment of a history, as the study's own records."""
-    protocols = {stage.name: stage.protocol.name for stage in study.config.stages}
-    columns = ["judgment_id", "annotator", "stage", "items", "answer", "at", "seconds"]
-    flags = ["late", "imported", "revised", "excluded", "purpose", "right"]
-    for name, annotator, stage, items, answer, at, seconds, *rest in history.judgments.select(
-        columns + flags
-    ).iter_rows():
-        yield Judgment(name, annotator, stage, protocols[stage], tuple(items), json.loads(answer), at, seconds, *rest)
-
-
 def observations_of(
-    history: History,
-    study: Study,
-    kind: str | None = None,
-    stage: str | None = None,
-    *,
-    repeats: bool = False,
-    judgments: Iterable[Judgment] | None = None,
+    study: Study, judgments: Iterable[Judgment], kind: str | None = None, stage: str | None = None
 ) -> dict[str, Observations]:
-    """Return what all judgments say, those of excluded annotators too, by criterion.
+    """Return judgments as observations, by criterion.
 
-    `kind` is by default the most telling one of the (first) stage. Checks are left out, and so are repeats
-    unless they are asked for. `judgments` are those of the history, where they have been read already.
+    `kind` is by default the first one of the (first) stage's protocol. Which judgments are wanted (without checks, of
+    annotators who count …) is the caller's choice.
     """
     protocols = {known.name: known.protocol for known in study.config.stages}
     chosen = kind or protocols[stage or study.config.stages[0].name].kinds[0]
-    wanted = {"judgment", "overlap", "repeat"} if repeats else {"judgment", "overlap"}
-    told = (
-        judgment
-        for judgment in judgments or judgments_of(history, study)
-        if judgment.purpose in wanted and (stage is None or judgment.stage == stage)
-    )
-    return collect(chosen, told, protocols, Index([item.id for item in study.items]))
+    of_stage = (judgment for judgment in judgments if stage is None or judgment.stage == stage)
+    return collect(chosen, of_stage, protocols, Index([item.id for item in study.items]))
 
 
 def first_and_last(judgments: pl.DataFrame) -> tuple[datetime, datetime] | None:

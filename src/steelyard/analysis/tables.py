@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols.base import Protocol
 from steelyard.quality.pay import pay_table
 from steelyard.records import Item
-from steelyard.report.history import TIME, History, first_and_last
 from steelyard.study import Status, Study, StudyConfig
 from steelyard.study.config_tables import Stop
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from steelyard.analysis.annotators import annotator_table, checked
+from steelyard.analysis.history import history_of
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, Labels, Rankings, Ratings
 from steelyard.reliability.annotators import with_others, with_themselves
-from steelyard.report.history import history_of
-from steelyard.report.people import annotator_table, checked
 from tests.report.conftest import MINUTE, answer_all
 
 

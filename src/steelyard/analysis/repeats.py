@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from steelyard.analysis.history import History
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
 from steelyard.reliability.bootstrap import Bootstrap, weighted_share
 from steelyard.reliability.figure import Figure
 from steelyard.reliability.shares import share_figure
-from steelyard.report.history import History
 from steelyard.study import Study
 
 _SCHEMA = {

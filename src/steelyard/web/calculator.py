@@ -1,7 +1,6 @@
-"""A study's figures all together, as the dashboard shows them: computed, drawn and exported.
+"""What the dashboard shows: computed, drawn and exported in a process of its own, so that no annotator waits for it.
 
-A server calls these functions in a process of their own, so that no annotator waits for them; studies stay open
-in it from one call to the next.
+Studies stay open in that process from one call to the next.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import os
 import signal
 import threading
 import time
-import traceback
 import warnings
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,13 +18,10 @@ from typing import Any
 
 import polars as pl
 
-from steelyard.errors import DataError, ModelFailedError, StoreError
-from steelyard.reliability import agreement, position_bias, split_half_by_budget
-from steelyard.reliability.figure import figures_table
-from steelyard.report.history import History, history_of, observations_of
-from steelyard.report.matching import match_quality_by_round
-from steelyard.report.people import annotator_table
-from steelyard.report.tables import (
+from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import History
+from steelyard.analysis.match_quality import match_quality_by_round
+from steelyard.analysis.tables import (
     Estimate,
     Forecast,
     costs,
@@ -40,14 +35,13 @@ from steelyard.report.tables import (
     rate,
     score_histogram,
 )
+from steelyard.errors import ModelFailedError, StoreError
 from steelyard.study import Status, Study
 from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
 
-SPLIT_HALF = "split-half (Spearman)"
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
 _SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
-_CURVE_TRIALS = 20
 _LATEST = 100
 """Flags, skips and open tasks that the page lists; the log has them all."""
 
@@ -62,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Board:
-    """All that the dashboard shows, as of event `seq`, but what takes long (see `Trust`)."""
+    """All that the dashboard shows, as of event `seq`, but what takes long (see `Reliability`)."""
 
     seq: int
     judgments: int
@@ -83,8 +77,8 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trust:
-    """How far the judgments can be trusted, as of event `seq`; it takes longest."""
+class Reliability:
+    """Reliability and agreement of the judgments, as of event `seq`; this takes longest."""
 
     seq: int
     judgments: int
@@ -118,97 +112,92 @@ def _end_with_parent() -> None:
         os._exit(0)
 
 
-class _Desk:
+class _OpenStudy:
     """An open study with what was last computed of it."""
 
     def __init__(self, source: Source) -> None:
         self.study = Study.open(source.folder, database=source.database)
-        self.history: History | None = None
         self.board: Board | None = None
         self.charts: dict[str, Any] = {}
-        self.trust: Trust | None = None
+        self.reliability: Reliability | None = None
+        self._analysis: Analysis | None = None
+
+    def analysis(self) -> Analysis:
+        """Return the analysis of the study as it is now; computed again only if anything happened since."""
+        if self._analysis is None or self._analysis.seq < self.study.last_seq():
+            self._analysis = Analysis.of(self.study, real_ids=True, picks=True)
+        return self._analysis
 
 
-_desks: dict[Source, _Desk] = {}
+_open_studies: dict[Source, _OpenStudy] = {}
 
 
-def _desk(source: Source) -> _Desk:
-    if source not in _desks:
-        _desks[source] = _Desk(source)
-    return _desks[source]
+def _opened(source: Source) -> _OpenStudy:
+    if source not in _open_studies:
+        _open_studies[source] = _OpenStudy(source)
+    return _open_studies[source]
 
 
-def forget(source: Source) -> None:
-    """Close a study that nobody looks at any more."""
-    desk = _desks.pop(source, None)
-    if desk is not None:
-        desk.study.close()
+def close(source: Source) -> None:
+    """Close a study whose dashboard nobody has open any more."""
+    opened = _open_studies.pop(source, None)
+    if opened is not None:
+        opened.study.close()
 
 
 def compute_board(source: Source) -> Board:
-    """Compute everything but reliability; a study whose configuration was changed is opened anew."""
+    """Compute everything but reliability; a study whose configuration was changed is opened again."""
     try:
-        return _board(_desk(source))
+        return _board(_opened(source))
     except StoreError:
-        forget(source)
-        return _board(_desk(source))
+        close(source)
+        return _board(_opened(source))
 
 
-def _board(desk: _Desk) -> Board:
-    study = desk.study
+def _board(opened: _OpenStudy) -> Board:
+    study = opened.study
     begin = time.perf_counter()
     now = datetime.now(UTC)
-    seq = study.last_seq()
+    analysis = opened.analysis()
+    history = analysis.history
     status = study.status()
-    history = desk.history = history_of(study)
-    left = forecast(history, status, now)
+    remaining = forecast(history, status, now)
     tables = {
         "progress": progress_over_time(history),
         "speed": progress_over_time(history, points=30),
-        "costs": costs(history, study.config, left.tasks, paid_people(history, study)),
-        "annotators": _with_pseudonyms(annotator_table(history, study), study),
+        "costs": costs(history, study.config, remaining.tasks, paid_people(history, study)),
+        "annotators": _with_pseudonyms(analysis.annotators, study),
         "checks": pl.DataFrame([asdict(check) for check in study.quality.checks()]),
         "queue": history.open_tasks().head(_LATEST),
         "said": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
     }
-    level, problem, failure = 0.95, "", ""
-    notes: tuple[str, ...] = ()
-    try:
-        fitted = study.fit()
-    except DataError as error:
-        problem = error.problems[0].what
-    except ModelFailedError as error:
-        # The rest of the dashboard does not need the model.
-        problem = str(error.problems[0].what)
-        failure = "".join(traceback.format_exception(error))
-    else:
-        notes, level = fitted.notes, fitted.level
-        ranked = ranked_items(fitted.scores, study.items)
-        tables |= _score_tables(study, history, ranked)
+    fit = analysis.fit
+    if not isinstance(fit, str):
+        tables |= _score_tables(study, history, ranked_items(fit.scores, study.items))
     board = Board(
-        seq,
-        status.judgments,
-        now,
-        time.perf_counter() - begin,
-        status,
-        rate(history, now),
-        left,
-        study.config.model.name,
-        level,
-        notes,
-        problem,
-        failure,
-        tables,
+        seq=analysis.seq,
+        judgments=status.judgments,
+        at=now,
+        took=time.perf_counter() - begin,
+        status=status,
+        rate=rate(history, now),
+        forecast=remaining,
+        model=study.config.model.name,
+        level=0.95 if isinstance(fit, str) else fit.level,
+        notes=() if isinstance(fit, str) else fit.notes,
+        problem=fit if isinstance(fit, str) else "",
+        failure=analysis.failure,
+        tables=tables,
     )
-    desk.charts = _charts(board)
-    desk.board = replace(board, titles=_titles(desk.charts), took=time.perf_counter() - begin)
-    return desk.board
+    opened.charts = _charts(board)
+    opened.board = replace(board, titles=_titles(opened.charts), took=time.perf_counter() - begin)
+    return opened.board
 
 
-def _with_pseudonyms(people: pl.DataFrame, study: Study) -> pl.DataFrame:
-    """Say what each annotator is called in exports, so that the manager can find them there."""
-    called = [study.privacy.pseudonym(name) for name in people["annotator"]]
-    return people.with_columns(pl.Series("pseudonym", called, pl.String))
+def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
+    """Add each annotator's pseudonym, so that the manager can find them in exports."""
+    pseudonyms = [study.privacy.pseudonym(name) for name in annotators["annotator"]]
+    return annotators.with_columns(pl.Series("pseudonym", pseudonyms, pl.String))
 
 
 def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -231,51 +220,26 @@ def _first_criterion(ranked: pl.DataFrame) -> pl.DataFrame:
     return ranked.filter(pl.col("criterion") == ranked["criterion"][0])
 
 
-def compute_trust(source: Source) -> Trust:
+def compute_reliability(source: Source) -> Reliability:
     """Compute reliability and agreement of the judgments that count."""
-    desk = _desk(source)
-    study = desk.study
+    opened = _opened(source)
     begin = time.perf_counter()
-    seq = study.last_seq()
-    history = desk.history if desk.history is not None and desk.history.seq >= seq else history_of(study)
-    counted = replace(history, judgments=history.counted)
-    frames, curve = [], pl.DataFrame()
-    for stage in study.config.stages:
-        for criterion, found in observations_of(counted, study, stage=stage.name).items():
-            named = (pl.lit(stage.name).alias("stage"), pl.lit(criterion).alias("criterion"), pl.all())
-            frames.append(agreement(found).table.select(named))
-            if curve.is_empty() and found.kind != "labels":
-                curve = split_half_by_budget(found, trials=_CURVE_TRIALS).filter(pl.col("figure") == SPLIT_HALF)
-        if "comparisons" in stage.protocol.kinds[1:]:
-            for criterion, found in observations_of(counted, study, "comparisons", stage.name).items():
-                named = (pl.lit(stage.name).alias("stage"), pl.lit(criterion).alias("criterion"), pl.all())
-                frames.append(figures_table([position_bias(found).figure]).select(named))
-    figures = pl.concat(frames) if frames else pl.DataFrame(schema={"stage": pl.String, "figure": pl.String})
-    # Whether the scores hold comes first, then whether people agree.
-    figures = figures.sort(~pl.col("figure").str.starts_with("split-half"), maintain_order=True)
+    analysis = opened.analysis()
+    figures = analysis.reliability_table()
+    curve = next((part.curve for part in analysis.reliability if part.curve.height), pl.DataFrame())
     from steelyard.report import charts
 
     title = charts.title_of(charts.reliability(curve)) if curve.height else ""
     took = time.perf_counter() - begin
-    desk.trust = Trust(seq, counted.judgments.height, took, figures, curve, title, _target(study))
-    return desk.trust
-
-
-def _target(study: Study) -> float | None:
-    """Return the plain split-half reliability at which the study stops, if that is when it does."""
-    stop = study.config.stop
-    if stop is None or stop.measure != "split_half":
-        return None
-    # Spearman and Brown's formula, turned round.
-    return stop.target / (2 - stop.target) if stop.spearman_brown else stop.target
+    counted = analysis.history.counted.height
+    opened.reliability = Reliability(analysis.seq, counted, took, figures, curve, title, analysis.split_half_target)
+    return opened.reliability
 
 
 def compute_item(source: Source, item: str) -> pl.DataFrame:
     """List every judgment of an item."""
-    desk = _desk(source)
-    if desk.history is None or desk.history.seq < desk.study.last_seq():
-        desk.history = history_of(desk.study)
-    return item_judgments(desk.history, desk.study.config, item)
+    opened = _opened(source)
+    return item_judgments(opened.analysis().history, opened.study.config, item)
 
 
 # Charts
@@ -316,19 +280,19 @@ def draw(
     """
     from steelyard.report import charts
 
-    desk = _desk(source)
+    opened = _opened(source)
     if name == "item" and item is not None:
-        chart = _item_chart(desk, source, item, real_ids)
+        chart = _item_chart(opened, source, item, real_ids)
     elif name == "reliability":
-        trust = desk.trust
-        chart = charts.reliability(trust.curve, target=trust.target) if trust and trust.curve.height else None
+        latest = opened.reliability
+        chart = charts.reliability(latest.curve, target=latest.target) if latest and latest.curve.height else None
     else:
-        if desk.board is None:
+        if opened.board is None:
             compute_board(source)
-        desk = _desk(source)
-        chart = desk.charts.get(name)
-        if name == "annotators" and chart is not None and not real_ids and desk.board is not None:
-            chart = charts.annotators(desk.study.privacy.names().frame(desk.board.tables["annotators"]))
+        opened = _opened(source)
+        chart = opened.charts.get(name)
+        if name == "annotators" and chart is not None and not real_ids and opened.board is not None:
+            chart = charts.annotators(opened.study.privacy.names().frame(opened.board.tables["annotators"]))
     if chart is None:
         return None
     if form == "png":
@@ -340,11 +304,11 @@ def draw(
     return charts.svg(chart, theme, width=width).encode()
 
 
-def _item_chart(desk: _Desk, source: Source, item: str, real_ids: bool) -> Any:
+def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -> Any:
     from steelyard.report import charts
 
-    found = desk.study.privacy.names(real=real_ids).frame(compute_item(source, item))
-    scales = list(desk.study.config.stages[0].protocol.scales().values())
+    found = opened.study.privacy.names(real=real_ids).frame(compute_item(source, item))
+    scales = list(opened.study.config.stages[0].protocol.scales().values())
     if not scales or found["value"].null_count() == found.height:
         return None
     return charts.item_ratings(found, item, scales[0])
@@ -366,34 +330,34 @@ def export(
     from steelyard.formats import write_table
     from steelyard.study.exporting import conventional_judgments
 
-    desk = _desk(source)
+    opened = _opened(source)
     if what == "judgments":
-        frame: pl.DataFrame | None = conventional_judgments(desk.study, stage, real_ids=True)
+        frame: pl.DataFrame | None = conventional_judgments(opened.study, stage, real_ids=True)
     elif what == "answers":
-        frame = history_of(desk.study).judgments
+        frame = opened.analysis().history.judgments
     elif what == "item" and item is not None:
         frame = compute_item(source, item)
     elif what == "items":
-        frame = pl.DataFrame([item_to_data(item) for item in desk.study.items], infer_schema_length=None)
+        frame = pl.DataFrame([item_to_data(item) for item in opened.study.items], infer_schema_length=None)
     else:
-        frame = _table(desk, source, what)
+        frame = _table(opened, source, what)
     if frame is None:
         return None
     if not real_ids:
         own = [name for name in frame.columns if name != "pseudonym"]
-        frame = _desk(source).study.privacy.names().frame(frame.select(own))
+        frame = _opened(source).study.privacy.names().frame(frame.select(own))
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         path = Path(folder) / f"table.{form}"
         write_table(frame, path)
         return path.read_bytes()
 
 
-def _table(desk: _Desk, source: Source, what: str) -> pl.DataFrame | None:
+def _table(opened: _OpenStudy, source: Source, what: str) -> pl.DataFrame | None:
     if what in {"figures", "reliability"}:
-        trust = desk.trust or compute_trust(source)
-        return trust.figures if what == "figures" else trust.curve
-    board = desk.board
-    if board is None or board.seq < desk.study.last_seq():
+        latest = opened.reliability or compute_reliability(source)
+        return latest.figures if what == "figures" else latest.curve
+    board = opened.board
+    if board is None or board.seq < opened.study.last_seq():
         board = compute_board(source)
     if board.failure and what in _SCORE_TABLES:
         raise ModelFailedError(board.problem, MODEL_REMEDY)

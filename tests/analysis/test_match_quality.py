@@ -7,9 +7,9 @@ from math import exp, sqrt
 import polars as pl
 import pytest
 
-from steelyard.report.history import history_of
-from steelyard.report.matching import match_quality_by_round
-from steelyard.report.tables import ranked_items
+from steelyard.analysis.history import history_of
+from steelyard.analysis.match_quality import match_quality_by_round
+from steelyard.analysis.tables import ranked_items
 
 DESIGN = 'name = "match_quality"\nrounds = 3\ntasks_per_round = 2'
 

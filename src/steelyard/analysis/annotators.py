@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
+from steelyard.analysis.history import TIME, History, observations_of
 from steelyard.models.majority import wilson
-from steelyard.quality.signals import signals
-from steelyard.records import Judgment
-from steelyard.reliability.annotators import with_others, with_themselves
-from steelyard.report.history import TIME, History, judgments_of, observations_of
+from steelyard.reliability.annotators import with_themselves
 from steelyard.study import Study
+from steelyard.study.quality import annotator_signals
 
 _WORK = {
     "annotator": pl.String,
@@ -27,31 +26,21 @@ _WORK = {
 }
 
 
-def annotator_table(history: History, study: Study, judgments: Sequence[Judgment] | None = None) -> pl.DataFrame:
+def annotator_table(history: History, study: Study) -> pl.DataFrame:
     """Return a row for each annotator, the busiest first.
 
-    Columns: `judgments`, `median_seconds` a judgment, `first`, `last`, `late`, `flags`, `skips`, `excluded` (the
+    Columns: `judgments`, `median_seconds` per judgment, `first`, `last`, `late`, `flags`, `skips`, `excluded` (the
     reason, or null); `agreement` with `agreement_lower`, `agreement_upper`, `shared` (what it rests on) and `measure`;
-    `bias` and `noise` (mean and spread of the difference from the others' mean, ratings only); `self_consistency`
-    and `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the signals of
-    `steelyard.quality.signals`. Agreement is with those who are not excluded, so that an excluded annotator can be
-    held against the rest. `judgments` are those of the history, where they have been read already.
+    `bias` and `noise` (mean and sd of the difference from the others' mean, ratings only); `self_consistency` and
+    `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the signals of
+    `steelyard.quality.signals`. Agreement is with annotators who are not excluded, so that an excluded annotator can
+    be compared with the others.
     """
     work = _work(history)
-    letters = {
-        item.id: sum(len(part or "") for part in (item.text, item.context, item.reference)) for item in study.items
-    }
-    protocols = {stage.name: stage.protocol for stage in study.config.stages}
-    judgments = judgments or list(judgments_of(history, study))
-    said = observations_of(history, study, judgments=judgments)
-    again = said
-    if any(judgment.purpose == "repeat" for judgment in judgments):
-        again = observations_of(history, study, repeats=True, judgments=judgments)
     for extra in (
-        with_others(said, set(history.excluded)),
-        with_themselves(again),
+        annotator_signals(study.config.stages, study.items, history.records, set(history.excluded)).drop("judgments"),
+        with_themselves(observations_of(study, history.about_items(repeats=True))),
         checked(study.quality.check_results()),
-        signals(judgments, protocols, letters).drop("judgments"),
     ):
         work = work.join(extra, on="annotator", how="left", maintain_order="left")
     return work

@@ -1,0 +1,114 @@
+"""The analysis of a study: everything that dashboard, report, command line and exports show, computed once."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import polars as pl
+
+from steelyard.analysis.annotators import annotator_table
+from steelyard.analysis.history import History, history_of, observations_of
+from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
+from steelyard.errors import DataError, ModelFailedError
+from steelyard.models.fit import Fit
+from steelyard.observations import Observations
+from steelyard.records import Judgment
+from steelyard.study import Stage, Study
+from steelyard.study.fitting import kind_for
+from steelyard.study.pseudonyms import Names
+
+
+@dataclass(eq=False)
+class Analysis:
+    """A study, as of one event of its log, with everything that is computed from it. Each result is computed once."""
+
+    study: Study
+    history: History
+    names: Names
+    failure: str = ""
+    """The traceback, if `fit` found that the model fails on these judgments."""
+    _observed: dict[tuple[str, str | None], dict[str, Observations]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, study: Study, *, real_ids: bool = False, picks: bool = False) -> Analysis:
+        """Read a study's log; annotators have pseudonyms unless `real_ids`. `picks` reads how tasks were chosen."""
+        return cls(study, history_of(study, picks=picks), study.privacy.names(real=real_ids))
+
+    @property
+    def seq(self) -> int:
+        """The last event that the analysis includes."""
+        return self.history.seq
+
+    @cached_property
+    def judgments(self) -> list[Judgment]:
+        """Every judgment of the history."""
+        return list(self.history.records)
+
+    def observations(self, stage: Stage, kind: str | None = None) -> dict[str, Observations]:
+        """Return the judgments of a stage that count as observations, by criterion, without their tasks."""
+        collected = self._collected(kind or stage.protocol.kinds[0], stage.name)
+        return {name: without_tasks(part) for name, part in collected.items()}
+
+    def _collected(self, kind: str, stage: str | None) -> dict[str, Observations]:
+        # In a study with one stage, the scores and the stage's statistics use the same observations.
+        key = (kind, stage if len(self.study.config.stages) > 1 else None)
+        if key not in self._observed:
+            counted = (judgment for judgment in self.judgments if judgment.counts)
+            self._observed[key] = observations_of(self.study, counted, *key)
+        return self._observed[key]
+
+    @cached_property
+    def fit(self) -> Fit | str:
+        """The scores, or a sentence that says why there are none."""
+        stages = self.study.config.stages
+        try:
+            kind = kind_for(self.study.config.model, stages)
+            return self.study.fit(observations=self._collected(kind, None))
+        except DataError as error:
+            return error.problems[0].what
+        except ModelFailedError as error:
+            # Everything else does not need the model and is still computed.
+            self.failure = "".join(traceback.format_exception(error))
+            return error.problems[0].what
+
+    @property
+    def model_failed(self) -> bool:
+        """Whether the model raises an exception on these judgments."""
+        return isinstance(self.fit, str) and bool(self.failure)
+
+    @cached_property
+    def annotators(self) -> pl.DataFrame:
+        """The table of annotators, under their names outside the study."""
+        return self.names.frame(annotator_table(self.history, self.study))
+
+    @cached_property
+    def reliability(self) -> list[StageReliability]:
+        """Reliability, agreement and order, by stage and criterion."""
+        return [
+            stage_reliability(stage.name, criterion, part, None if criterion else self._comparisons(stage))
+            for stage in self.study.config.stages
+            for criterion, part in self.observations(stage).items()
+            if len(part)
+        ]
+
+    def _comparisons(self, stage: Stage) -> Observations | None:
+        if "comparisons" not in stage.protocol.kinds[1:]:
+            return None
+        return self.observations(stage, "comparisons").get("")
+
+    def reliability_table(self) -> pl.DataFrame:
+        """Return every statistic of reliability, agreement and order: stage, criterion, figure, value, interval …"""
+        tables = [part.table() for part in self.reliability]
+        schema = {"stage": pl.String, "criterion": pl.String, "figure": pl.String}
+        return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+    @property
+    def split_half_target(self) -> float | None:
+        """The plain split-half reliability at which the study stops, if that is its rule."""
+        stop = self.study.config.stop
+        if stop is None or stop.measure != "split_half":
+            return None
+        # The inverse of the Spearman–Brown formula.
+        return stop.target / (2 - stop.target) if stop.spearman_brown else stop.target

@@ -1,0 +1,31 @@
+"""steelyard reliability: how reliable a study's scores are, and how far its annotators agree."""
+
+from __future__ import annotations
+
+from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+
+
+def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
+    """Print a study's reliability and agreement, as its dashboard and report show them.
+
+    Example: steelyard reliability words
+    """
+    from rich.console import Console
+
+    from steelyard.analysis.analysis import Analysis
+    from steelyard.cli.output import plain_table, print_frame, print_notes
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        analysis = Analysis.of(study)
+        table = analysis.reliability_table()
+        notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
+    if form is not Format.table:
+        print_frame(table, form)
+        return
+    console = Console(highlight=False)
+    if table.is_empty():
+        console.print("No judgments count yet.")
+        return
+    console.print(plain_table(table.select("stage", "criterion", "figure", "value", "lower", "upper", "n"), ""))
+    print_notes(notes)
