@@ -8,6 +8,7 @@ import socket
 import tempfile
 import threading
 import time
+from itertools import count
 
 import pytest
 
@@ -36,10 +37,10 @@ def answer(task):
     return dict.fromkeys(task.item_ids, 50)
 
 
-def flag_for_ever(study: Study, task) -> None:
+def write_for_ever(study: Study) -> None:
     """Write until no room is left."""
-    while True:
-        study.flag(task, "x" * 2000)
+    for number in count():
+        study.set_state("open", f"{number} ".ljust(2000, "x"))
 
 
 def refused_plainly(response) -> None:
@@ -58,7 +59,7 @@ def test_a_full_disk_is_an_error_that_passes(make_study, small_disk):
         told = [study.tell(first, answer(first)).judgment_id]
         small_disk.fill()
         with pytest.raises(StoreError, match=r"could not be written: database or disk is full\. Send it again"):
-            flag_for_ever(study, second)
+            write_for_ever(study)
         with pytest.raises(StoreError, match="full"):
             study.tell(second, answer(second))
         # What is there can still be read.
@@ -259,7 +260,7 @@ def test_a_full_disk_under_postgresql_is_an_error_that_passes(make_study, postgr
             task = study.ask("ann")
             disk.fill()
             with pytest.raises(StoreError, match=r"could not be written: could not extend file .*No space left"):
-                flag_for_ever(study, task)
+                write_for_ever(study)
             disk.make_room()
             told = study.tell(task, answer(task)).judgment_id
             check_whole(study, [told])

@@ -57,7 +57,8 @@ def test_a_link_of_somebody_else_asks_before_it_switches(kind, make_study, serve
         assert browser.post(f"{server.page}switch", data=form).headers["location"] == "/s/study/"
         assert who(server, browser) == "mallory"
     # The session that was left is over.
-    assert who(server, httpx.Client(cookies={"steelyard_session": old})) is None
+    with httpx.Client(cookies={"steelyard_session": old}) as left_behind:
+        assert who(server, left_behind) is None
 
 
 def test_a_first_arrival_is_one_click_and_ones_own_link_too(make_study, serve_study):
