@@ -188,7 +188,7 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
         return frame.select(columns).sort(keys)
 
     dashboard = scores(board.tables["scores"])
-    section = next(section for section in document.sections if section.name == "scores")
+    section = next(section for section in document.sections if section.key == "scores")
     tables = [block.frame for block in section.blocks if isinstance(block, Table)]
     report = pl.concat([frame for frame in tables if "item" in frame.columns], how="diagonal_relaxed")
     assert_frame_equal(scores(report), dashboard, abs_tol=0)
