@@ -104,7 +104,8 @@ def work(study: Study) -> None:
     """Answer everything; revise some answers, skip and flag some tasks, exclude one annotator and readmit another."""
     rng = np.random.default_rng(7)
     names = [f"annotator-{n}" for n in range(6)]
-    turn, idle = 0, set()
+    turn = 0
+    idle: set[str] = set()
     while len(idle) < len(names):
         name = names[turn % len(names)]
         turn += 1

@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import history_of
 from steelyard.analysis.match_quality import match_quality_by_round
-from steelyard.analysis.reliability import CURVE, Analysis
+from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit
