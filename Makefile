@@ -2,12 +2,14 @@
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make check  security: bandit on our code, pip-audit on what we depend on
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated kills fuzz check pictures clean
+.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
+export STEELYARD_DATA ?= $(abspath ../shared/data)
 
 demo: $(VENV)/.installed
 	@$(BIN)/steelyard demo
@@ -55,10 +57,14 @@ crowds: $(VENV)/.dev
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
 
-# How often the calibrated scale's intervals hold the truth, and its experiments in full.
+# Coverage of the calibrated scale's intervals, and its experiments at full size.
 calibrated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_calibrated
-	$(BIN)/steelyard reproduce calibrated --data ../shared/data
+	$(BIN)/python -m reproductions calibrated
+
+# Every published table and figure, at full size, beside the published numbers; writes docs/reproductions.md.
+reproductions: $(VENV)/.dev
+	$(BIN)/python -m scripts.reproductions
 
 # Commands to Prolific killed at every request, before and after it is carried out, and run again.
 kills: $(VENV)/.dev

@@ -18,12 +18,11 @@ import time
 import uuid
 from pathlib import Path
 
-from tests.postgres import PostgresServer, find_postgres
-from tests.web.processes import ServeProcess
-
 from benchmarks.bench_web import ITEMS, PEOPLE, bare_commits, crowd
 from steelyard import Study
 from steelyard.store import Store, StoredTask
+from tests.postgres import PostgresServer, find_postgres
+from tests.web.processes import ServeProcess
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 EACH_JUDGED = 1000

@@ -12,7 +12,7 @@ import pytest
 from tests.postgres import PostgresServer, find_postgres
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+SHARED_DATA = Path(os.environ.get("STEELYARD_DATA", ROOT.parent / "shared" / "data"))
 
 
 def missing_tool(reason: str) -> None:
@@ -38,7 +38,7 @@ def pytest_runtest_makereport(
 def shared_data() -> Path:
     """The folder of recorded judgments."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("the recorded judgments (../shared/data) are not here")
+        pytest.skip(f"the recorded judgments are not in {SHARED_DATA}; set STEELYARD_DATA to their folder")
     return SHARED_DATA
 
 

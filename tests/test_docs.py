@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.reference import PAGES
 
+from scripts.reference import PAGES
 from steelyard import registry
 from steelyard.cli.app import app
 from steelyard.study import parse_config

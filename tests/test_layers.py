@@ -1,4 +1,4 @@
-"""Imports point one way (../shared/design/CONTRACTS.md, docs/concepts/architecture.md)."""
+"""Imports point one way; docs/concepts/architecture.md describes the layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ LAYERS = [
     {"cli"},
     {"web"},
     {"crowd"},
-    {"experiments"},
     {"report", "simulate", "client"},
     {"study"},
     {"store", "quality"},

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.experiments.calibrated.adaptive import adaptive_session
-from steelyard.experiments.calibrated.methods import scored, spearman
+from reproductions.calibrated.adaptive import adaptive_session
+from reproductions.calibrated.methods import scored, spearman
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.models.calibrated_data import Evidence
 from steelyard.models.calibrated_draws import draw_items_jointly

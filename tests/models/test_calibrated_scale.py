@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.calibrated_scenes import SCENES, compared, rated
-from benchmarks.coverage_calibrated import coverage
 from scipy import stats
 
+from benchmarks.calibrated_scenes import SCENES, compared, rated
+from benchmarks.coverage_calibrated import coverage
 from steelyard.errors import DataError, SteelyardWarning
 from steelyard.models.calibrated_data import Evidence
 from steelyard.models.calibrated_draws import between, draw_items, draw_raters, typical_response

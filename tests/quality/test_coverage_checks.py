@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from benchmarks.coverage_checks import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
 from scipy import stats
 
+from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
 from steelyard.models.mean import Mean
 from steelyard.quality.stopping import StopRule, misplaced, take_look
 from steelyard.reliability import split_half

@@ -27,7 +27,6 @@ from steelyard.cli import (
     prolific,
     quality,
     report,
-    reproduce,
     scores,
     serve,
     simulate,
@@ -94,7 +93,6 @@ app.command("restore", rich_help_panel=STUDY)(backup.restore)
 app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
-app.command("reproduce", rich_help_panel=FILES)(reproduce.reproduce)
 
 
 def main() -> None:
