@@ -11,7 +11,7 @@ from reproductions.base import Outcome
 from reproductions.best_worst import AgainstRatingScale, CountedScores, ScoreDifferences, SplitHalfByBudget
 from reproductions.best_worst.rated_and_chosen import Terms
 from reproductions.best_worst.split_half_by_budget import _judgments, _some
-from reproductions.running import nobody
+from reproductions.running import ignore_progress
 from steelyard.observations import Choices, Index
 
 
@@ -22,7 +22,7 @@ def claim(outcome: Outcome, beginning: str) -> float:
 
 @pytest.mark.shared_data
 def test_counting_gives_the_published_scores_up_to_their_rounding(shared_data: Path) -> None:
-    outcome = CountedScores().small().run(shared_data, nobody)
+    outcome = CountedScores().small().run(shared_data, ignore_progress)
     assert claim(outcome, "largest difference") <= 0.05 + 1e-9
     items = next(each for each in outcome.claims if each.what == "items scored")
     assert items.ours == items.published
@@ -30,7 +30,7 @@ def test_counting_gives_the_published_scores_up_to_their_rounding(shared_data: P
 
 @pytest.mark.shared_data
 def test_more_answers_to_the_same_tuples_agree_better(shared_data: Path) -> None:
-    outcome = SplitHalfByBudget().small().run(shared_data, nobody)
+    outcome = SplitHalfByBudget().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
     for _, rows in outcome.table.group_by("tuples"):
         by_budget = rows.sort("judgments")
@@ -51,7 +51,7 @@ def test_judgments_in_a_half_are_counted_tuple_by_tuple() -> None:
 
 @pytest.fixture(scope="module")
 def against() -> Outcome:
-    return AgainstRatingScale().small().run(Path(), nobody)
+    return AgainstRatingScale().small().run(Path(), ignore_progress)
 
 
 def test_simulated_people_are_as_inconsistent_as_the_papers(against: Outcome) -> None:
@@ -90,7 +90,7 @@ def test_halves_that_share_tuples_flatter_best_worst_scaling(against: Outcome) -
 
 def test_the_two_scorings_come_closer_with_more_judgments() -> None:
     """Table 1: from 3N to 20N judgments, differences fall and correlations rise."""
-    outcome = ScoreDifferences().small().run(Path(), nobody)
+    outcome = ScoreDifferences().small().run(Path(), ignore_progress)
     for figure, rises in (("mean score difference", False), ("mean rank difference", False), ("Spearman", True)):
         few, many = (claim(outcome, f"{figure}, {judgments}N") for judgments in (3, 20))
         assert (many > few) == rises, figure

@@ -9,7 +9,7 @@ import pytest
 
 from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NeverWorse, Spam
 from reproductions.calibrated.methods import Crowd, needed
-from reproductions.running import nobody
+from reproductions.running import ignore_progress
 
 
 def test_judgments_needed_lie_between_those_tried():
@@ -30,14 +30,14 @@ def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
 
 
 def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone():
-    outcome = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), nobody)
+    outcome = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), ignore_progress)
     # Tried: without half of the comparisons it is -0.015, with a fifth of them turned round -0.027, without any -0.05.
     assert outcome.claims[0].ours > -0.008
 
 
 @pytest.mark.shared_data
 def test_fewer_sliders_do(shared_data: Path):
-    outcome = FewerRatings().small().run(shared_data, nobody)
+    outcome = FewerRatings().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
     for (_, _), part in outcome.table.group_by("data", "judgments"):
         by_method = dict(part.select("method", "r").iter_rows())
@@ -47,20 +47,20 @@ def test_fewer_sliders_do(shared_data: Path):
 @pytest.mark.shared_data
 def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):
     # Under a third in the full runs; one run is noisier.
-    claims = {claim.what: claim.ours for claim in Spam().small().run(shared_data, nobody).claims}
+    claims = {claim.what: claim.ours for claim in Spam().small().run(shared_data, ignore_progress).claims}
     for where in ("NLI sliders", "simulation"):
         assert claims[f"{where}: loss of the calibrated scale, of the mean's"] < 50
 
 
 @pytest.mark.shared_data
 def test_judgments_never_seen_are_foretold(shared_data: Path):
-    claims = HeldOut().small().run(shared_data, nobody).claims
+    claims = HeldOut().small().run(shared_data, ignore_progress).claims
     assert 88 < claims[0].ours < 99
 
 
 @pytest.mark.shared_data
 def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
-    outcome = NeverWorse().small().run(shared_data, nobody)
+    outcome = NeverWorse().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
     assert outcome.table["gain"].to_numpy().mean() > -0.01
     assert {"affect, anger", "RTE", "WMT 2021 cs-en", "word similarity"} <= set(outcome.table["data"])

@@ -15,12 +15,12 @@ from reproductions.calibrated.comparisons import crossing
 from reproductions.calibrated.comparisons_asap import Asap, divergence, full_gains, quick_gains, spanning_tree
 from reproductions.calibrated.comparisons_methods import Method, scored
 from reproductions.calibrated.comparisons_people import Mixture, People
-from reproductions.running import nobody
+from reproductions.running import ignore_progress
 
 
 @pytest.fixture(scope="module")
 def small() -> Outcome:
-    return Comparisons().small().run(Path(), nobody)
+    return Comparisons().small().run(Path(), ignore_progress)
 
 
 def claim(outcome: Outcome, *parts: str) -> float:

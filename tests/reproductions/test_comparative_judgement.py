@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from reproductions.comparative_judgement import JudgeSplitHalf, ScaleSeparation
-from reproductions.running import nobody
+from reproductions.running import ignore_progress
 
 
 @pytest.mark.shared_data
 def test_scale_separation_is_the_published_one_within_a_thousandth(shared_data: Path) -> None:
-    outcome = ScaleSeparation().small().run(shared_data, nobody)
+    outcome = ScaleSeparation().small().run(shared_data, ignore_progress)
     sessions = [claim for claim in outcome.claims if "decisions)" in claim.what]
     assert len(sessions) == 9
     for claim in sessions:
@@ -24,7 +24,7 @@ def test_scale_separation_is_the_published_one_within_a_thousandth(shared_data: 
 
 @pytest.mark.shared_data
 def test_halves_of_the_judges_agree_as_much_as_published(shared_data: Path) -> None:
-    outcome = JudgeSplitHalf().small().run(shared_data, nobody)
+    outcome = JudgeSplitHalf().small().run(shared_data, ignore_progress)
     *sessions, apart = outcome.claims
     assert len(sessions) == 8
     assert apart.ours < 0.05

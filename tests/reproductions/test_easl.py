@@ -23,7 +23,7 @@ from reproductions.easl.methods import Method, RecordedPanel, SimulatedPanel, pa
 from reproductions.easl.populations import AGREEMENT, CONTEXTS, NOTHING
 from reproductions.easl.sliders import parted
 from reproductions.easl.system_ranking import _by_fives, _one_by_one
-from reproductions.running import nobody
+from reproductions.running import ignore_progress
 from steelyard.observations import Index, IntArray, Ratings
 from steelyard.simulate import RecordedAnnotators, SimulatedAnnotator, SimulatedAnnotators
 
@@ -35,7 +35,7 @@ def claim(outcome: Outcome, *parts: str) -> float:
 
 @pytest.fixture(scope="module")
 def simulated() -> Outcome:
-    return SimulatedCurves().small().run(Path(), nobody)
+    return SimulatedCurves().small().run(Path(), ignore_progress)
 
 
 def test_simulated_people_agree_as_the_papers_do(simulated: Outcome) -> None:
@@ -60,7 +60,7 @@ def test_fives_at_random_gain_more_than_those_easl_chooses(simulated: Outcome, t
 
 @pytest.mark.shared_data
 def test_choosing_what_to_ask_gains_nothing_on_recorded_sliders(shared_data: Path) -> None:
-    outcome = ReplayedCurves().small().run(shared_data, nobody)
+    outcome = ReplayedCurves().small().run(shared_data, ignore_progress)
     assert claim(outcome, "beyond 2 of EASL") < 0
     assert claim(outcome, "ρ after", str(Method.RA)) < claim(outcome, "ρ after", str(Method.EASL))
     assert outcome.table is not None
@@ -70,7 +70,7 @@ def test_choosing_what_to_ask_gains_nothing_on_recorded_sliders(shared_data: Pat
 @pytest.mark.shared_data
 def test_ranking_aggregation_is_drawn_to_the_middle_and_the_others_are_not(shared_data: Path) -> None:
     """Table 1: from gold 0 to 100, direct assessment and EASL go from 7 to 92, ranking aggregation from 30 to 76."""
-    outcome = Histograms().small().run(shared_data, nobody)
+    outcome = Histograms().small().run(shared_data, ignore_progress)
     for where in ("simulated", "replayed"):
         mean = claim(outcome, "Beta's mean", where)
         assert mean < 0.65
@@ -83,7 +83,7 @@ def test_ranking_aggregation_is_drawn_to_the_middle_and_the_others_are_not(share
 
 
 def test_like_items_match_better_the_more_rounds_there_were() -> None:
-    outcome = MatchQualityMaps().small().run(Path(), nobody)
+    outcome = MatchQualityMaps().small().run(Path(), ignore_progress)
     ratios = [each.ours for each in outcome.claims]
     assert ratios[0] == pytest.approx(1, abs=1e-12)
     assert ratios == sorted(ratios)
@@ -92,7 +92,7 @@ def test_like_items_match_better_the_more_rounds_there_were() -> None:
 
 @pytest.mark.shared_data
 def test_more_judgments_rank_systems_better_and_easl_neither_wins_nor_loses_much(shared_data: Path) -> None:
-    outcome = SystemRanking().small().run(shared_data, nobody)
+    outcome = SystemRanking().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
     for _, rows in outcome.table.group_by("method"):
         assert rows.sort("judgments")["value"].is_sorted()
@@ -101,7 +101,7 @@ def test_more_judgments_rank_systems_better_and_easl_neither_wins_nor_loses_much
 
 @pytest.mark.shared_data
 def test_time_grows_less_than_in_proportion_to_length(shared_data: Path) -> None:
-    outcome = TimeAndLength().small().run(shared_data, nobody)
+    outcome = TimeAndLength().small().run(shared_data, ignore_progress)
     assert claim(outcome, "growth of a page's time") < 1
     seconds = [each.ours for each in outcome.claims if "seconds a judgment" in each.what]
     assert len(seconds) == 3
