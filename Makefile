@@ -1,8 +1,9 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
+# make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
+.PHONY: demo test quick lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -25,6 +26,10 @@ types: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# STEELYARD_QUICK makes a test that starts a server or a tool without the marker for it fail.
+quick: $(VENV)/.dev
+	STEELYARD_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'not browser and not spark and not postgres and not server and not slow'
 
 # Debian's packages that the tests drive for real; without root, the tests that need them skip and say so.
 tools:

@@ -55,6 +55,7 @@ def test_without_a_chromium_the_message_says_what_to_do(tmp_path, monkeypatch):
         pdf.print_pdf(tmp_path / "r.html", tmp_path / "r.pdf")
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(pdf.find_chromium() is None, reason="needs a Chromium")
 def test_the_pdf_is_a_pdf_with_the_pages_words(tmp_path):
     page = tmp_path / "a page.html"

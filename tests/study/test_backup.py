@@ -120,6 +120,7 @@ def test_a_backup_made_while_people_judge_is_one_moment_of_the_study(make_study,
             one_person(again, "late", 2, seed=1)
 
 
+@pytest.mark.server
 def test_a_study_is_backed_up_while_it_is_served(make_study, tmp_path):
     from tests.web.conftest import start_in_thread
 

@@ -15,6 +15,8 @@ from steelyard.web.studies import Studies
 from steelyard.web.watching import Calculator, Pace, Watches
 from tests.web.manage.test_manage_api import DESIGN, judge
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture
 def studies(make_study):
