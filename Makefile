@@ -3,7 +3,7 @@
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test quick lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -25,7 +25,11 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist worksteal
+
+# The full forms of the slow tests: more cases, more examples, more runs.
+full: $(VENV)/.dev
+	STEELYARD_FULL=1 $(BIN)/pytest -n 2 --dist worksteal --timeout 1800
 
 # STEELYARD_QUICK makes a test that starts a server or a tool without the marker for it fail.
 quick: $(VENV)/.dev

@@ -25,7 +25,7 @@ MARKERS_BY_FIXTURE = {
     "shared_data": "shared_data",
 }
 """A test that uses one of these fixtures, directly or through another fixture, gets the marker."""
-MARKERS_BY_FOLDER = {"durability": "server"}
+MARKERS_BY_FOLDER = {"durability": "server", "fuzz": "slow", "reproductions": "slow"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -63,6 +63,7 @@ def test_json_has_what_the_table_has_and_more(tmp_path):
     assert row["items_per_judgment"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
     done = run(

@@ -41,6 +41,7 @@ def known_of(kind: str, model: Model) -> dict[str, str] | None:
     return gold() if kind == "labels" and model.takes_gold() else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "model"), CASES, ids=called)
 def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_path):
     frame = made_up(kind)
@@ -48,6 +49,7 @@ def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_p
     assert_same(found, in_memory(model, frame, known_of(kind, model)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 17])
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -65,6 +67,7 @@ def test_the_parts_of_a_log_do_not_matter(kind: str, model: Model, parts: int, e
     assert_same(found, in_memory(model, frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["tasks", "both", "nobody"])
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -113,6 +116,7 @@ def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
     assert_names_are_only_names(engine, tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
@@ -129,6 +133,7 @@ def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
         assert_same(by_engine(engine, Mean(draws=20), files), in_memory(Mean(draws=20), frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("who", ["annotators", "nobody"])
 def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
@@ -136,6 +141,7 @@ def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
     assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_alpha_is_the_one_in_memory_where_there_are_many_units(kind: str, engine, tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "HASHED_UNITS", 10)

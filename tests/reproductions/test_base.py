@@ -126,6 +126,7 @@ def test_claims_come_as_a_table_with_their_differences(numbers):
     assert table["why"].to_list() == ["", "rounding"]
 
 
+@pytest.mark.slow
 def test_two_jobs_say_the_same_as_one_in_the_same_order(tmp_path):
     wanted = [TournamentEffort(sources=count) for count in (40, 20)]
     one, two = (claims_table(list(reproduce_all(wanted, tmp_path, jobs=jobs, draw=False))) for jobs in (1, 2))

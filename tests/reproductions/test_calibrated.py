@@ -29,12 +29,14 @@ def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
     assert np.mean(r[3:]) > 0.5
 
 
+@pytest.mark.slow
 def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone():
     outcome = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), ignore_progress)
     # Tried: without half of the comparisons it is -0.015, with a fifth of them turned round -0.027, without any -0.05.
     assert outcome.claims[0].ours > -0.008
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_fewer_sliders_do(shared_data: Path):
     outcome = FewerRatings().small().run(shared_data, ignore_progress)
@@ -44,6 +46,7 @@ def test_fewer_sliders_do(shared_data: Path):
         assert by_method["calibrated scale"] > by_method["mean (DA, EASL)"]
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):
     # Under a third in the full runs; one run is noisier.
@@ -52,12 +55,14 @@ def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):
         assert claims[f"{where}: loss of the calibrated scale, of the mean's"] < 50
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_judgments_never_seen_are_foretold(shared_data: Path):
     claims = HeldOut().small().run(shared_data, ignore_progress).claims
     assert 88 < claims[0].ours < 99
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
     outcome = NeverWorse().small().run(shared_data, ignore_progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from reproductions.calibrated.comparisons_asap import Asap, divergence, full_gai
 from reproductions.calibrated.comparisons_methods import Method, scored
 from reproductions.calibrated.comparisons_people import Mixture, People
 from reproductions.running import ignore_progress
+from tests.sizes import FULL
 
 
 @pytest.fixture(scope="module")
 def small() -> Outcome:
-    return Comparisons().small().run(Path(), ignore_progress)
+    experiment = Comparisons().small()
+    return (experiment if FULL else replace(experiment, items=(24,), most_each=20)).run(Path(), ignore_progress)
 
 
 def claim(outcome: Outcome, *parts: str) -> float:
@@ -28,10 +31,11 @@ def claim(outcome: Outcome, *parts: str) -> float:
     return found
 
 
+@pytest.mark.slow
 def test_information_gain_needs_less_than_random_pairs_and_no_more_than_asap(small: Outcome) -> None:
-    """The bars of the full size are 60 and 100 %; two small runs are held to less."""
-    assert claim(small, "of those of random pairs", "ρ = 0.9,") < 80
-    assert claim(small, "of those of ASAP", "ρ = 0.9,") < 115
+    """The limits at the size of the documentation are 60 and 100 %; two small runs have wider ones."""
+    assert claim(small, "of those of random pairs", "ρ = 0.9,") < (80 if FULL else 95)
+    assert claim(small, "of those of ASAP", "ρ = 0.9,") < (115 if FULL else 130)
     assert small.table is not None
     assert set(small.table["method"]) == {str(method) for method in Method}
     assert small.chart is not None
@@ -65,6 +69,7 @@ def test_the_same_seed_brings_the_same_people_whatever_they_are_asked():
     assert one.next(20).tolist() == other.next(20).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [Method.RANDOM, Method.MATCH_QUALITY, Method.ASAP, Method.GAIN])
 def test_every_method_finds_the_order_when_people_are_exact(method: Method):
     truth = np.linspace(-1.7, 1.7, 30)

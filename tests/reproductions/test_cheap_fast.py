@@ -39,6 +39,7 @@ def claim(outcome: Reproduction, what: str) -> Claim:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("cls", EXPERIMENTS, ids=lambda cls: cls.name)
 def test_every_experiment_gives_claims_within_their_intervals_and_a_figure_that_draws(cls, shared_data):

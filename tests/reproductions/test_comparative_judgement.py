@@ -22,6 +22,7 @@ def test_scale_separation_is_the_published_one_within_a_thousandth(shared_data: 
         assert claim.lower < claim.ours < claim.upper
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_halves_of_the_judges_agree_as_much_as_published(shared_data: Path) -> None:
     outcome = JudgeSplitHalf().small().run(shared_data, ignore_progress)

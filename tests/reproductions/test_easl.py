@@ -38,6 +38,7 @@ def simulated() -> Outcome:
     return SimulatedCurves().small().run(Path(), ignore_progress)
 
 
+@pytest.mark.slow
 def test_simulated_people_agree_as_the_papers_do(simulated: Outcome) -> None:
     for task, published in AGREEMENT.items():
         assert claim(simulated, "agreement", task) == pytest.approx(published, abs=0.06)
@@ -90,6 +91,7 @@ def test_like_items_match_better_the_more_rounds_there_were() -> None:
     assert ratios[-1] > 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_more_judgments_rank_systems_better_and_easl_neither_wins_nor_loses_much(shared_data: Path) -> None:
     outcome = SystemRanking().small().run(shared_data, ignore_progress)

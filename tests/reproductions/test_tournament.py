@@ -60,6 +60,7 @@ def made_up(*ranks: tuple[int, ...], reference: bool = False) -> Sources:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("cls", EXPERIMENTS, ids=lambda cls: cls.name)
 def test_every_experiment_gives_claims_within_their_intervals_and_a_figure_that_draws(cls, shared_data):
