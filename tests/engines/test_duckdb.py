@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import polars as pl
@@ -162,3 +164,13 @@ def test_alpha_without_ties_takes_chance_as_one_half(engine, tmp_path):
     assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
     found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
     assert "P(E) = 1/2, as no pair was tied" in found["kappa (fixed chance)"].note
+
+
+@pytest.mark.slow
+def test_a_command_that_used_duckdb_ends_silently(tmp_path):
+    """DuckDB's bindings print what is still alive when the interpreter ends."""
+    frame = pl.DataFrame({"annotator": ["a", "a", "b", "b"], "item": ["x", "y", "x", "y"], "value": [1, 2, 2, 5]})
+    frame.write_parquet(tmp_path / "ratings.parquet")
+    command = [sys.executable, "-m", "steelyard", "fit", "ratings.parquet", "--engine", "duckdb", "--scale", "1", "5"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stderr == ""
