@@ -1,13 +1,16 @@
 # make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
+# make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated kills fuzz check pictures clean
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
+export STEELYARD_DATA ?= $(abspath ../shared/data)
 
 demo: $(VENV)/.installed
 	@$(BIN)/steelyard demo
@@ -22,7 +25,15 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist worksteal
+
+# The full forms of the slow tests: more cases, more examples, more runs.
+full: $(VENV)/.dev
+	STEELYARD_FULL=1 $(BIN)/pytest -n 2 --dist worksteal --timeout 1800
+
+# STEELYARD_QUICK makes a test that starts a server or a tool without the marker for it fail.
+quick: $(VENV)/.dev
+	STEELYARD_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'not browser and not spark and not postgres and not server and not slow'
 
 # Debian's packages that the tests drive for real; without root, the tests that need them skip and say so.
 tools:
@@ -55,10 +66,14 @@ crowds: $(VENV)/.dev
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
 
-# How often the calibrated scale's intervals hold the truth, and its experiments in full.
+# Coverage of the calibrated scale's intervals, and its experiments at full size.
 calibrated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_calibrated
-	$(BIN)/steelyard reproduce calibrated --data ../shared/data
+	$(BIN)/python -m reproductions calibrated
+
+# Every published table and figure, at full size, beside the published numbers; writes docs/reproductions.md.
+reproductions: $(VENV)/.dev
+	$(BIN)/python -m scripts.reproductions
 
 # Commands to Prolific killed at every request, before and after it is carried out, and run again.
 kills: $(VENV)/.dev

@@ -13,10 +13,9 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from steelyard.errors import SteelyardWarning
 from tests.durability.crashes import DESIGNS, LONG_LEASE, SHORT_LEASE, Tally, crash, make_studies, several_workers
 from tests.postgres import PostgresServer, find_postgres
-
-from steelyard.errors import SteelyardWarning
 
 EACH = 5
 

@@ -9,10 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from steelyard import Study
 from tests.postgres import PostgresServer, find_postgres
 from tests.study.crowds import EVERYTHING, MODES, SETUPS, check, write_items
-
-from steelyard import Study
 
 PEOPLE, MOST, ITEMS = 200, 8, 400
 

@@ -19,14 +19,13 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from tests.postgres import PostgresServer, find_postgres
-from tests.web.processes import ServeProcess
-
 from benchmarks.bench_web import ITEMS, PEOPLE, bare_commits, crowd
 from steelyard import Study
 from steelyard.storage import Store, StoredTask
 from steelyard.study import events as ev
 from steelyard.study.log import append_event
+from tests.postgres import PostgresServer, find_postgres
+from tests.web.processes import ServeProcess
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 EACH_JUDGED = 1000

@@ -14,7 +14,7 @@ import polars as pl
 from scipy import stats
 
 import steelyard
-from steelyard.experiments.calibrated.methods import Crowd, both_ways, pearson
+from reproductions.calibrated.methods import Crowd, both_ways, pearson
 from steelyard.models.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
 

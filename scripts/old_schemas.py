@@ -14,11 +14,11 @@ from pathlib import Path
 from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
-from tests.postgres import PostgresServer, find_postgres
-from tests.storage.old_studies import ANSWERS, DUMPS, dump_of, write_folder
 
 from steelyard import Study
 from steelyard.storage.engine import APPLICATION_ID, alembic_config
+from tests.postgres import PostgresServer, find_postgres
+from tests.storage.old_studies import ANSWERS, DUMPS, dump_of, write_folder
 
 
 def revisions() -> list[str]:

@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: a real PostgreSQL, the recorded data, small studies."""
+"""Markers and fixtures shared by all tests: a real PostgreSQL, the recorded data, small studies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,35 @@ import pytest
 from tests.postgres import PostgresServer, find_postgres
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+SHARED_DATA = Path(os.environ.get("STEELYARD_DATA", ROOT.parent / "shared" / "data"))
+
+
+MARKERS_BY_FIXTURE = {
+    "postgres_server": "postgres",
+    "browser": "browser",
+    "profiles": "browser",
+    "spark_session": "spark",
+    "serve_study": "server",
+    "standin": "server",
+    "shared_data": "shared_data",
+}
+"""A test that uses one of these fixtures, directly or through another fixture, gets the marker."""
+MARKERS_BY_FOLDER = {"durability": "server", "fuzz": "slow", "reproductions": "slow"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures that they use and by their folder; other tests carry their markers themselves."""
+    folder = Path(__file__).parent
+    for item in items:
+        names = {MARKERS_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in MARKERS_BY_FIXTURE}
+        top = item.path.relative_to(folder).parts[0]
+        for name in names | ({MARKERS_BY_FOLDER[top]} if top in MARKERS_BY_FOLDER else set()):
+            item.add_marker(name)
+
+
+def need_marker(name: str) -> None:
+    """Fail in `make quick`, which leaves marked tests out: whoever starts a server or a tool needs its marker."""
+    assert os.environ.get("STEELYARD_QUICK") != "1", f"mark this test with pytest.mark.{name} (CONTRIBUTING.md)"
 
 
 def missing_tool(reason: str) -> None:
@@ -38,13 +66,14 @@ def pytest_runtest_makereport(
 def shared_data() -> Path:
     """The folder of recorded judgments."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("the recorded judgments (../shared/data) are not here")
+        pytest.skip(f"the recorded judgments are not in {SHARED_DATA}; set STEELYARD_DATA to their folder")
     return SHARED_DATA
 
 
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A PostgreSQL server of our own, for the session."""
+    need_marker("postgres")
     binaries = find_postgres()
     if binaries is None:
         missing_tool("PostgreSQL's server binaries were not found (apt-get install postgresql)")

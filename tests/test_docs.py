@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.reference import PAGES
 
+from scripts.reference import PAGES
 from steelyard import registry
 from steelyard.cli.app import app
 from steelyard.study import parse_config
@@ -30,6 +30,7 @@ def blocks(path: Path) -> list[tuple[str, str, str]]:
 RUNNABLE = [path for path in DOCS if any(kind in {"python", "console"} for kind, _, _ in blocks(path))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_run(path: Path, tmp_path: Path):
     """Run a page from top to bottom in an empty folder; `csv NAME` blocks become files."""

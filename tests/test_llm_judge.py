@@ -14,6 +14,8 @@ import pytest
 
 from tests.web.conftest import serve_study  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.server
+
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "llm_judge.py"
 
 

@@ -67,6 +67,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_an_installed_plugin_model_is_used_by_name(plugin_path: Path, tmp_path: Path):
     (tmp_path / "ratings.csv").write_text("item,value\na,3\nb,5\na,9\n")
     run = subprocess.run(

@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(*arguments: str, cwd: Path, text: str = "", code: int = 0) -> Done:
+def run(*arguments: str, cwd: Path, text: str = "", code: int = 0, main: Callable[[], None] = main) -> Done:
     """Run a command in this process, as if it had been typed in a folder."""
     out, err = io.StringIO(), io.StringIO()
     before = sys.argv, sys.stdin

@@ -27,6 +27,7 @@ def test_the_installed_command_and_the_module_are_the_same(tmp_path):
     assert by_script.stdout.startswith("steelyard 0.")
 
 
+@pytest.mark.slow
 def test_an_error_leaves_no_traceback_and_exit_1(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "steelyard", "fit", "gone.csv"], capture_output=True, text=True, cwd=tmp_path
@@ -41,6 +42,7 @@ def test_every_command_shows_an_example(command, tmp_path):
     assert f"Example: steelyard {command}" in run(command, "--help", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
 )
@@ -66,6 +68,7 @@ def test_judging_in_the_terminal_explains_what_is_wrong_and_can_skip_and_stop(tm
     assert "1 skipped" in run("status", "words", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_from_a_file_of_items_to_scores(tmp_path):
     (tmp_path / "my words.csv").write_text("word\n" + "".join(f"word {n}\n" for n in range(50)))
     run("new", "study", "--items", "my words.csv", "--question", 'How "nice"?', "-n", "2", cwd=tmp_path)
@@ -91,6 +94,7 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     assert (plain[0]["item"], plain[0]["score"]) == ("word 49", "49.0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["judgments", "answers", "scores", "log"])
 def test_everything_can_be_exported(what, tmp_path):
     run("new", "words", cwd=tmp_path)
@@ -124,6 +128,7 @@ def test_fit_prints_what_a_machine_needs(tmp_path):
     assert [row["item"] for row in table] == ["y", "x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "model"),
     [
@@ -255,6 +260,7 @@ def test_wrong_usage_is_exit_2(arguments, tmp_path):
     run(*arguments, cwd=tmp_path, code=2)
 
 
+@pytest.mark.slow
 def test_the_demo_places_the_verbs(tmp_path):
     done = run("demo", "--format", "json", "--keep", "verbs", "--people", "12", cwd=tmp_path)
     rows = json.loads(done.stdout)
@@ -272,6 +278,7 @@ def _oracle() -> Path:
     return FOLDER / "verbs" / "oracle.csv"
 
 
+@pytest.mark.slow
 def test_files_of_several_kinds_are_scored_on_one_scale(tmp_path):
     sliders = "".join(f"{who},{item},{value}\n" for who in "uv" for item, value in (("a", 10), ("b", 60), ("c", 90)))
     (tmp_path / "sliders.csv").write_text(f"annotator,item,value\n{sliders}")

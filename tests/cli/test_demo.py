@@ -12,6 +12,8 @@ import time
 import httpx
 import pytest
 
+pytestmark = pytest.mark.server
+
 TOKEN = "demo-of-the-tests"
 
 

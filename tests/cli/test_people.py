@@ -56,6 +56,7 @@ def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
     assert rows[1].endswith("0.3,1.05")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 50])
 def test_what_people_earned_is_never_cut_or_broken_however_narrow_the_terminal(tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))

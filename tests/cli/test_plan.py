@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import polars as pl
 import pytest
@@ -64,6 +63,7 @@ def test_json_has_what_the_table_has_and_more(tmp_path):
     assert row["items_per_judgment"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
     done = run(
@@ -134,10 +134,8 @@ def test_help_does_not_load_what_only_plans_need():
         "try: main()\nexcept SystemExit: pass\n"
         "print([name for name in ('altair', 'numba', 'scipy', 'polars') if name in sys.modules])"
     )
-    began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert time.perf_counter() - began < 30
 
 
 def test_the_chart_draws_each_protocol_s_best_design_when_there_are_many():

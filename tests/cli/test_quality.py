@@ -34,6 +34,7 @@ def judged(make_study):
     return make
 
 
+@pytest.mark.slow
 def test_the_table_shows_who_is_careless_and_nobody_is_excluded_by_looking(judged):
     folder = judged("")
     lines = {line.split()[0]: line for line in run("quality", ".", cwd=folder).stdout.splitlines() if line.strip()}
@@ -45,6 +46,7 @@ def test_the_table_shows_who_is_careless_and_nobody_is_excluded_by_looking(judge
     assert by_name["ann"]["agreement"] > 0.9
 
 
+@pytest.mark.slow
 def test_rules_exclude_only_when_they_are_set_and_applied(judged):
     folder = judged("[quality.rules]\nconstant = 0.8\ntoo_fast = 0.8\n")
     assert "excluded" not in run("quality", ".", cwd=folder).stdout
@@ -58,6 +60,7 @@ def test_rules_exclude_only_when_they_are_set_and_applied(judged):
         assert study.quality.apply_rules() == {}
 
 
+@pytest.mark.slow
 def test_without_rules_nothing_happens(judged):
     folder = judged("")
     run("quality", ".", "--apply", cwd=folder)
@@ -80,6 +83,7 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
     assert "Say right or wrong." in run("settle", ".", key, "perhaps", cwd=folder, code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_look_says_how_far_it_is(judged):
     folder = judged('[stop]\nmeasure = "split_half"\ntarget = 0.5\nlooks = 2\n')
     assert "The target is reached" in run("look", ".", cwd=folder).stdout

@@ -46,6 +46,7 @@ def test_spammers_cost_reliability(words):
     assert spammed < honest - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
 )
@@ -71,6 +72,7 @@ def test_a_study_with_mistakes_is_refused(make_study):
     assert "Did you mean 'judgments'" in run("simulate", folder.name, cwd=folder.parent, code=1).stderr
 
 
+@pytest.mark.slow
 def test_several_jobs_and_another_backend_of_joblib_find_the_same(words):
     alone, threads = (run("simulate", "words", "-f", "json", *jobs, cwd=words).stdout for jobs in ((), ("-j", "2")))
     assert threads == alone

@@ -142,6 +142,7 @@ def run(
     return progress, shown
 
 
+@pytest.mark.slow
 def test_a_task_shows_different_items_and_never_more_than_it_should(case):
     design, size = case
     _, shown = run(design, size)
@@ -224,6 +225,7 @@ def test_items_added_later_are_asked_too(case):
     assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
 
 
+@pytest.mark.slow
 def test_the_order_shown_is_random(case):
     design, size = case
     shown = [items for seed in range(10) for _, items in run(design, size, people=40, seed=seed)[1]]
@@ -232,6 +234,7 @@ def test_the_order_shown_is_random(case):
     assert all(abs(places[place] - expected) < 5 * np.sqrt(expected) for place in range(size))
 
 
+@pytest.mark.slow
 def test_propensities_are_those_of_the_draw(case):
     """Draw the next task many times over: each set comes up as often as its recorded propensity says.
 

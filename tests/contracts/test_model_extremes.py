@@ -95,6 +95,7 @@ def fit(name: str, kind: str, rows: list[dict[str, Any]]) -> Any:
         return model.fit(observations, **extra)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "extreme"), CASES, ids=str)
 @pytest.mark.parametrize("times", [1, 2], ids=["", "twice over"])
 def test_an_extreme_gives_sane_numbers_or_a_clear_refusal(name: str, kind: str, extreme: str, times: int):

@@ -160,6 +160,7 @@ def permuted(observations: Any, order: np.ndarray) -> Any:
     return replace(observations, **changed)
 
 
+@pytest.mark.slow
 def test_the_table_has_its_columns_and_every_item_once(case):
     model, observations = case
     frame = fit(model, observations)
@@ -170,6 +171,7 @@ def test_the_table_has_its_columns_and_every_item_once(case):
         assert tuple(frame.columns) == SCORE_COLUMNS
 
 
+@pytest.mark.slow
 def test_an_item_that_was_never_judged_claims_nothing(case):
     model, observations = case
     row = by_item(fit(model, observations))["never judged"]
@@ -201,6 +203,7 @@ def test_scores_recover_the_order_of_the_items(case):
         assert sum(right) >= N_ITEMS - 1
 
 
+@pytest.mark.slow
 def test_the_order_of_judgments_does_not_change_the_scores(case):
     model, observations = case
     if model.name in ORDERED:
@@ -214,6 +217,7 @@ ORDERED = {"elo", "trueskill", "bounded_ranking"}
 """Online models: what came first matters."""
 
 
+@pytest.mark.slow
 def test_relabelling_items_permutes_the_scores_and_nothing_else(case):
     model, observations = case
     order = np.random.default_rng(1).permutation(len(NAMES))
@@ -233,6 +237,7 @@ def relabelled(observations: Any, order: np.ndarray) -> Any:
     return replace(observations, **changed)
 
 
+@pytest.mark.slow
 def test_renaming_annotators_changes_no_score(case):
     model, observations = case
     # Another order of the alphabet, too.
@@ -244,6 +249,7 @@ def test_renaming_annotators_changes_no_score(case):
     assert close(frame, fit(model, renamed), point_columns(frame))
 
 
+@pytest.mark.slow
 def test_fitting_twice_gives_the_same_bytes(case):
     model, observations = case
     assert fit(model, observations).write_csv() == fit(model, observations).write_csv()
@@ -262,6 +268,7 @@ def test_no_observations_are_refused(case):
         fit(model, permuted(observations, np.zeros(0, np.int64)))
 
 
+@pytest.mark.slow
 def test_settings_are_in_the_fit(case):
     model, observations = case
     with warnings.catch_warnings():
@@ -278,6 +285,7 @@ def test_settings_are_in_the_fit(case):
     assert "level" in fitted.settings
 
 
+@pytest.mark.slow
 def test_a_lower_level_gives_narrower_intervals_of_scores_and_of_ranks(case):
     model, observations = case
     wide, narrow = (fit(replace(model, level=level), observations) for level in (0.99, 0.3))

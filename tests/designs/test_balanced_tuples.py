@@ -23,6 +23,7 @@ def shown_in(rows: np.ndarray, n_items: int) -> np.ndarray:
     return np.bincount(rows.ravel(), minlength=n_items)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(3, 30), st.integers(2, 6), st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 9999))
 def test_tuples_are_distinct_and_show_every_item_equally_often(n_items, size, factor, seed):
@@ -53,6 +54,7 @@ def test_no_pair_recurs_more_than_it_must(n_items):
     assert share == pytest.approx(least)
 
 
+@pytest.mark.slow
 def test_where_every_pair_would_have_to_come_exactly_once_few_recur():
     """25 items in 50 4-tuples: a perfect plan exists (a block design), and is hard to find."""
     shares = [repeated_pairs(plan_tuples(25, 50, 4, (), np.random.default_rng(seed)), 25)[0] for seed in range(3)]
@@ -152,6 +154,7 @@ def test_every_tuple_is_asked_once_before_any_is_asked_again():
     assert set(work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60, seed=1)) == set(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [30, 100, 1000])
 def test_an_unfinished_study_is_even(n_items):
     design, protocol = BalancedTuples(annotators=1), BestWorst()
@@ -188,6 +191,7 @@ def components(sets) -> int:
     return len({find(item) for item in root})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), [(20, 1), (20, 3), (20, 20), (20, 60), (40, 37)])
 def test_items_added_later_get_their_tuples_and_are_no_island(old, new):
     design, protocol = BalancedTuples(annotators=1), BestWorst()

@@ -103,6 +103,7 @@ def random_state(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     return mean, variance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", ["ranking", "scores", "top"])
 def test_the_choice_is_within_two_percent_of_the_best_of_all_pairs(aim):
     rng = np.random.default_rng(7)

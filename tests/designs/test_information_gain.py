@@ -76,6 +76,7 @@ def run(
     return progress, shown, said
 
 
+@pytest.mark.slow
 def test_fifty_people_who_ask_at_once_get_fifty_different_pairs_and_different_items():
     design = InformationGain(explore=0.0)
     progress, _, _ = run(design, 200, 300)
@@ -133,6 +134,7 @@ def test_an_answer_taken_back_leaves_no_trace():
     assert memory.variance == pytest.approx(np.ones(20))
 
 
+@pytest.mark.slow
 def test_it_learns_who_is_noisy_and_asks_them_about_pairs_further_apart():
     noise = {"precise": 0.05, "good": 0.2, "noisy": 2.0}
     design = InformationGain(explore=0.0, judgments=60)
@@ -149,6 +151,7 @@ def test_it_learns_who_is_noisy_and_asks_them_about_pairs_further_apart():
     assert np.mean(distances["noisy"]) > 1.5 * np.mean(distances["precise"])
 
 
+@pytest.mark.slow
 def test_it_asks_about_what_the_study_is_for():
     """Of 60 items: the top six need the items near sixth place; a ranking needs all."""
 
@@ -163,6 +166,7 @@ def test_it_asks_about_what_the_study_is_for():
     assert near_the_cut(InformationGain(explore=0.0, judgments=20, aim="threshold", threshold=0.9)) > 2 * even
 
 
+@pytest.mark.slow
 def test_pairs_chosen_by_gain_place_the_items_better_than_random_ones():
     def error(design: InformationGain) -> float:
         found = []
@@ -206,6 +210,7 @@ def _labelled(n: int) -> list[Item]:
     return [Item(f"item-{c}", "", group=f"system {c % 4}", context=f"source {c // 4}") for c in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explore", [0.0, 1.0])
 def test_only_items_that_may_stand_together_do(explore):
     items = _labelled(240)
@@ -284,6 +289,7 @@ def test_the_last_page_may_be_short():
     assert isinstance(nothing, Nothing)
 
 
+@pytest.mark.slow
 def test_a_whole_batch_is_as_good_as_picking_one_by_one():
     design = InformationGain(explore=0.0)
     progress, _, _ = run(design, 100, 200)

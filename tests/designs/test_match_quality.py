@@ -62,6 +62,7 @@ def test_heads_are_the_least_certain_when_the_round_opens_and_partners_are_outsi
     assert len(set(variance.tolist())) > 10
 
 
+@pytest.mark.slow
 def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
     design, protocol = MatchQuality(rounds=1), ScoredRanking(size=4)
     firsts = Counter()
@@ -176,6 +177,7 @@ def test_a_late_answer_counts_once_however_often_its_task_went_out():
 # What is recorded, and replay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "protocol"), [("easl", ScoredRanking(size=3)), ("trueskill", Ranking(size=3))])
 @pytest.mark.parametrize("mode", ["rounds", "continuous"])
 def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode):
@@ -440,6 +442,7 @@ def test_groups_cannot_be_met_just_once():
     assert problem.field == "design.same_item_again"
 
 
+@pytest.mark.slow
 def test_the_compiler_is_loaded_only_when_a_whole_round_or_a_comparison_model_needs_it():
     code = (
         "import sys; from steelyard.designs import MatchQuality; from steelyard.protocols import ScoredRanking; "

@@ -63,6 +63,7 @@ def test_the_parameter_is_the_groups():
     assert memory_of(progress).beliefs.state.mode == pytest.approx(expected.mode)
 
 
+@pytest.mark.slow
 def test_recorded_propensities_of_groups_count_the_context_too():
     items, protocol = systems(5, 3), ScoredRanking(size=3)
     design = MatchQuality(by="group", rounds=30, tasks_per_round=1)

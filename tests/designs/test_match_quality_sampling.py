@@ -84,6 +84,7 @@ def chi2_p(tasks: np.ndarray, expected: dict[tuple[int, ...], float]) -> float:
     return float(stats.chisquare(observed, chance / chance.sum() * len(tasks)).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["easl", "bounded_ranking", "trueskill"])
 def test_a_million_tasks_follow_the_exact_distribution_of_algorithm_1(model):
     state = uneven_state(model)
@@ -158,6 +159,7 @@ def test_the_kernel_draws_what_its_numpy_twin_draws(seed, n, size, patience, gam
     assert drawing.random() == again.random()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["easl", "trueskill"])
 @pytest.mark.parametrize("least", ["exact", 0.0])
 def test_lazy_rejection_follows_the_exact_distribution(model, least):
@@ -177,6 +179,7 @@ def test_lazy_rejection_follows_the_exact_distribution(model, least):
     assert chi2_p(tasks, {task: chance for task, chance in expected.items() if task[0] == head}) > 0.001
 
 
+@pytest.mark.slow
 def test_a_head_far_from_all_others_is_served_by_the_scan_with_the_same_distribution():
     """At a distance of 1.5 with c² = 0.04, one proposal in 10¹² would be taken."""
     state = SkillState(np.r_[1.8, np.linspace(-0.3, 0.3, N - 1)], np.full(N, 0.01))
@@ -248,6 +251,7 @@ def test_heads_are_the_highest_variances_in_falling_order():
     assert heads.tolist() == np.argsort(-variance)[:20].tolist()
 
 
+@pytest.mark.slow
 def test_equals_become_heads_equally_often():
     """Two are surely heads; the three places left go to ten equals, each in 3 of 10 rounds, in any order."""
     variance = np.array([0.05, 0.09, *[0.07] * 10, 0.08])

@@ -9,12 +9,14 @@ from __future__ import annotations
 import pytest
 
 from tests.durability.crashes import crash, make_studies, several_workers
+from tests.sizes import FULL
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
 
 @pytest.mark.parametrize(
-    ("engine", "kills"), [("sqlite", 3), pytest.param("postgresql", 2, marks=pytest.mark.postgres)]
+    ("engine", "kills"),
+    [("sqlite", 3 if FULL else 2), pytest.param("postgresql", 2 if FULL else 1, marks=pytest.mark.postgres)],
 )
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(request, tmp_path, engine, kills):
     database = None if engine == "sqlite" else request.getfixturevalue("postgres_url")

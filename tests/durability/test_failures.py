@@ -18,6 +18,7 @@ from steelyard.storage import Store, engine
 from steelyard.study import differing_picks, rebuild
 from steelyard.study import events as ev
 from tests.durability.conftest import mounted
+from tests.waiting import wait_until
 
 MINUTE = 60_000_000
 
@@ -185,6 +186,7 @@ class Proxy:
 
     def __init__(self, port: int) -> None:
         self.hang_up = False
+        self._answered = threading.Event()
         self._to = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -217,11 +219,14 @@ class Proxy:
         while True:
             try:
                 said = one.recv(65536)
+                if said and not asks:
+                    self._answered.set()
                 if said and asks and self.hang_up and b"COMMIT" in said:
                     self.hang_up = False
                     one.shutdown(socket.SHUT_RDWR)
+                    self._answered.clear()
                     other.sendall(said)
-                    time.sleep(0.3)
+                    assert self._answered.wait(60), "PostgreSQL did not answer the COMMIT"
                     said = b""
                 if not said:
                     other.shutdown(socket.SHUT_RDWR)
@@ -304,7 +309,10 @@ def test_clocks_of_two_machines_a_few_seconds_apart_do_not_disturb_each_other(ma
 
 
 @pytest.mark.postgres
-def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever(make_study, postgres_url, monkeypatch):
+def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever(
+    make_study, postgres_server, postgres_url, monkeypatch
+):
+    name = postgres_url.rpartition("/")[2]
     monkeypatch.setattr(engine, "_TIMEOUT_SECONDS", 1)
     monkeypatch.setattr(engine, "_SILENT_SECONDS", 3)
     folder = make_study(items=50)
@@ -327,7 +335,9 @@ def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever
         holds.wait()
         with pytest.raises(StoreError, match="lock timeout"):
             other.tell(task, answer(task))
-        time.sleep(3)
+        # The server ends the session that holds the lock once it has been silent for three seconds.
+        held = f"SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.datname = '{name}'"
+        wait_until(lambda: postgres_server.run(f"{held} AND a.state LIKE 'idle in transaction%'") == [(0,)])
         told_id = other.tell(task, answer(task)).judgment_id
         told.set()
         holder.join()

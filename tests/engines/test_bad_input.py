@@ -128,6 +128,7 @@ def test_a_log_larger_than_half_of_the_memory_goes_to_duckdb_by_itself(parts, mo
     assert chosen_engine("memory", parts) == "memory"
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_same_table_by_either_way(parts):
     folder = parts[0].parent.parent
     options = ("--model", "mean", "--scale", "0", "100", "-f", "csv")
@@ -139,6 +140,7 @@ def test_the_command_prints_the_same_table_by_either_way(parts):
     assert_frame_equal(pl.read_csv(folder_of.encode()), one, abs_tol=1e-9, rel_tol=0)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_odd_in_the_same_words(parts):
     folder = parts[0].parent.parent
     notes = [run("fit", "parts", "--engine", engine, cwd=folder).stderr for engine in ("memory", "duckdb")]
@@ -146,6 +148,7 @@ def test_the_command_says_what_was_odd_in_the_same_words(parts):
     assert notes[0] == notes[1]
 
 
+@pytest.mark.slow
 def test_criteria_are_fitted_one_by_one(tmp_path):
     frame = pl.concat([made_up("ratings", seed=s).with_columns(pl.lit(f"c{s}").alias("criterion")) for s in (1, 2)])
     written(frame, tmp_path / "parts", 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import polars as pl
@@ -41,6 +43,7 @@ def known_of(kind: str, model: Model) -> dict[str, str] | None:
     return gold() if kind == "labels" and model.takes_gold() else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "model"), CASES, ids=called)
 def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_path):
     frame = made_up(kind)
@@ -48,6 +51,7 @@ def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_p
     assert_same(found, in_memory(model, frame, known_of(kind, model)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 17])
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -65,6 +69,7 @@ def test_the_parts_of_a_log_do_not_matter(kind: str, model: Model, parts: int, e
     assert_same(found, in_memory(model, frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["tasks", "both", "nobody"])
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -113,6 +118,7 @@ def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
     assert_names_are_only_names(engine, tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
@@ -129,6 +135,7 @@ def test_any_ratings_give_the_mean_and_ranks_of_memory(data, tmp_path_factory):
         assert_same(by_engine(engine, Mean(draws=20), files), in_memory(Mean(draws=20), frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("who", ["annotators", "nobody"])
 def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
@@ -136,6 +143,7 @@ def test_alpha_is_the_one_in_memory(kind: str, who: str, engine, tmp_path):
     assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_alpha_is_the_one_in_memory_where_there_are_many_units(kind: str, engine, tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "HASHED_UNITS", 10)
@@ -156,3 +164,13 @@ def test_alpha_without_ties_takes_chance_as_one_half(engine, tmp_path):
     assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
     found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
     assert "P(E) = 1/2, as no pair was tied" in found["kappa (fixed chance)"].note
+
+
+@pytest.mark.slow
+def test_a_command_that_used_duckdb_ends_silently(tmp_path):
+    """DuckDB's bindings print what is still alive when the interpreter ends."""
+    frame = pl.DataFrame({"annotator": ["a", "a", "b", "b"], "item": ["x", "y", "x", "y"], "value": [1, 2, 2, 5]})
+    frame.write_parquet(tmp_path / "ratings.parquet")
+    command = [sys.executable, "-m", "steelyard", "fit", "ratings.parquet", "--engine", "duckdb", "--scale", "1", "5"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stderr == ""

@@ -24,7 +24,7 @@ from steelyard.models.majority import Majority
 from steelyard.models.mean import Mean
 from steelyard.models.resampling import HASHED_UNITS, poisson_weights
 from steelyard.models.win_rate import WinRate
-from tests.conftest import missing_tool
+from tests.conftest import missing_tool, need_marker
 from tests.engines.data import gold, made_up, written
 from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import called
@@ -34,7 +34,8 @@ pytest.importorskip("pyspark")
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    need_marker("spark")
     if shutil.which("java") is None:
         missing_tool("Spark needs Java (apt-get install default-jre-headless)")
     from pyspark.sql import SparkSession
@@ -60,8 +61,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def engine(session: Any) -> Iterator[SparkEngine]:
-    with SparkEngine(session) as engine:
+def engine(spark_session: Any) -> Iterator[SparkEngine]:
+    with SparkEngine(spark_session) as engine:
         yield engine
 
 
@@ -127,7 +128,7 @@ with SparkEngine(master="local[1]", settings={"spark.driver.bindAddress": "127.0
 """
 
 
-def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(session, tmp_path):
+def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(spark_session, tmp_path):
     here, scratch = tmp_path / "here", tmp_path / "scratch"
     here.mkdir()
     scratch.mkdir()
@@ -146,9 +147,9 @@ def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(session, t
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["given", "active"])
-def test_an_existing_session_is_left_as_it_was(given, session, tmp_path):
-    before = {table.name for table in session.catalog.listTables()}
-    with SparkEngine(session if given else None) as engine:
+def test_an_existing_session_is_left_as_it_was(given, spark_session, tmp_path):
+    before = {table.name for table in spark_session.catalog.listTables()}
+    with SparkEngine(spark_session if given else None) as engine:
         by_engine(engine, Majority(), written(made_up("labels", rows=60), tmp_path, 1))
-    assert {table.name for table in session.catalog.listTables()} == before
-    assert session.sql("SELECT 1 AS one").first()["one"] == 1
+    assert {table.name for table in spark_session.catalog.listTables()} == before
+    assert spark_session.sql("SELECT 1 AS one").first()["one"] == 1

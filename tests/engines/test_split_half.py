@@ -36,6 +36,7 @@ def often_judged(kind: str, who: str = "annotators") -> pl.DataFrame:
     return frame.with_columns(pl.when(left_out).then(None).otherwise("item2").alias("item2"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 3, 17])
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
 def test_units_are_split_as_in_memory(kind: str, parts: int, engine, tmp_path):
@@ -47,6 +48,7 @@ def test_units_are_split_as_in_memory(kind: str, parts: int, engine, tmp_path):
     assert all(figure.lower is not None and BY_ANNOTATORS not in figure.note for figure in figures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["tasks", "both", "nobody"])
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
 def test_whoever_is_known(kind: str, who: str, engine, tmp_path):
@@ -69,6 +71,7 @@ def test_annotators_are_split_where_units_are_judged_once(kind: str, people: int
     assert all(note in figure.note for figure in figures)
 
 
+@pytest.mark.slow
 def test_trials_by_parts_are_those_at_once(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(split_half, "RESULT_ROWS", 600 * 30)
     for kind in SPLIT_KINDS:
@@ -76,6 +79,7 @@ def test_trials_by_parts_are_those_at_once(engine, tmp_path, monkeypatch):
         assert_same_agreement(engine, frame, written(frame, tmp_path / kind, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6), seed=st.integers(0, 2**63 - 1))
 def test_halves_of_every_item_differ_by_at_most_one(sizes, seed, tmp_path_factory):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from steelyard.errors import DataError
 from steelyard.formats import judgment_table, read_judgments, write_table
 from steelyard.observations import Choices, Comparisons, Index, IntArray, Labels, Observations, Rankings, Ratings
+from tests.sizes import FULL
 
 FORMATS = ["csv", "tsv", "jsonl", "parquet", "csv.gz"]
 
@@ -130,9 +131,10 @@ def assert_same(one: Observations, other: Observations) -> None:
             assert a == b, field.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("kind", [ratings, labels, comparisons, choices, rankings], ids=lambda kind: str(kind.__name__))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40 if FULL else 12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_is_written_is_read_back_exactly(
     kind: Callable[[], st.SearchStrategy[Observations]], ending: str, data: st.DataObject

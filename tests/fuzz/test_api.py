@@ -23,6 +23,8 @@ from steelyard.web.security import Limits, Rate
 from tests.fuzz import examples
 from tests.web.conftest import TOKEN, Server, start_in_thread
 
+pytestmark = pytest.mark.server
+
 NO_LIMITS = Limits(address=Rate(1e9, 1e9), person=Rate(1e9, 1e9), joining=Rate(1e9, 1e9), guessing=Rate(1e9, 1e9))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 JSON = st.recursive(

@@ -166,6 +166,7 @@ def test_any_bytes_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path
     reads()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_nearly_right_files_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path) -> None:
     @examples(120, 3000)

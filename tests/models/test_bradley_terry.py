@@ -126,6 +126,7 @@ def test_half_ties_equal_doubled_data_with_one_win_each_way():
     assert 2 * by_item(dropped)["a"] == pytest.approx(np.log(2))
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_scale_separation_reliability_equals_the_published_one(shared_data):
     decisions = pl.read_csv(shared_data / "comparative_judgement" / "decisions.csv.gz", infer_schema=False)

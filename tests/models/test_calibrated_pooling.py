@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.experiments.calibrated.adaptive import adaptive_session
-from steelyard.experiments.calibrated.methods import scored, spearman
+from reproductions.calibrated.adaptive import adaptive_session
+from reproductions.calibrated.methods import scored, spearman
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.models.calibrated_data import Evidence
 from steelyard.models.calibrated_draws import draw_items_jointly
@@ -62,6 +62,7 @@ def test_who_squeezes_all_answers_is_not_taken_for_precise():
     assert np.corrcoef(fit.scores.sort("item")["score"].to_numpy(), truth)[0, 1] > plain
 
 
+@pytest.mark.slow
 def test_who_repeats_himself_does_not_make_an_item_sure():
     """Everybody has an opinion of each item, and says it up to fifteen times; taken for so many voices, half hold."""
     held = []
@@ -113,6 +114,7 @@ def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
     assert np.abs([np.corrcoef(column[:-1], column[1:])[0, 1] for column in drawn.T]).max() < 0.05
 
 
+@pytest.mark.slow
 def test_a_session_that_pairs_close_items_is_placed_as_well_as_by_bradley_terry():
     differences = []
     for seed in range(3):

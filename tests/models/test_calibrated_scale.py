@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.calibrated_scenes import SCENES, compared, rated
-from benchmarks.coverage_calibrated import coverage
 from scipy import stats
 
+from benchmarks.calibrated_scenes import SCENES, compared, rated
+from benchmarks.coverage_calibrated import coverage
 from steelyard.errors import DataError, SteelyardWarning
 from steelyard.models.calibrated_data import Evidence
 from steelyard.models.calibrated_draws import between, draw_items, draw_raters, typical_response
@@ -134,6 +134,7 @@ def test_the_typical_response_is_the_mean_of_what_is_answered():
 # What it finds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", ["few sliders", "five steps", "comparisons with ties", "choices", "rankings"])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(scene: str):
     # The full form, over many data sets, is benchmarks/coverage_calibrated.py.
@@ -142,6 +143,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(scene: str):
     assert r > 0.8
 
 
+@pytest.mark.slow
 def test_it_beats_the_mean_where_annotators_differ_and_equals_it_where_they_do_not():
     gains = []
     for bias, use in ((0.15, 0.3), (0.0, 0.0)):
@@ -223,6 +225,7 @@ def test_gold_helps_comparisons_too_on_a_scale_of_its_own():
 # Several kinds at once
 
 
+@pytest.mark.slow
 def test_comparisons_beside_sliders_make_the_same_scale_surer():
     told, truth = SCENES["sliders and comparisons"](np.random.default_rng(10))
     assert isinstance(told, Mixed)
@@ -234,6 +237,7 @@ def test_comparisons_beside_sliders_make_the_same_scale_surer():
     assert any("brought to it" in note for note in both.notes)
 
 
+@pytest.mark.slow
 def test_two_rating_scales_are_brought_to_the_first():
     rng = np.random.default_rng(11)
     told, truth = rated(rng, each=3)

@@ -18,6 +18,7 @@ from tests.models.label_data import accuracy, labels_of, permuted, random_labels
 FIFTY = DawidSkene(max_iterations=50, tolerance=0, smoothing=0.01, interval="none")
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "expected"), [("bluebird", 0.8981), ("dog", 0.8426), ("web", 0.8255), ("product", 0.9396)]
@@ -30,6 +31,7 @@ def test_recorded_sets_give_the_accuracies_of_their_readme(shared_data, name, ex
     assert round(accuracy(fit, truth), 4) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", ["bluebird", "dog"])

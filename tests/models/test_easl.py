@@ -61,6 +61,7 @@ def test_every_interval_holds_its_score_and_stays_on_the_scale(ratings: Ratings,
     assert (table["upper"] <= 100).all()
 
 
+@pytest.mark.slow
 @given(st.floats(1, 60), st.floats(1, 60), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
 @settings(max_examples=80, deadline=None)
 def test_the_highest_density_interval_has_its_mass_and_is_the_shortest_that_does(

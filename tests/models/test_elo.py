@@ -55,6 +55,7 @@ def plain_pass(model: Elo, comparisons: Comparisons) -> list[float]:
     return rating
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(some_comparisons())
 def test_the_compiled_pass_equals_its_plain_twin_and_points_only_change_hands(comparisons: Comparisons) -> None:

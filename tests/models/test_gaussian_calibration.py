@@ -29,6 +29,7 @@ def in_order(fit):
     return fit.scores.sort("item")
 
 
+@pytest.mark.slow
 def test_intervals_cover_scores_ranks_biases_and_noise():
     held: dict[str, list[float]] = {name: [] for name in ("score", "rank", "bias", "noise")}
     for seed in range(20):
@@ -51,6 +52,7 @@ def test_intervals_cover_scores_ranks_biases_and_noise():
     assert np.mean(held["noise"]) >= 0.89
 
 
+@pytest.mark.slow
 def test_scores_are_nearer_the_truth_than_the_mean():
     ours, plain = [], []
     for seed in range(10):
@@ -95,6 +97,7 @@ def test_a_noisy_annotator_counts_for_less():
     assert 38 < new["score"] < 43
 
 
+@pytest.mark.slow
 def test_no_item_is_scored_by_its_own_gold():
     ratings, _, _, _, known = simulate(3)
     # Counted in, 150 more would move the bias of each of its five annotators by about 20; sampling moves less than 1.
@@ -187,6 +190,7 @@ def test_bad_gold_is_refused_with_a_remedy(gold, message):
         GaussianCalibration().fit(ratings, gold=gold)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_recorded_affect_gains_about_what_the_paper_found(shared_data):
     # The paper: +0.6 points of Pearson averaged over numbers of annotators; one worker model for all seven emotions.

@@ -60,6 +60,7 @@ def test_the_bound_never_falls(seed, method):
     assert (np.diff(found) >= -1e-8 * abs(found[-1])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize(("name", "closeness"), [("bluebird", 0.999), ("dog", 0.98), ("web", 0.98)])
 def test_agrees_with_crowd_kit_where_its_tables_are_lined_up(shared_data, name, closeness):

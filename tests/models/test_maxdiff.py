@@ -50,6 +50,7 @@ def make(rows, n):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "best", "worst"), [(BOTH, 2, 0), (BEST_ONLY, 1, None), (WORST_ONLY, None, 3)])
 def test_kernel_equals_its_twin_and_its_finite_differences(kind, best, worst):
     theta, h = np.array([0.4, -0.7, 1.1, 0.2]), 1e-6

@@ -83,6 +83,7 @@ def test_comparisons_are_refused_with_models_that_take_them() -> None:
         Mean().fit(comparisons)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_item", [3, 5, 10])
 def test_95_percent_intervals_cover_true_means_when_annotators_have_biases(per_item: int) -> None:
     """The short form of benchmarks/coverage_online.py: 60 data sets of 30 items, sampling error about 1 %."""

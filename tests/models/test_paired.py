@@ -193,6 +193,7 @@ def make_likelihood(n=30, rows=400, seed=0, ties=0.2):
     return PairLikelihood(PairTable.count(pairs, n), rule, pairs, anchor=True)
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_solve_what_a_dense_solver_solves():
     likelihood = make_likelihood()
     n, weight = likelihood.n_items, likelihood.at(np.zeros(likelihood.n_items), 0.0).weight
@@ -207,6 +208,7 @@ def test_conjugate_gradients_solve_what_a_dense_solver_solves():
     assert neighbours(likelihood.first, likelihood.second, weight, right) == pytest.approx(off @ right)
 
 
+@pytest.mark.slow
 def test_many_items_go_another_way_to_the_same_scores_and_spread(monkeypatch):
     likelihood = make_likelihood()
     dense = newton.maximise(likelihood, prior_sd=1.5)
@@ -277,6 +279,7 @@ def test_skew_is_the_gradient_of_the_weighted_curvature(kind):
         assert found[code] == pytest.approx(-(up - down) / (4 * h), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LIKELIHOODS)
 def test_perturbations_have_the_curvature_as_covariance(kind):
     likelihood = LIKELIHOODS[kind]()

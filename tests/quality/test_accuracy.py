@@ -38,6 +38,7 @@ def test_annotators_do_not_vote_on_themselves():
     assert twice == pytest.approx(1 - 0.3**3, abs=0.02)
 
 
+@pytest.mark.slow
 def test_of_a_hundred_with_twenty_guessing_nearly_all_are_found_and_hardly_any_other_lost():
     """The bar of the project: at least 18 of 20 found and at most 2 of 80 lost, here over 10 crowds of 20 checks each.
 

@@ -76,6 +76,7 @@ def test_whatever_else_is_refused_and_says_what_may_stand_there(formula, said):
     assert "Use numbers" in str(refused.value)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_no_text_does_anything_but_yield_an_amount_or_a_refusal(text):
     with contextlib.suppress(ConfigError):

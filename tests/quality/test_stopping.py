@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
 from scipy import stats
 
+from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
 from steelyard.models.mean import Mean
 from steelyard.quality.stopping import StopRule, misplaced, take_look
 from steelyard.reliability import split_half
@@ -15,6 +15,7 @@ from steelyard.reliability import split_half
 RULES = [StopRule("split_half", 0.75), StopRule("interval_width", 0.4), StopRule("top_k", 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.measure)
 def test_a_study_hardly_ever_stops_too_soon(rule, adaptive):

@@ -88,6 +88,10 @@ class Platform:
         fee = reward * places * FEE
         return round(reward * places + fee + fee * VAT)
 
+    def bonuses_are_visible(self) -> bool:
+        """Return whether the delay of every payment is over, so that requests list it."""
+        return all(moment <= time.monotonic() for moment, _, _ in self._shown_at)
+
     def snapshot(self) -> dict[str, Any]:
         """Return all there is, to go back to."""
         kept = ("balance", "pay_delay", "studies", "submissions", "batches", "payments", "_shown_at")

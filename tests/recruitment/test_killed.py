@@ -23,6 +23,7 @@ from steelyard.study.rebuild import check_chain
 from tests.cli.running import run
 from tests.recruitment.conftest import work
 from tests.recruitment.platform import Platform
+from tests.waiting import wait_until
 
 _CHILDREN = multiprocessing.get_context("forkserver")
 _CHILDREN.set_forkserver_preload(
@@ -155,7 +156,7 @@ def test_whatever_command_is_killed_at_whatever_request_ends_as_if_it_had_not_be
         platform.requests.clear()
         run_to_the_end(folder, command)
         if name == "bonus":
-            time.sleep(0.25)
+            wait_until(platform.bonuses_are_visible)
             run("prolific", "sync", "words", cwd=folder.parent)
         requests = platform.requests[: len(platform.requests) - (name == "bonus")]
         expected = the_platform_ledger(platform, folder)
@@ -170,7 +171,7 @@ def test_whatever_command_is_killed_at_whatever_request_ends_as_if_it_had_not_be
                 assert run_and_kill(platform, folder, command, at, when), (name, at)
                 run_to_the_end(folder, command)
                 if name == "bonus":
-                    time.sleep(0.25)
+                    wait_until(platform.bonuses_are_visible)
                     run("prolific", "sync", "words", cwd=folder.parent)
                 assert the_platform_ledger(platform, folder) == expected, (name, at, when)
                 kills += 1

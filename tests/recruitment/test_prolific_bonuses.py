@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 from steelyard.recruitment import bonuses
@@ -18,6 +17,7 @@ from tests.cli.running import run
 from tests.recruitment.at_prolific import OWED, platform_ledger, set_key
 from tests.recruitment.conftest import work
 from tests.recruitment.standin import TOKEN
+from tests.waiting import wait_until
 
 
 def test_bonuses_by_the_formula_are_paid_once(prolific, approved):
@@ -45,7 +45,7 @@ def test_a_bonus_paid_by_hand_counts(prolific, approved):
     prolific("bonus", "--yes")
     prolific("bonus", "--yes")
     assert approved.paid("bonus") == {**OWED, "p1": 15}
-    time.sleep(2)
+    wait_until(approved.bonuses_are_visible)
     prolific("bonus", "--yes")
     assert approved.paid("bonus") == {**OWED, "p1": 15}
 
@@ -66,7 +66,7 @@ def test_a_payment_whose_answer_was_lost_is_not_sent_again_while_it_may_still_sh
     waiting = prolific("bonus", "--yes", "--grace", "5", code=1).stderr
     assert "Nothing was sent now" in waiting
     assert platform_ledger(folder).open_batch is not None
-    time.sleep(1.6)
+    wait_until(approved.bonuses_are_visible)
     assert "$1.70 of bonuses are paid" in prolific("bonus", "--yes").stdout
     assert approved.paid("bonus") == OWED
     assert [request for request in approved.requests if request.endswith("/pay/")] == sent

@@ -94,6 +94,7 @@ def naive_share(rows: list[Row], tasks: bool) -> tuple[int, int]:
     return agree, total
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(rows=comparison_rows, tasks=st.booleans())
 def test_observed_agreement_of_comparisons_is_the_share_over_all_pairs_of_judgments(
@@ -113,6 +114,7 @@ def test_observed_agreement_of_comparisons_is_the_share_over_all_pairs_of_judgme
         assert found["kappa (fixed chance)"].value == pytest.approx((agree / total - chance) / (1 - chance))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(rows=comparison_rows, data=st.data())
 def test_names_order_and_side_of_comparisons_do_not_matter(rows: list[Row], data: st.DataObject) -> None:
@@ -130,6 +132,7 @@ def test_names_order_and_side_of_comparisons_do_not_matter(rows: list[Row], data
             assert after[name] == pytest.approx(value, abs=1e-12, nan_ok=False), name
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(rows=comparison_rows, data=st.data())
 def test_order_of_rows_does_not_matter_to_any_figure_or_interval(rows: list[Row], data: st.DataObject) -> None:

@@ -39,6 +39,7 @@ def test_the_same_seed_gives_the_same_interval_in_any_order_and_another_seed_ano
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_a_mean_is_recovered() -> None:
     values = np.random.default_rng(2).normal(size=400)
     figure = Bootstrap(0, 4000).figure(
@@ -85,6 +86,7 @@ def test_where_resampling_says_nothing_there_is_no_interval_but_a_reason(
     assert reason in figure.note
 
 
+@pytest.mark.slow
 def test_95_percent_intervals_of_alpha_cover_the_truth_about_as_often() -> None:
     """Ratings = item + noise with variances ρ and 1 - ρ, so that the true interval α is ρ."""
     rng = np.random.default_rng(11)

@@ -63,6 +63,7 @@ def test_the_scale_is_the_fixed_point_of_sirts_iteration(ties: float) -> None:
     assert found["separation G"].value == pytest.approx(1 / np.sqrt(1 - ssr), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_influence_of_a_decision_is_the_derivative_by_its_weight() -> None:
     comparisons = judged(6, 4, 15, ties=0.1)
     decisions = _Decisions.of(comparisons)
@@ -100,6 +101,7 @@ def test_the_interval_is_the_jackknife_over_judges() -> None:
     assert figure.interval == "jackknife(judges)"
 
 
+@pytest.mark.slow
 def test_95_percent_intervals_cover_the_mean_over_new_judges() -> None:
     studies = [judged(12, 12, 25, seed=0)]
     theta = 1.5 * np.random.default_rng(0).normal(size=12)
@@ -171,6 +173,7 @@ def test_wrong_input_is_refused() -> None:
         scale_separation(judged(4, 2, 5), epsilon=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_all_twenty_published_sessions_are_reproduced(shared_data: Path) -> None:
     folder = shared_data / "comparative_judgement"

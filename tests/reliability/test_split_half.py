@@ -212,17 +212,24 @@ def test_any_model_can_score_the_halves() -> None:
     assert found["Spearman"].value == pytest.approx(quick["Spearman"].value, abs=0.1)
 
 
-def test_repeats_of_an_annotator_send_the_mean_through_the_model_itself() -> None:
-    ratings = ratings_of(12, 6, 1, np.random.default_rng(2))
+def test_repeated_ratings_of_an_annotator_count_one_by_one_in_the_mean_of_a_half() -> None:
+    ratings = ratings_of(12, 8, 1, np.random.default_rng(2))
     repeated = Ratings(
         items=ratings.items,
         annotators=ratings.annotators,
-        annotator=np.zeros(len(ratings), np.int32),
+        annotator=np.tile(np.array([0, 0, 0, 0, 0, 1, 2, 3], np.int32), 12),
         item=ratings.item,
         value=ratings.value,
         scale=ratings.scale,
     )
-    assert split_half(repeated, model=Mean(draws=20), trials=3)["Pearson"].value is not None
+    halves = Splitter.of(repeated, "unit", 0).halves(0)
+    means = [
+        [repeated.value[(repeated.item == item) & (halves == half)].mean() for item in range(12)]
+        for half in (FIRST, SECOND)
+    ]
+    expected = pytest.approx(np.corrcoef(means)[0, 1], abs=1e-9)
+    assert split_half(repeated, model=Mean(draws=20), trials=1)["Pearson"].value == expected
+    assert split_half(repeated, trials=1)["Pearson"].value == expected
 
 
 def test_more_judgments_in_each_half_are_more_reliable_and_the_budget_is_kept() -> None:

@@ -38,6 +38,7 @@ def answered(make_study):
     return folder
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_every_file(answered, tmp_path):
     run("report", str(answered), "-o", "r.html", "--assets", "files", cwd=tmp_path)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -55,6 +56,7 @@ def test_without_a_chromium_the_message_says_what_to_do(tmp_path, monkeypatch):
         pdf.print_pdf(tmp_path / "r.html", tmp_path / "r.pdf")
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(pdf.find_chromium() is None, reason="needs a Chromium")
 def test_the_pdf_is_a_pdf_with_the_pages_words(tmp_path):
     page = tmp_path / "a page.html"
@@ -65,6 +67,7 @@ def test_the_pdf_is_a_pdf_with_the_pages_words(tmp_path):
     assert data.rstrip().endswith(b"%%EOF")
 
 
+@pytest.mark.slow
 def test_a_data_set_loads_and_its_card_explains_every_column(answered, tmp_path):
     with Study.open(answered) as study:
         files = write_dataset(study, tmp_path / "hub")
@@ -98,6 +101,7 @@ def test_a_data_set_loads_and_its_card_explains_every_column(answered, tmp_path)
     )
 
 
+@pytest.mark.slow
 def test_a_data_set_does_not_write_over_anything_and_needs_judgments(answered, make_study, tmp_path):
     (tmp_path / "hub").mkdir()
     (tmp_path / "hub" / "mine.txt").write_text("mine")
@@ -109,6 +113,7 @@ def test_a_data_set_does_not_write_over_anything_and_needs_judgments(answered, m
         write_dataset(study, tmp_path / "third")
 
 
+@pytest.mark.slow
 def test_notebooks_show_studies_and_fits_without_loading_charts(answered):
     script = (
         "import sys, steelyard\n"
@@ -135,6 +140,7 @@ def test_long_fits_show_their_ends(answered):
     assert "15 more" in shown
 
 
+@pytest.mark.slow
 def test_plots_take_studies_fits_and_tables(answered, tmp_path):
     with Study.open(answered) as study:
         fit = study.fit()

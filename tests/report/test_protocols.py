@@ -51,6 +51,7 @@ def names_of(document: Document, kind: type[Table] | type[Figure]) -> set[str]:
     return {block.name for block in document.blocks() if isinstance(block, kind)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ASKED)
 def test_every_protocol_has_a_report_with_scores_and_reliability(make_study, protocol):
     with Study.open(make_study(*ASKED[protocol], items=8)) as study:

@@ -77,6 +77,7 @@ def made(request, tmp_path_factory) -> Made:
     return Made(tmp_path_factory.mktemp("report"), request.param)
 
 
+@pytest.mark.slow
 def test_every_number_of_every_table_comes_from_the_exported_log(made):
     assert set(made.read.tables) == set(TABLES) | WITHOUT_NUMBERS, "a table that nobody recomputes"
     numbers = 0
@@ -145,6 +146,7 @@ def test_the_methods_paragraph_says_the_counts_and_cites_what_it_used(made):
         assert (key in entries) == (author in text)
 
 
+@pytest.mark.slow
 def test_files_hold_the_whole_tables_and_every_figure(made):
     names = {path.name for path in made.assets.iterdir()}
     for name, rows in made.read.tables.items():
@@ -199,6 +201,7 @@ def test_contents_lead_to_every_section(made):
     assert {"scores", "reliability", "annotators", "checks", "repeats", "stopping", "exclusions", "costs"} <= set(links)
 
 
+@pytest.mark.slow
 def test_sections_without_data_vanish_and_one_line_says_why(make_study):
     folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=5)
     with Study.open(folder) as study:
@@ -221,6 +224,7 @@ def test_sections_without_data_vanish_and_one_line_says_why(make_study):
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7*7 }}</style></svg>"
 
 
+@pytest.mark.slow
 def test_hostile_titles_items_and_names_stay_text(tmp_path):
     folder = tmp_path / "hostile"
     folder.mkdir()
@@ -257,6 +261,7 @@ def test_passwords_of_databases_do_not_get_into_the_report(make_study):
     assert "How positive?" in page
 
 
+@pytest.mark.slow
 def test_long_tables_show_their_ends_and_say_what_is_left_out(make_study):
     folder = make_study(items=320)
     with Study.open(folder) as study:

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "steelyard"
 FILES = sorted(SOURCE.rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "yaml", "telnetlib", "ftplib"}
@@ -34,6 +36,7 @@ def test_there_is_code_to_look_at():
     assert len(FILES) > 200
 
 
+@pytest.mark.slow
 def test_nothing_is_unpickled_evaluated_or_run_in_a_shell():
     for path in FILES:
         assert not {name.partition(".")[0] for name in imported(path)} & FORBIDDEN_MODULES, path

@@ -14,6 +14,7 @@ from steelyard.formats import read_judgments
 from steelyard.reliability import split_half
 from steelyard.simulate import Population, read_pilot, rehearse
 from tests.simulate.making import make_annotators, make_config, make_items
+from tests.sizes import FULL
 
 
 def simulated(
@@ -26,14 +27,22 @@ def simulated(
     return study.observations()[""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "population",
     [
-        Population(),
-        Population(spread=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08),
-        Population(mean=0.4, spread=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02),
+        pytest.param(Population(spread=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08), id="lapses"),
+        *(
+            [
+                pytest.param(Population(), id="default"),
+                pytest.param(
+                    Population(mean=0.4, spread=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02), id="noisy"
+                ),
+            ]
+            if FULL
+            else []
+        ),
     ],
-    ids=["usual", "lapses", "noisy"],
 )
 def test_the_parameters_of_simulated_pilots_are_recovered(population):
     """On average over pilots of 150 items with 10 ratings; one pilot alone strays further."""
@@ -59,6 +68,7 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
         assert mean[name] == pytest.approx(getattr(population, name), abs=tolerance), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "design"),
     [
@@ -79,6 +89,7 @@ def test_the_noise_behind_comparisons_choices_and_rankings_is_recovered(protocol
     assert np.mean(found) == pytest.approx(0.25, rel=0.25)
 
 
+@pytest.mark.slow
 def test_the_samples_spread_as_pilots_of_this_size_do():
     """The sd of n values with kurtosis κ strays by σ/2 · √((κ - 1)/n): 0.016 for 60 of Beta(1.5, 1.5), κ = 2."""
     fits = [
@@ -92,6 +103,7 @@ def test_the_samples_spread_as_pilots_of_this_size_do():
     assert 0.5 * 0.016 < within < 2.5 * 0.016
 
 
+@pytest.mark.slow
 def test_without_names_everything_that_differs_among_people_is_noise():
     ratings = simulated(Population(bias=0.2), {"name": "direct"}, {"judgments": 8}, items=60, people=20, seed=0)
     nameless = read_judgments(
@@ -114,6 +126,7 @@ def test_a_pilot_that_says_nothing_is_refused():
         read_pilot(labels, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(shared_data):
     frame = pl.read_csv(shared_data / "nli" / "sliders.csv.gz", infer_schema_length=0)
@@ -128,6 +141,7 @@ def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(sh
     assert ours == pytest.approx(theirs, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_noise_of_a_comparative_judgement_session_gives_its_reliability(shared_data):
     frame = pl.read_csv(shared_data / "comparative_judgement" / "decisions.csv.gz", infer_schema_length=0)

@@ -28,6 +28,7 @@ def spearman_of_halves(population: Population, per_half: float) -> float:
     return 6 / pi * asin(pearson_of_halves(population, per_half) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [4, 10, 20])
 def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
     items = make_items(300)
@@ -50,6 +51,7 @@ def tame_plan():
     return plan(200, 0.85, [Option("direct", "redundant")], populations=[TAME], people=60)
 
 
+@pytest.mark.slow
 def test_the_judgments_planned_are_those_of_the_closed_form(tame_plan):
     row = tame_plan.table().row(0, named=True)
     needed = next(each for each in np.arange(2, 80, 0.1) if spearman_of_halves(TAME, each / 2) >= 0.85) * 200
@@ -71,6 +73,7 @@ def test_truth_is_the_root_of_reliability_for_plain_ratings(tame_plan):
     assert row["truth"] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "design"),
     [("best_worst", "random_tuples"), ("scored_ranking", "random_tuples"), ("pairwise", "random_tuples")],
@@ -119,6 +122,7 @@ def test_a_protocol_s_own_settings_are_planned_with():
     assert large["judgments"] < small["judgments"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
     options = [Option("direct", "redundant"), Option("best_worst", "random_tuples")]
     alone = plan(30, 0.7, options, seed=5)

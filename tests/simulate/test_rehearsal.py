@@ -45,6 +45,7 @@ def same(a: Observations, b: Observations) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "design"), KNOWN, ids=str)
 def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp_path):
     items = make_items(11)
@@ -100,6 +101,7 @@ def toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 @pytest.mark.parametrize("population", [Population(), CROWDED], ids=["plain", "crowded"])
 def test_answers_given_all_at_once_are_those_given_one_by_one(protocol, population):

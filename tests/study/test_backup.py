@@ -120,6 +120,7 @@ def test_a_backup_made_while_people_judge_is_one_moment_of_the_study(make_study,
             one_person(again, "late", 2, seed=1)
 
 
+@pytest.mark.server
 def test_a_study_is_backed_up_while_it_is_served(make_study, tmp_path):
     from tests.web.conftest import start_in_thread
 
@@ -212,6 +213,7 @@ def test_a_backup_that_was_altered_or_cut_short_is_refused_whole(judged, tmp_pat
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["folder/../../evil", "folder//etc/evil", "folder/..", "folder/a\\b", "folder/C:evil"])
 def test_a_backup_cannot_write_outside_its_folder(judged, tmp_path, name):
     backup(judged, tmp_path / "words.steelyard")

@@ -69,6 +69,7 @@ def test_nobody_gets_the_same_check_twice(checked):
         assert set(picks.values()) == {1}
 
 
+@pytest.mark.slow
 def test_the_side_of_the_right_answer_is_random(checked):
     with Study.open(checked("rate = 0.9")) as study:
         for number in range(5):

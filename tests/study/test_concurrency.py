@@ -76,6 +76,7 @@ def test_threads_may_share_one_study(folder, database_url):
     check(folder, database_url)
 
 
+@pytest.mark.slow
 def test_processes_never_over_assign_or_lose_anything(folder, database_url):
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(str(folder), database_url, f"ann-{n}")) for n in range(4)]

@@ -8,19 +8,28 @@ from __future__ import annotations
 import pytest
 
 from steelyard import Study
+from tests.sizes import FULL
 from tests.study.crowds import MODES, SETUPS, check, write_items
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
-# Each design once on each engine, once in threads and once in processes, rather than all combinations.
-CASES = [(design, "threads" if number % 2 else "processes") for number, design in enumerate(SETUPS)]
+# Designs alternate between threads and processes, and the engines get opposite modes. The short form runs each design
+# on one engine, alternately.
+CASES = [
+    pytest.param(design, mode, engine, marks=marks, id=f"{engine}-{design}-{mode}")
+    for number, design in enumerate(SETUPS)
+    for engine, mode, marks in (
+        ("sqlite", "processes" if number % 2 else "threads", ()),
+        ("postgresql", "threads" if number % 2 else "processes", pytest.mark.postgres),
+    )
+    if FULL or (engine == "sqlite") == (number % 4 < 2)
+]
 
 
-@pytest.mark.parametrize(("design", "mode"), CASES)
+@pytest.mark.slow
+@pytest.mark.parametrize(("design", "mode", "database_url"), CASES, indirect=["database_url"])
 def test_two_hundred_annotators_at_once(make_study, database_url, design, mode):
     protocol, settings = SETUPS[design]
-    if database_url.startswith("sqlite"):
-        mode = next(other for other in MODES if other != mode)
     folder = make_study(protocol, settings.format(each=3), name="crowd")
     write_items(folder, design, 150)
     names = [f"ann-{number}" for number in range(200)]

@@ -16,6 +16,7 @@ SETUPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("setup", SETUPS)
 def test_whatever_happens_every_answer_is_there_once_and_the_log_tells_it_all(make_study, tmp_path, setup, seed):
@@ -27,6 +28,7 @@ def test_whatever_happens_every_answer_is_there_once_and_the_log_tells_it_all(ma
     life.study.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS)
 def test_people_enough_bring_it_to_its_end(make_study, tmp_path, setup):
     protocol, design, items = SETUPS[setup]
@@ -55,6 +57,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "before", "after"), CHANGES)
 def test_a_design_may_change_while_the_study_runs(make_study, tmp_path, protocol, before, after):
     life = Life(make_study(protocol, before, items=9), tmp_path, 5)

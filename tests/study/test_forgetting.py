@@ -231,6 +231,7 @@ class Forgetful(Life):
         take_out(self.study, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_whenever_a_person_is_forgotten_the_rest_goes_on(make_study, tmp_path, design):
     protocol, chosen, items = DESIGNS[design]

@@ -24,6 +24,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", CASES)
 def test_an_import_says_what_the_file_says(make_study, tmp_path, protocol):
     file = tmp_path / "judgments.csv"
@@ -152,6 +153,7 @@ def test_the_stage_is_asked_for_when_two_could_take_the_file(tmp_path):
         assert study.judgments()["stage"].to_list() == ["two"]
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_nli_sliders_give_the_published_means(make_study, tmp_path, shared_data):
     """Every item mean within .2 of the mean of its usable answers, computed straight from the file."""

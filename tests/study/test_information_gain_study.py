@@ -35,6 +35,7 @@ def truth_of(study: Study) -> dict[str, float]:
     return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind):
     study, tasks = open_study(make_study, kind, extra="[quality]\nrepeats = 0.1\nrepeat_after = 2\noverlap = 0.1")
@@ -51,6 +52,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
         assert again.status() == status
 
 
+@pytest.mark.slow
 def test_skips_lapses_revisions_exclusions_and_new_items_replay_too(make_study):
     study, _ = open_study(make_study, "pairwise")
     rng = np.random.default_rng(3)
@@ -89,6 +91,7 @@ def test_two_servers_of_one_database_ask_nothing_twice(make_study):
         assert len(set(shown)) == len(shown) == tasks
 
 
+@pytest.mark.slow
 def test_answers_set_aside_no_longer_guide_the_questions(make_study):
     """A liar turns the scale upside down; without the liar's answers it is as it was."""
     study, _ = open_study(make_study, "pairwise", extra="explore = 0.0")

@@ -42,6 +42,7 @@ def lively(folder, database=None):
     return study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_log_alone_rebuilds_the_same_scores_byte_for_byte(make_study, tmp_path, name):
     with lively(make_study(PROTOCOLS[name], items=12)) as study:
@@ -63,6 +64,7 @@ def test_a_log_moves_between_engines(make_study, tmp_path, postgres_url):
             assert again.scores().write_csv() == scores.write_csv()
 
 
+@pytest.mark.slow
 def test_open_tasks_survive_a_rebuild(make_study, tmp_path):
     with lively(make_study(items=12)) as study:
         held = study.ask("flagger")
@@ -70,6 +72,7 @@ def test_open_tasks_survive_a_rebuild(make_study, tmp_path):
             assert again.ask("flagger") == held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_pick_replays_to_the_same_task(make_study, name):
     with lively(make_study(PROTOCOLS[name], items=12)) as study:
@@ -111,6 +114,7 @@ def test_another_seed_asks_in_another_order(make_study):
     assert orders[0] != orders[1]
 
 
+@pytest.mark.slow
 def test_an_altered_log_is_refused_whole(make_study, tmp_path):
     with lively(make_study(items=12)) as study:
         write_log(study, tmp_path / "log.jsonl", real_ids=True)

@@ -37,6 +37,7 @@ def truth_of(study: Study) -> dict[str, float]:
     return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind):
     study, tasks = open_study(make_study, kind)
@@ -53,6 +54,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
         assert again.status() == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "continuous", "pairwise"])
 def test_skips_lapses_revisions_and_exclusions_replay_too(make_study, kind):
     study, tasks = open_study(make_study, kind)
@@ -81,6 +83,7 @@ def _other_answer(study: Study, items: list[str]) -> object:
     return {"winner": items[0]} if protocol.name == "pairwise" else dict.fromkeys(items, 50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "continuous"])
 def test_two_threads_on_one_study_lose_nothing_and_ask_nothing_twice(make_study, kind):
     study, tasks = open_study(make_study, kind)
@@ -90,6 +93,7 @@ def test_two_threads_on_one_study_lose_nothing_and_ask_nothing_twice(make_study,
         _check(study, tasks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "continuous"])
 def test_two_servers_of_one_database_keep_the_same_plan(make_study, kind):
     """Each folds the other's events; picks that a repeat or a common task takes the place of come to nothing."""

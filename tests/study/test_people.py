@@ -45,6 +45,7 @@ def test_the_freed_judgments_are_asked_of_others(study):
     assert study.status().stages[0].done == 8
 
 
+@pytest.mark.slow
 def test_readmission_undoes_an_exclusion_exactly(study):
     answer_all(study, "ann", 20)
     answer_all(study, "bob", 50)

@@ -145,6 +145,7 @@ STEPS = [Life.ask] * 6 + [Life.tell] * 6 + [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("setup", SETUPS)
 def test_whatever_happens_every_answer_is_there_once_and_the_log_tells_it_all(make_study, tmp_path, setup, seed):
@@ -155,6 +156,7 @@ def test_whatever_happens_every_answer_is_there_once_and_the_log_tells_it_all(ma
     life.study.close()
 
 
+@pytest.mark.slow
 def test_nobody_answers_the_same_twice_unless_it_was_late(make_study, tmp_path):
     """Over many lives: two judgments of one item by one person mean that one came after its lease."""
     for seed in range(10):

@@ -96,6 +96,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", DESIGNS)
 @pytest.mark.parametrize("before", DESIGNS)
 def test_any_design_can_take_over_from_any_other(make_study, tmp_path, before, after):

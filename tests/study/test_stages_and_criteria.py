@@ -66,6 +66,7 @@ protocol = { name = "direct" }
         assert asked.protocol == "direct"
 
 
+@pytest.mark.slow
 def test_mixed_stages_keep_their_shares(tmp_path):
     config = """
 [[stage]]
@@ -157,6 +158,7 @@ def test_groups_are_scored_from_the_judgments_of_their_items(tmp_path):
         assert study.scores()["group"].to_list() == ["B", "A", "A"]
 
 
+@pytest.mark.slow
 def test_stages_of_different_protocols_end_on_one_scale(tmp_path):
     config = """
 [[stage]]

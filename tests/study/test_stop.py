@@ -46,6 +46,7 @@ def test_a_study_closes_itself_when_the_target_is_surely_reached(stopping):
         assert differing_picks(study.events()) == []
 
 
+@pytest.mark.slow
 def test_a_study_that_never_gets_there_takes_every_look_once_and_ends_with_its_plan(stopping):
     with Study.open(stopping('measure = "interval_width"\ntarget = 0.01\nlooks = 4')) as study:
         looks = work(study, noise=40)
@@ -54,6 +55,7 @@ def test_a_study_that_never_gets_there_takes_every_look_once_and_ends_with_its_p
         assert study.status().stages[0].done == study.status().stages[0].total
 
 
+@pytest.mark.slow
 def test_looks_come_after_even_shares_of_the_plan(stopping):
     with Study.open(stopping('measure = "split_half"\ntarget = 0.999\nlooks = 4')) as study:
         looks = work(study, noise=30)

@@ -140,6 +140,7 @@ class Campaign:
             assert again.scores().write_csv() == self.study.scores().write_csv()
 
 
+@pytest.mark.slow
 def test_a_quiet_campaign_asks_what_the_paper_says_and_no_more(tmp_path):
     campaign = Campaign(tmp_path / "s", 12, seed=1)
     people = [f"ann-{n}" for n in range(5)]
@@ -176,6 +177,7 @@ def test_a_quiet_campaign_asks_what_the_paper_says_and_no_more(tmp_path):
     campaign.study.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_it_ends_and_replays(tmp_path, seed):
     campaign = Campaign(tmp_path / "s", 4, seed)

@@ -19,6 +19,7 @@ from steelyard.study import Study
 from steelyard.web import Studies, create_app
 from steelyard.web.addresses import read_proxies
 from steelyard.web.security import Limits
+from tests.conftest import need_marker
 from tests.web.processes import ServeProcess
 
 TOKEN = "the-manager-of-these-tests"
@@ -122,6 +123,7 @@ def start_in_thread(
     public_url: str | None = None,
 ) -> Server:
     """Serve studies from a thread of this process."""
+    need_marker("server")
     studies = Studies(folders, database=database)
     app = create_app(studies, token=token, limits=limits, proxies=read_proxies(proxies), public_url=public_url)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, **SERVER_OPTIONS)
@@ -146,6 +148,7 @@ def start_process(
     folders: list[Path], *, workers: int = 1, port: int = 0, token: str = TOKEN, database: str | None = None
 ) -> Server:
     """Serve studies with `steelyard serve`, in a process that can be killed and started again on its port."""
+    need_marker("server")
     process = ServeProcess(folders, token=token, workers=workers, port=port, database=database)
     process.start()
 

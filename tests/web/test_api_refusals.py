@@ -14,6 +14,8 @@ import pytest
 from steelyard import Study
 from tests.web.conftest import start_in_thread
 
+pytestmark = pytest.mark.server
+
 NUMBERS = itertools.count()
 HEADERS = {"Content-Type": "application/json"}
 

@@ -71,10 +71,11 @@ def test_a_missing_message_is_said_in_english(languages, message):
     assert languages["ar"].ngettext("one", "many", 2) == "many"
 
 
-def test_a_broken_line_is_named(tmp_path):
+@pytest.mark.parametrize("line", ["msgstr oops", 'mgstr "oops"', 'msgstr "oo"ps"'])
+def test_a_broken_line_is_named(line, tmp_path):
     path = tmp_path / "xx.po"
-    path.write_text('msgid "a"\nmsgstr oops\n')
-    with pytest.raises(DataError, match=r"xx\.po.*msgstr oops"):
+    path.write_text(f'msgid "a"\n{line}\n')
+    with pytest.raises(DataError, match=r"xx\.po line 2"):
         read_po(path)
 
 

@@ -17,6 +17,8 @@ from steelyard import Study
 from tests.cli.running import run
 from tests.web.conftest import TOKEN
 
+pytestmark = pytest.mark.server
+
 
 def test_it_prints_the_links_and_they_work(make_study, tmp_path):
     folder = make_study()

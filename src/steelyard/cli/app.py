@@ -28,7 +28,6 @@ from steelyard.cli import (
     quality,
     reliability,
     report,
-    reproduce,
     scores,
     serve,
     simulate,
@@ -96,7 +95,6 @@ app.command("restore", rich_help_panel=STUDY)(backup.restore)
 app.command("plan", rich_help_panel=FILES)(plan.plan)
 app.command("fit", rich_help_panel=FILES)(fit.fit)
 app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
-app.command("reproduce", rich_help_panel=FILES)(reproduce.reproduce)
 
 
 def main() -> None:

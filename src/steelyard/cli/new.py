@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from steelyard.cli.options import ColumnsOption, pairs
 from steelyard.errors import ConfigError, DataError
 
-_PROTOCOL_SETTINGS = {
-    "direct": 'scale  = [0, 100]\nlabels = ["not at all", "very much"]',
-    "likert": 'scale  = [1, 5]\nlabels = ["not at all", "very much"]',
-    "choice": 'labels = ["yes", "no"]',
-    "pairwise": "ties = true",
-    "best_worst": 'size   = 4\nlabels = ["most", "least"]',
-    "scored_ranking": 'size   = 5\nscale  = [0, 100]\nlabels = ["not at all", "very much"]',
-    "ranking": "size = 4\nties = true",
+if TYPE_CHECKING:
+    from tomlkit.items import InlineTable, Table
+
+_PROTOCOL_SETTINGS: dict[str, dict[str, object]] = {
+    "direct": {"scale": [0, 100], "labels": ["not at all", "very much"]},
+    "likert": {"scale": [1, 5], "labels": ["not at all", "very much"]},
+    "choice": {"labels": ["yes", "no"]},
+    "pairwise": {"ties": True},
+    "best_worst": {"size": 4, "labels": ["most", "least"]},
+    "scored_ranking": {"size": 5, "scale": [0, 100], "labels": ["not at all", "very much"]},
+    "ranking": {"size": 4, "ties": True},
 }
 
 _EXAMPLE_QUESTIONS = {
@@ -31,26 +33,6 @@ _EXAMPLE_QUESTIONS = {
     "scored_ranking": "How positive are these words?",
     "ranking": "Put these words in order, the most positive first.",
 }
-
-_TEMPLATE = """\
-# A Steelyard study. Every key: docs/reference/study-toml.md; check it with: steelyard check {folder}
-title    = {title}
-question = {question}
-items    = {items}
-
-[protocol]
-name   = "{protocol}"
-{settings}
-
-[design]
-name = "{design}"
-{design_settings}
-[model]
-name = "{model}"{plainer}
-
-[people]
-lease_minutes = 30  # a task that is not answered within this time goes to somebody else
-"""
 
 
 def new(
@@ -97,6 +79,7 @@ def new(
 
     Example: steelyard new words --items words.csv --protocol best_worst --question "Which is most positive?"
     """
+    import tomlkit
     from rich.console import Console
 
     from steelyard import registry
@@ -113,39 +96,47 @@ def new(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".steelyard-new-") as scratch:
         draft = Path(scratch)
-        text = _TEMPLATE.format(
-            folder=folder,
-            title=_quoted(title or ("How positive?" if example else folder.name)),
-            question=_quoted(
-                question or (_EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?") if example else "How much?")
-            ),
-            items=_put_items(items, draft, pairs(columns, "--columns"), ignore or []),
-            protocol=protocol,
-            settings=_with_size(protocol, chosen, size),
-            design=design or chosen.default_design,
-            design_settings=_design_settings(design or chosen.default_design, judgments),
-            model=model or chosen.model_of_new_studies(),
-            plainer="" if model or chosen.new_model is None else f"  # or the plain {chosen.default_model}",
-        )
+        example_question = _EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?")
+        document = tomlkit.document()
+        document.add(tomlkit.comment("A Steelyard study. Every key: docs/reference/study-toml.md"))
+        document.add(tomlkit.comment(f"Check it with: steelyard check {folder}"))
+        document["title"] = title or ("How positive?" if example else folder.name)
+        document["question"] = question or (example_question if example else "How much?")
+        document["items"] = _put_items(items, draft, pairs(columns, "--columns"), ignore or [])
+        document["protocol"] = {"name": protocol, **_with_size(protocol, chosen, size)}
+        document["design"] = _design_table(design or chosen.default_design, judgments)
+        document["model"] = {"name": model or chosen.model_of_new_studies()}
+        if not model and chosen.new_model is not None:
+            _comment(document["model"], "name", f"or the plain {chosen.default_model}")
+        document["people"] = {"lease_minutes": 30}
+        _comment(document["people"], "lease_minutes", "a task not answered within this time goes to somebody else")
+        text = tomlkit.dumps(document)
         (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
-        _, found = check_study(draft)
+        _, study_items = check_study(draft)
         folder.mkdir(exist_ok=True)
-        for made in draft.iterdir():
-            shutil.move(made, folder / made.name)
+        for file in draft.iterdir():
+            shutil.move(file, folder / file.name)
     console = Console(highlight=False, markup=False)
-    print_done(f"{folder} holds a study of {len(found):,} items.")
+    print_done(f"{folder} holds a study of {len(study_items):,} items.")
     console.print(f"  Change {folder / CONFIG_FILE} as you like, then:", soft_wrap=True)
     console.print(f"  steelyard check {folder}", soft_wrap=True)
     console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
     console.print(f"  steelyard scores {folder}", soft_wrap=True)
 
 
+def _comment(table: Any, key: str, text: str) -> None:
+    """Put a comment behind a value, two spaces apart."""
+    table[key].comment(text)
+    table[key].trivia.comment_ws = "  "
+
+
 def _needs_settings(protocol: type) -> bool:
     return bool(protocol().problems())
 
 
-def _design_settings(name: str, judgments: int | None) -> str:
-    """Return the design's settings, each with what it means, to be changed as one likes."""
+def _design_table(name: str, judgments: int | None) -> Table:
+    """Return the design with its default settings, each with its description as a comment."""
+    import tomlkit
     from pydantic import TypeAdapter
 
     from steelyard import registry
@@ -159,33 +150,33 @@ def _design_settings(name: str, judgments: int | None) -> str:
             field="--judgments",
         )
     settings = cls().settings() | ({} if judgments is None else {"judgments": judgments})
-    lines = [
-        f"{key} = {json.dumps(value)}  # {described[key].get('description', '')}"
-        for key, value in settings.items()
-        if value is not None
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    table = tomlkit.table()
+    table["name"] = name
+    for key, value in settings.items():
+        if value is not None:
+            table[key] = list(value) if isinstance(value, tuple) else value
+            _comment(table, key, described[key].get("description", ""))
+    return table
 
 
-def _with_size(protocol: str, cls: Any, size: int | None) -> str:
-    """Return the protocol's settings with another number of items a task."""
-    settings = _PROTOCOL_SETTINGS.get(protocol, "")
+def _with_size(protocol: str, cls: Any, size: int | None) -> dict[str, object]:
+    """Return the protocol's settings, with `size` items in each task if a size is given."""
+    settings = _PROTOCOL_SETTINGS.get(protocol, {})
     if size is None:
         return settings
     names = [field.name for field in fields(cls) if field.name in {"size", "items_per_page"}]
     if not names:
         raise ConfigError(f"{protocol} always shows {cls().task_size} items.", "Leave out --size.", field="--size")
-    kept = [line for line in settings.splitlines() if not line.startswith("size")]
-    return "\n".join([f"{names[0]} = {size}", *kept])
+    return {names[0]: size, **{key: value for key, value in settings.items() if key != "size"}}
 
 
-def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore: list[str]) -> str:
-    """Put the items file into the folder; return how study.toml names it."""
+def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore: list[str]) -> str | InlineTable:
+    """Put the items file into the folder; return the value of `items` in study.toml."""
     if source is None:
         from steelyard.examples import WORDS
 
         (draft / "items.csv").write_text("id,text\n" + "".join(f"{w},{w}\n" for w in WORDS), encoding="utf-8")
-        return _quoted("items.csv")
+        return "items.csv"
     from steelyard.formats import read_items
 
     try:
@@ -197,19 +188,18 @@ def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore
         ) from None
     shutil.copyfile(source, draft / source.name)
     if not columns and not ignore:
-        return _quoted(source.name)
-    parts = [f"file = {_quoted(source.name)}"]
+        return source.name
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    table["file"] = source.name
     if columns:
-        parts.append(
-            "columns = { " + ", ".join(f"{ours} = {_quoted(theirs)}" for ours, theirs in columns.items()) + " }"
-        )
+        names = tomlkit.inline_table()
+        names.update(columns)
+        table["columns"] = names
     if ignore:
-        parts.append("ignore = [" + ", ".join(map(_quoted, ignore)) + "]")
-    return "{ " + ", ".join(parts) + " }"
+        table["ignore"] = ignore
+    return table
 
 
 _UNKNOWN_COLUMN = "Say what it is (--columns text={name}), or leave it out (--ignore {name})."
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

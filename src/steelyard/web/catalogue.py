@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import gettext
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
+
+import polib
 
 from steelyard.errors import DataError
 
 FOLDER = Path(__file__).parent / "locales"
 ENGLISH = "en"
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ps", "ur", "yi"}
-_LINE = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)?\s*(".*")$')
 
 Forms: TypeAlias = "tuple[str, ...]"
 
@@ -51,43 +51,38 @@ class Catalogue(gettext.NullTranslations):
 
 def read_po(path: Path) -> Catalogue:
     """Read a .po file; fuzzy and empty entries count as missing."""
+    text = path.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        # polib accepts keywords whose text is not quoted, and drops its first and last character.
+        if line.strip() and not line.startswith("#") and not line.rstrip().endswith('"'):
+            raise _broken(path, number)
+    try:
+        entries = polib.pofile(text)
+    except OSError as error:
+        # polib's message ends in the line: "Syntax error in po file (line 2)".
+        match = re.search(r"line (\d+)", str(error))
+        raise _broken(path, int(match[1]) if match else None) from None
+    plural_rule = re.search(r"plural=(.+?);", entries.metadata.get("Plural-Forms", ""))
     messages: dict[str, Forms] = {}
-    rule, own_name = "n != 1", ""
-    for name, plural, forms, fuzzy in _entries(path):
-        if name == "":
-            found = re.search(r"plural=(.+?);", forms.get(0, ""))
-            rule = found[1] if found else rule
-            named = re.search(r"^X-Language-Name: *(.+)$", forms.get(0, ""), re.M)
-            own_name = named[1].strip() if named else own_name
-        elif not fuzzy and all(forms.values()):
-            messages[name] = tuple(forms[n] for n in sorted(forms))
+    for entry in entries:
+        forms = tuple(form for _, form in sorted(entry.msgstr_plural.items())) or (entry.msgstr,)
+        if entry.obsolete:
+            continue
+        if not entry.fuzzy and all(forms):
+            messages[entry.msgid] = forms
         elif path.stem == ENGLISH:
-            messages[name] = (name,) if plural is None else (name, plural)
-    return Catalogue(path.stem, messages, rule, own_name)
+            messages[entry.msgid] = (entry.msgid, entry.msgid_plural) if entry.msgid_plural else (entry.msgid,)
+    own_name = entries.metadata.get("X-Language-Name", "").strip()
+    return Catalogue(path.stem, messages, plural_rule[1] if plural_rule else "n != 1", own_name)
 
 
-def _entries(path: Path) -> Iterator[tuple[str, str | None, dict[int, str], bool]]:
-    """Yield msgid, msgid_plural, the translations by number, and whether they are marked fuzzy."""
-    for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
-        parts: dict[str, str] = {}
-        current, fuzzy = "", False
-        for line in block.splitlines():
-            text = line.strip()
-            if text.startswith("#"):
-                fuzzy |= text.startswith("#,") and "fuzzy" in text
-                continue
-            if not text:
-                continue
-            match = _LINE.match(text)
-            if match is None:
-                raise DataError(f"{text!r} is not a line of a .po file.", "Correct it.", file=path.name)
-            current = match[1] or current
-            parts[current] = parts.get(current, "") + ast.literal_eval(match[3])
-        if "msgid" in parts:
-            forms = {
-                int(key[7:-1] or 0) if "[" in key else 0: v for key, v in parts.items() if key.startswith("msgstr")
-            }
-            yield parts["msgid"], parts.get("msgid_plural"), forms, fuzzy
+def _broken(path: Path, line: int | None) -> DataError:
+    return DataError(
+        "this is not a line of a .po file.",
+        'Write a keyword and a text in quotes: msgstr "…".',
+        file=path.name,
+        line=line,
+    )
 
 
 @cache

@@ -1,53 +1,45 @@
-"""study.toml as we write it."""
+"""Write study.toml from the values of the browser's form."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_HEAD = "# A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md\n"
+import tomlkit
+from tomlkit.items import Item
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Write a study's values as TOML: plain keys first, then its tables; None is left out."""
-    plain = {key: value for key, value in values.items() if not isinstance(value, Mapping) and value is not None}
-    tables = {key: value for key, value in values.items() if isinstance(value, Mapping) and key != "items"}
-    if isinstance(values.get("items"), Mapping):
-        plain["items"] = values["items"]
-    lines = [_HEAD + _pairs(plain)]
-    for name, table in tables.items():
-        written = _pairs(table)
-        if written:
-            lines.append(f"[{_key(name)}]\n{written}")
-    return "\n".join(lines)
+    """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
+    document = tomlkit.document()
+    document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
+    # Items stand with the plain keys, as an inline table if they have settings.
+    for key in sorted(values, key=lambda key: key == "items" and isinstance(values[key], Mapping)):
+        if values[key] is not None and (key == "items" or not isinstance(values[key], Mapping)):
+            document.add(key, _item(values[key]))
+    for key, value in values.items():
+        if isinstance(value, Mapping) and key != "items":
+            table = tomlkit.table()
+            for name, part in value.items():
+                if part is not None:
+                    table.add(name, _item(part))
+            if table:
+                document.add(key, table)
+    return tomlkit.dumps(document)
 
 
-def _pairs(table: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if value is not None)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(text: str) -> str:
-    # JSON's strings are TOML's, but for the one control character that JSON leaves as it is.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, int | float):
-        return repr(value)
+def _item(value: Any) -> Item:
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {_value(part)}" for key, part in value.items() if part is not None)
-        return f"{{ {inner} }}" if inner else "{}"
-    if isinstance(value, Sequence):
-        # None is left out everywhere: TOML has no word for it.
-        return f"[{', '.join(_value(part) for part in value if part is not None)}]"
-    raise TypeError(f"{type(value).__name__} cannot be written as TOML")
+        table = tomlkit.inline_table()
+        for key, part in value.items():
+            if part is not None:
+                table.add(key, _item(part))
+        return table
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        array = tomlkit.array()
+        for part in value:
+            if part is not None:
+                array.append(_item(part))
+        return array
+    scalar: Item = tomlkit.item(value)
+    return scalar

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import missing_tool
+from tests.conftest import missing_tool, need_marker
 from tests.web.conftest import Server
 
 CHROMIUM = "/usr/bin/chromium"
@@ -73,6 +73,7 @@ def manager_of() -> Iterator[Callable[[Server], Manager]]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Debian's Chromium."""
+    need_marker("browser")
     sync = pytest.importorskip("playwright.sync_api")
     from pathlib import Path
 

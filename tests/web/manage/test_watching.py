@@ -15,6 +15,8 @@ from steelyard.web.studies import Studies
 from steelyard.web.watching import Calculator, Pace, Watches
 from tests.web.manage.test_manage_api import DESIGN, judge
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture
 def studies(make_study):
@@ -65,11 +67,13 @@ def test_when_nobody_looks_nothing_is_computed(studies):
         watched = watches.of(studies.all()[0])
         watched.look()
         await until(lambda: watched.trust is not None)
-        await asyncio.sleep(1.0)
+        # Nobody has looked for the idle time, so the task that computes ends.
+        await until(watched._task.done)
         before = watched.board.judgments
         await asyncio.to_thread(rate_once, studies.all()[0].folder, "late")
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.1)  # five polls
         unseen = watched.board.judgments
+        assert watched._task.done()
         watched.look()
         await until(lambda: watched.board.judgments == before + 1)
         watches.close()

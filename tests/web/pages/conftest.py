@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import missing_tool
+from tests.conftest import missing_tool, need_marker
 from tests.web.conftest import Server, start_in_thread
 from tests.web.pages.judge import Judge, quiet_address
 from tests.web.pages.profiles import Profiles
@@ -21,6 +21,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 @pytest.fixture(scope="package")
 def profiles() -> Iterator[Profiles]:
     """One Chromium for all pages."""
+    need_marker("browser")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -10,6 +10,8 @@ from tests.conftest import missing_tool
 from tests.web.conftest import start_in_thread
 from tests.web.pages.studies import PROTOCOLS, write_study
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 ALL = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # The one rule that hangs on light or dark.
 CONTRAST = ["color-contrast"]

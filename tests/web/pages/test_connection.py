@@ -15,6 +15,8 @@ from tests.web.conftest import TOKEN, start_in_thread, start_process
 from tests.web.pages.judge import judgments_of, wait_until
 from tests.web.pages.studies import write_study
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):

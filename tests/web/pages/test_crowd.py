@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from tests.web.conftest import start_in_thread
 from tests.web.pages.studies import write_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 ANSWERS = 3
 

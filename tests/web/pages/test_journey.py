@@ -8,6 +8,8 @@ from tests.web.conftest import start_in_thread
 from tests.web.pages.judge import judgments_of, log_of, wait_until
 from tests.web.pages.studies import write_study
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 TRAINING = "items,answer,feedback\nsun | mud,sun,Light beats dirt.\nrain | gold,gold,\n"
 
 

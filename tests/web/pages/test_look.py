@@ -12,6 +12,8 @@ from tests.web.conftest import start_in_thread
 from tests.web.pages.judge import judgments_of
 from tests.web.pages.studies import write_study
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 ACCENT = (0x2C, 0x5E, 0x8A)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.web.pages.judge import Judge, judgments_of
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 PAGE_SIZE = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
 Way = Callable[[Judge, list[str]], Any]
 

@@ -7,6 +7,8 @@ import pytest
 from tests.web.conftest import start_in_thread
 from tests.web.pages.studies import write_study
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):

@@ -1,0 +1,109 @@
+"""Calibration: how often predictive intervals hold judgments that the model never saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.calibrated.methods import PAPER, read_slider_tasks
+from reproductions.cheap_fast.recordings import read_affect, read_similarities
+from reproductions.easl.sliders import SLIDERS
+from steelyard.models.calibrated_data import Evidence
+from steelyard.models.calibrated_sampler import Chain
+from steelyard.observations import UNKNOWN, FloatArray, Ratings
+from steelyard.reliability.splitting import take
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut(Experiment):
+    """Fit four fifths of the judgments, and foretell the rest: who said what of which item."""
+
+    name: ClassVar[str] = "calibrated.held_out"
+    paper: ClassVar[str] = PAPER
+    title: ClassVar[str] = "Calibration: predictive intervals and judgments held out"
+    data: ClassVar[tuple[str, ...]] = (SLIDERS, "snow2008/affect.csv.gz", "snow2008/wordsim.csv.gz")
+
+    level: float = 0.95
+    draws: int = 400
+    seed: int = 0
+
+    def small(self) -> Self:
+        """Return few draws."""
+        return replace(self, draws=100)
+
+    def run(self, data: Path, progress: Progress) -> Outcome:
+        """Count how many held-out ratings lie within their interval."""
+        sets = {"NLI sliders": read_slider_tasks(data), "word similarity": read_similarities(data)[0]}
+        sets |= {f"affect, {name}": ratings for name, (ratings, _) in read_affect(data).items()}
+        rows = []
+        for done, (where, ratings) in enumerate(sets.items(), 1):
+            rng = np.random.default_rng(self.seed)
+            away = rng.random(len(ratings)) < 0.2
+            rows.append({"data": where, **self._held(take(ratings, ~away), take(ratings, away), rng)})
+            progress(done, len(sets))
+        table = pl.DataFrame(rows)
+        total = float(np.average(table["randomized"].to_numpy(), weights=table["judgments"].to_numpy()))
+        claims = [
+            Claim(f"{where}: held-out ratings within", 100 * share, unit="%")
+            for where, share in table.select("data", "randomized").iter_rows()
+        ]
+        return Outcome(
+            (Claim("all held-out ratings within their 95 % interval", 100 * total, unit="%"), *claims),
+            table,
+            None,
+            (
+                "An interval ends on the scale: where it reaches an end, ratings at that end are within; on a scale "
+                "with so many ratings at its ends, more than 95 % are expected to be.",
+                "randomized: the share where a rating at an end counts by the share of its probability within, which "
+                "should be 95 %.",
+            ),
+        )
+
+    def _held(self, told: Ratings, rest: Ratings, rng: np.random.Generator) -> dict[str, float]:
+        said = foretold(told, rest, self.draws, rng)
+        low, high = rest.scale
+        tails = [(1 - self.level) / 2, (1 + self.level) / 2]
+        known = ~np.isnan(said[0])
+        lower, upper = np.quantile(said[:, known], tails, axis=0)
+        value = (rest.value[known] - low) / (high - low)
+        within = (value >= lower.clip(0, 1) - 1e-9) & (value <= upper.clip(0, 1) + 1e-9)
+        # The place of each answer among those foretold; one at an end lies anywhere beyond it.
+        drawn = said[:, known].clip(0, 1)
+        below, equal = (drawn < value).mean(axis=0), (np.abs(drawn - value) < 1e-9).mean(axis=0)
+        place = below + rng.random(len(value)) * equal
+        return {
+            "judgments": int(known.sum()),
+            "held": float(within.mean()),
+            "randomized": float(((place >= tails[0]) & (place <= tails[1])).mean()),
+            "mean_width": float((upper.clip(0, 1) - lower.clip(0, 1)).mean()),
+        }
+
+
+def foretold(told: Ratings, rest: Ratings, draws: int, rng: np.random.Generator) -> FloatArray:
+    """Draw responses to the questions of `rest`, given `told`: a row for each draw; NaN for items never seen."""
+    evidence = Evidence.of("calibrated_scale", told)
+    place = np.full(len(told.items), UNKNOWN)
+    place[evidence.item] = np.arange(len(evidence.item))
+    responder = np.full(len(told.annotators), UNKNOWN)
+    named = evidence.annotator != UNKNOWN
+    responder[evidence.annotator[named]] = np.flatnonzero(named)
+    item, who = place[rest.item], responder[rest.annotator]
+    chain = Chain(evidence, rng)
+    said = np.full((draws, len(rest)), np.nan)
+    for sweep in range(draws + 150):
+        chain.sweep(sweep)
+        if sweep < 150:
+            continue
+        new = who == UNKNOWN
+        anybody = chain.usual_point[0] + np.sqrt(chain.point_variance[0]) * rng.standard_normal(len(who))
+        point = np.where(new, anybody, chain.point[who])
+        slope = np.where(new, 1.0, chain.slope[who])
+        noise = np.where(new, chain.usual_noise[0], chain.noise[who])
+        response = point + slope * (chain.x[item] - chain.origin) + np.sqrt(noise) * rng.standard_normal(len(who))
+        said[sweep - 150] = np.where(item == UNKNOWN, np.nan, response)
+    return said

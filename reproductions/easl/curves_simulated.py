@@ -1,0 +1,127 @@
+"""Figures 6 and 9 by simulation: correlation with the truth by annotations, with and without an effect of context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.charts import curves
+from reproductions.easl.curves import correlations, curve_table, gain_claim
+from reproductions.easl.methods import PAPER, Method, SimulatedPanel, rounds
+from reproductions.easl.populations import AGREEMENT, CONTEXTS, NOTHING, TASKS, agreement, context
+from steelyard.observations import FloatArray
+from steelyard.report.charts import Chart
+from steelyard.simulate import Population, SimulatedAnnotators, make_crowd
+
+# §5.1: "two iterations in EASL achieves a close Spearman's ρ to three annotators in DA"; §5.2: 4-way and 6-way.
+_GAINS = {"lexical frequency": (2, 50.0), "political spectrum": (4, 50.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCurves(Experiment):
+    """Collect the same items three ways, from simulated people who agree as much as those of the paper."""
+
+    name: ClassVar[str] = "easl.curves_simulated"
+    paper: ClassVar[str] = PAPER
+    title: ClassVar[str] = "Figures 6 and 9: correlation with the truth by annotations, in simulation"
+
+    items: int = 150
+    rounds: int = 10
+    people: int = 50
+    runs: int = 60
+    seed: int = 0
+
+    def small(self) -> Self:
+        """Return fewer rounds and runs."""
+        return replace(self, rounds=7, runs=20)
+
+    def run(self, data: Path, progress: Progress) -> Outcome:
+        """Simulate both tasks of the paper under each effect of context."""
+        steps = len(TASKS) * len(CONTEXTS)
+        tables, claims = [], []
+        for done, (task, name) in enumerate((task, name) for task in TASKS for name in CONTEXTS):
+            population = context(TASKS[task], name)
+            found, agreed = self._simulate(population)
+            tables.append(
+                curve_table(found).select(pl.lit(task).alias("task"), pl.lit(name).alias("context"), pl.all())
+            )
+            if name == NOTHING:
+                claims.append(
+                    Claim(
+                        f"agreement of ten annotators (ρ), {task}",
+                        float(agreed.mean()),
+                        published=AGREEMENT[task],
+                        why="people's noise was chosen to give it",
+                    )
+                )
+            annotations, published = _GAINS[task]
+            where = f"{task}, {name}"
+            not_there = "not in the paper: fives without the choice"
+            claims += [
+                gain_claim(
+                    found, Method.EASL, annotations, where=where, seed=self.seed, published=published, why=_why(name)
+                ),
+                gain_claim(found, Method.FIVES, annotations, where=where, seed=self.seed, why=not_there),
+            ]
+            progress(done + 1, steps)
+        table = pl.concat(tables)
+        return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
+
+    def _simulate(self, population: Population) -> tuple[dict[Method, FloatArray], FloatArray]:
+        """Return runs × rounds × (ρ, r) of each method, and the agreement of direct assessment in each run."""
+        found = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
+        agreed = np.empty(self.runs)
+        names = [f"item-{number}" for number in range(self.items)]
+        for run in range(self.runs):
+            rng = np.random.default_rng([self.seed, run])
+            truth = population.truth(names, rng)
+            value = np.array(list(truth.values()))
+            crowd = make_crowd(self.people, rng, population)
+            for method in Method:
+                panel = SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng)
+                for done, state in enumerate(rounds(method, panel, self.rounds, rng)):
+                    found[method][run, done] = correlations(state.mode, value)
+            agreed[run] = agreement(SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng), 10)
+        return found, agreed
+
+
+def _why(name: str) -> str:
+    if name == NOTHING:
+        return (
+            "with α = β = 1 EASL's score is the mean of the ratings, and asking some items more often than others "
+            "costs more than it brings: the gain must come from what company does to people"
+        )
+    return "how much company helps the paper's annotators is not known"
+
+
+_NOTES = (
+    "The annotations of the paper are not at hand; people are simulated whose agreement is that of the paper's.",
+    "The gain of about 50 % does not appear unless items shown together are rated with clearly less noise than items "
+    "shown alone, and then random fives have more of it: choosing by variance and match quality leaves some items "
+    "behind, most of all in the first rounds.",
+    "Bands hold 95 % of the runs. Intervals of the gains are resampled over runs.",
+    "A round is 30 tasks of five items, as Algorithm 1 says, so that all methods have one annotation an item a round; "
+    "the paper's text says 20 tasks, with which EASL would have had two thirds of direct assessment's annotations.",
+)
+
+
+def _chart(table: pl.DataFrame) -> Chart:
+    drawn = table.filter(pl.col("correlation") == "Spearman").with_columns(
+        pl.format("{}: {}", "task", "context").alias("panel")
+    )
+    return curves(
+        drawn,
+        "annotations",
+        "value",
+        "method",
+        title="EASL beats direct assessment only where company steadies the ratings",
+        subtitle="Spearman’s ρ with the truth by annotations an item, simulated; bands: 95 % of the runs",
+        x_title="annotations an item",
+        y_title="Spearman’s ρ",
+        facet="panel",
+    )

@@ -1,0 +1,41 @@
+"""Simulated people who agree as much as those of Sakaguchi & Van Durme (2018), with several effects of context."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from reproductions.easl.methods import Panel
+from steelyard.reliability.correlation import spearman
+from steelyard.simulate import Population
+
+# Footnotes 17 and 20: the agreement of ten annotators in direct assessment, Spearman's ρ.
+AGREEMENT = {"lexical frequency": 0.37, "political spectrum": 0.67}
+
+TASKS = {
+    "lexical frequency": Population(noise=0.295, lapse=0.0),
+    "political spectrum": Population(noise=0.13, lapse=0.0),
+}
+
+NOTHING = "no effect of context"
+CONTEXTS: dict[str, dict[str, float]] = {
+    NOTHING: {},
+    "noise ×0.8 in company": {"together": 0.8},
+    "noise ×0.6 in company": {"together": 0.6},
+    "fives shifted together": {"context_shift": 0.1},
+}
+"""How items shown together are rated: with less noise each, or all shifted the same way by the others."""
+
+
+def context(population: Population, name: str) -> Population:
+    """Return the population with an effect of context."""
+    return replace(population, **CONTEXTS[name])
+
+
+def agreement(panel: Panel, people: int) -> float:
+    """Have every item rated so often alone, and return the mean ρ of any two of these columns."""
+    alone = np.arange(len(panel.index), dtype=np.int32)[:, None]
+    columns = [panel.rate(alone)[:, 0] for _ in range(people)]
+    found = [spearman(columns[one], columns[other]) for one in range(people) for other in range(one)]
+    return float(np.mean([correlation.r for correlation in found if correlation is not None]))

@@ -1,0 +1,7 @@
+"""Short and full forms of slow tests: `make test` runs the short form, `make full` the full one."""
+
+from __future__ import annotations
+
+import os
+
+FULL = os.environ.get("STEELYARD_FULL") == "1"
