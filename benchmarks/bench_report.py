@@ -21,7 +21,7 @@ from steelyard.simulate import Population, SimulatedAnnotators, make_crowd
 
 PEOPLE, SECOND = 200, 1_000_000
 STUDIES = {
-    "direct": ('name = "direct"', "redundant", 2_000, 1),
+    "direct": ('name = "direct"', "per_item", 2_000, 1),
     "pairwise": ('name = "pairwise"', "random_tuples", 500, 2),
     "best_worst": ('name = "best_worst"', "random_tuples", 500, 4),
 }

@@ -22,15 +22,15 @@ from steelyard.study.config import parse_config
 
 ITEMS, PEOPLE, RUNS = 500, 50, 3
 STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"name": "direct"}, {"name": "redundant", "judgments": 20}),
-    ({"name": "direct", "items_per_page": 5}, {"name": "redundant", "judgments": 20}),
+    ({"name": "direct"}, {"name": "per_item", "judgments": 20}),
+    ({"name": "direct", "items_per_page": 5}, {"name": "per_item", "judgments": 20}),
     ({"name": "pairwise"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "pairwise"}, {"name": "all_pairs"}),
     ({"name": "best_worst"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 2, "annotators": 3}),
     ({"name": "scored_ranking"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 20}),
-    ({"name": "pairwise"}, {"name": "information_gain", "judgments": 20}),
+    ({"name": "pairwise"}, {"name": "adaptive", "judgments": 20}),
 ]
 
 

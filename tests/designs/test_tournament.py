@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from steelyard.designs import Nothing, Pick, Tournament
-from steelyard.designs.graph import dominance_order
-from steelyard.designs.memory import Heard
-from steelyard.designs.tournament_memory import comparisons_for, first_pairs
+from steelyard.designs import NoTask, Pick, Tournament
+from steelyard.designs.dominance_graph import dominance_order
+from steelyard.designs.state import AnswerNotice
+from steelyard.designs.tournament.brackets import comparisons_for, first_pairs
 from steelyard.observations import Comparison
 from steelyard.protocols import BestWorst, Direct, Pairwise
 from steelyard.records import Item
-from tests.designs.making import make_items
+from tests.designs.helpers import make_items
 
 
 class Task(NamedTuple):
@@ -34,49 +34,49 @@ class Stage:
     def __init__(self, design: Tournament, items: Iterable[Item]) -> None:
         self.design = design
         self.items = list(items)
-        self.progress = design.progress(Pairwise(), self.items)
+        self.progress = design.new_progress(Pairwise(), self.items)
         self.events = count()
 
-    def offer(self, annotator: str) -> Pick | Nothing:
+    def offer(self, annotator: str) -> Pick | NoTask:
         return self.design.pick(self.progress, 2, annotator, np.random.default_rng(next(self.events)))
 
     def ask(self, annotator: str) -> Task | None:
         event = next(self.events)
         pick = self.design.pick(self.progress, 2, annotator, np.random.default_rng(event))
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             return None
-        self.progress.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(event))
+        self.progress.on_leased(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(event))
         left, right = pick.items
         return Task(str(event), annotator, (left, right))
 
-    def _heard(self, task: Task, outcome: int | None) -> Heard:
+    def _heard(self, task: Task, outcome: int | None) -> AnswerNotice:
         left, right = task.pair
         shown = outcome if outcome is not None else (left > right) - (left < right)
         said = Comparison(self.items[left].id, self.items[right].id, shown)
-        return Heard(task.judgment_id, task.annotator, task.pair, [said])
+        return AnswerNotice(task.judgment_id, task.annotator, task.pair, [said])
 
     def tell(self, task: Task, outcome: int | None = None) -> None:
-        self.progress.answer(task.pair, None)
-        self.progress.hear(self._heard(task, outcome))
+        self.progress.on_answered(task.pair, None)
+        self.progress.notify_answer(self._heard(task, outcome))
 
     def skip(self, task: Task) -> None:
-        self.progress.released(task.annotator, task.pair, None)
+        self.progress.on_released(task.annotator, task.pair, None)
 
     def run_out(self, task: Task) -> None:
         self.skip(task)
-        self.progress.forget(task.annotator, task.pair)
+        self.progress.allow_again(task.annotator, task.pair)
 
     def tell_late(self, task: Task) -> None:
-        self.progress.reclaimed(task.annotator, task.pair, None)
+        self.progress.on_late_answer(task.annotator, task.pair, None)
         self.tell(task)
 
     def set_aside(self, task: Task) -> None:
-        self.progress.set_aside(task.annotator, task.pair, None)
-        self.progress.unhear(self._heard(task, None))
+        self.progress.on_excluded(task.annotator, task.pair, None)
+        self.progress.notify_retraction(self._heard(task, None))
 
     def restore(self, task: Task) -> None:
-        self.progress.restored(task.annotator, task.pair, None)
-        self.progress.hear(self._heard(task, None))
+        self.progress.on_readmitted(task.annotator, task.pair, None)
+        self.progress.notify_answer(self._heard(task, None))
 
     def work(self, annotator: str, most: int = 10_000) -> list[Task]:
         """Let somebody work alone until there is nothing left for them."""
@@ -194,7 +194,7 @@ def test_a_skipped_source_goes_to_somebody_else_from_the_start_and_never_to_the_
     stage.work("ann", most=3)
     stage.skip(stage.ask("ann"))
     assert stage.ask("ann") is None
-    assert stage.offer("ann").reason == "You have ranked, or given up, every source that still needs an annotator."
+    assert stage.offer("ann").reason == "You have ranked, or abandoned, every source that still needs an annotator."
     assert len(stage.work("bob")) == 6
     assert stage.offer("ann").complete
     goal = stage.design.goal(stage.progress, 2)
@@ -219,7 +219,7 @@ def test_who_comes_first_after_a_task_ran_out_has_the_source():
     stage.run_out(stage.ask("ann"))
     stage.tell(stage.ask("bob"))
     assert stage.ask("ann") is None
-    assert stage.offer("ann").because == "waiting"
+    assert stage.offer("ann").reason_code == "waiting"
     stage.work("bob", most=1)
     stage.run_out(stage.ask("bob"))
     # It is free again, and ann has not judged the rest of hers.
@@ -301,7 +301,7 @@ def test_who_was_just_here_is_not_replaced():
     stage = Stage(Tournament(), make_items(12, sources=2))
     stage.work("ann", most=1)
     assert len(stage.work("bob")) == 6
-    assert stage.offer("cleo").because == "waiting"
+    assert stage.offer("cleo").reason_code == "waiting"
     assert len(stage.work("ann")) == 5
 
 
@@ -309,7 +309,7 @@ def test_a_change_of_configuration_frees_what_nobody_has_out():
     stage = Stage(Tournament(), make_items(12, sources=2))
     stage.work("ann", most=1)
     out = stage.ask("cleo")
-    stage.progress.restart()
+    stage.progress.on_config_change()
     assert len(stage.work("bob")) == 6
     stage.tell(out)
     assert len(stage.work("cleo")) == 5
@@ -318,7 +318,7 @@ def test_a_change_of_configuration_frees_what_nobody_has_out():
 def test_a_pair_that_everybody_gets_takes_no_place():
     stage = Stage(Tournament(), make_items(6, sources=1))
     anns = stage.ask("ann")
-    stage.progress.picked("bob", anns.pair, None, 0, np.random.default_rng(0))
+    stage.progress.on_leased("bob", anns.pair, None, 0, np.random.default_rng(0))
     shared = Task("shared", "bob", anns.pair)
     stage.tell(shared)
     assert stage.ask("bob") is None
@@ -371,10 +371,10 @@ def test_a_follow_up_leaves_one_at_the_top_and_asks_only_who_never_met(seed):
         outcomes[low, high] = 1 if value[low] > value[high] else -1
         tasks.append(task)
     first = dict(list(outcomes.items())[:6])
-    unbeaten = dominance_order(range(6), first).dominated.count(0)
+    unbeaten = dominance_order(range(6), first).dominators.count(0)
     assert len(tasks) == 6 + unbeaten - 1
     order = dominance_order(range(6), outcomes)
-    assert [order.members[v] for v, times in enumerate(order.dominated) if times == 0] == [[int(np.argmax(value))]]
+    assert [order.members[v] for v, times in enumerate(order.dominators) if times == 0] == [[int(np.argmax(value))]]
 
 
 def test_without_a_follow_up_the_best_is_often_not_alone_at_the_top():
@@ -382,7 +382,7 @@ def test_without_a_follow_up_the_best_is_often_not_alone_at_the_top():
     several = 0
     for seed in range(200):
         outcomes = dict.fromkeys(first_pairs(range(6), [seed]), -1)
-        several += dominance_order(range(6), outcomes).dominated.count(0) > 1
+        several += dominance_order(range(6), outcomes).dominators.count(0) > 1
     assert 0.2 < several / 200 < 0.9
 
 
@@ -417,7 +417,7 @@ def test_tournaments_give_the_rankings_of_wmt_2010_back(shared_data):
         }
         order = dominance_order(range(5), outcomes)
         dominance = np.empty(5)
-        for tied, above, below in zip(order.members, order.dominates, order.dominated, strict=True):
+        for tied, above, below in zip(order.members, order.dominates, order.dominators, strict=True):
             dominance[tied] = above - below
         again = stats.rankdata(-dominance, method="dense")
         if np.ptp(ranks) and np.ptp(again):

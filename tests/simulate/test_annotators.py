@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
 from steelyard.protocols.rated import Criterion
 from steelyard.simulate import Population, SimulatedAnnotator, SimulatedAnnotators, answer_for, make_crowd
-from tests.simulate.making import alone
+from tests.simulate.helpers import alone
 
 TRUTH = {"low": 0.1, "mid": 0.5, "high": 0.8}
 ITEMS = list(TRUTH)

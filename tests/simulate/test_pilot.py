@@ -13,7 +13,7 @@ from steelyard.errors import DataError
 from steelyard.formats import read_judgments
 from steelyard.reliability import split_half
 from steelyard.simulate import Population, read_pilot, rehearse
-from tests.simulate.making import make_annotators, make_config, make_items
+from tests.simulate.helpers import make_annotators, make_config, make_items
 
 
 def simulated(

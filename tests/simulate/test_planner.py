@@ -7,11 +7,11 @@ from math import asin, pi
 import numpy as np
 import pytest
 
-from steelyard.designs import InformationGain
+from steelyard.designs import Adaptive
 from steelyard.errors import ConfigError
 from steelyard.reliability import split_half
 from steelyard.simulate import Option, Population, choose_options, plan, rehearse
-from tests.simulate.making import make_annotators, make_config, make_items
+from tests.simulate.helpers import make_annotators, make_config, make_items
 
 # Far from the ends of the scale, without lapses: the closed form holds.
 TAME = Population(spread=0.1, noise=0.13, noise_spread=0.0, bias=0.05, stretch=0.0, lapse=0.0)
@@ -47,7 +47,7 @@ def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
 
 @pytest.fixture(scope="module")
 def tame_plan():
-    return plan(200, 0.85, [Option("direct", "redundant")], populations=[TAME], people=60)
+    return plan(200, 0.85, [Option("direct", "per_item")], populations=[TAME], people=60)
 
 
 def test_the_judgments_planned_are_those_of_the_closed_form(tame_plan):
@@ -103,7 +103,7 @@ def test_budgets_too_small_to_be_split_are_not_measured():
 
 def test_more_is_needed_for_noisier_people_and_higher_targets():
     def needed(target, population):
-        return plan(40, target, [Option("direct", "redundant")], populations=[population]).table()["judgments"][0]
+        return plan(40, target, [Option("direct", "per_item")], populations=[population]).table()["judgments"][0]
 
     usual = needed(0.7, Population())
     assert needed(0.8, Population()) > 1.3 * usual
@@ -120,7 +120,7 @@ def test_a_protocol_s_own_settings_are_planned_with():
 
 
 def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
-    options = [Option("direct", "redundant"), Option("best_worst", "random_tuples")]
+    options = [Option("direct", "per_item"), Option("best_worst", "random_tuples")]
     alone = plan(30, 0.7, options, seed=5)
     assert plan(30, 0.7, options, seed=5, jobs=2) == alone
     assert plan(30, 0.7, options, seed=6).table()["judgments"].to_list() != alone.table()["judgments"].to_list()
@@ -128,13 +128,13 @@ def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
 
 def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
     with pytest.raises(
-        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · redundant \(with 5 people"
+        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · per_item \(with 5 people"
     ):
-        plan(40, 0.99, [Option("direct", "redundant")], people=5)
+        plan(40, 0.99, [Option("direct", "per_item")], people=5)
 
 
 def test_an_option_out_of_reach_is_shown_beside_those_that_are_not():
-    planned = plan(40, 0.85, [Option("direct", "redundant"), Option("best_worst", "random_tuples")], people=5)
+    planned = plan(40, 0.85, [Option("direct", "per_item"), Option("best_worst", "random_tuples")], people=5)
     rows = {row["protocol"]: row for row in planned.table(price=1.0).iter_rows(named=True)}
     assert rows["direct"]["judgments"] is None
     assert rows["direct"]["best"] < 0.85
@@ -150,10 +150,10 @@ def test_hours_and_cost_follow_from_the_judgments(tame_plan):
 
 def test_options_are_those_that_fit():
     assert {option.protocol for option in choose_options(50)} >= {"direct", "pairwise", "best_worst", "scored_ranking"}
-    assert {option.design for option in choose_options(50, ["direct"])} <= {"redundant", "match_quality"}
+    assert {option.design for option in choose_options(50, ["direct"])} <= {"per_item", "match_quality"}
     assert "all_pairs" not in {option.design for option in choose_options(500, ["pairwise"])}
-    (named,) = choose_options(500, ["pairwise"], ["information_gain"])
-    assert named.config(7, 500, 0).stages[0].design == InformationGain(judgments=7)
+    (named,) = choose_options(500, ["pairwise"], ["adaptive"])
+    assert named.config(7, 500, 0).stages[0].design == Adaptive(judgments=7)
     with pytest.raises(ConfigError, match="labels have no split-half"):
         choose_options(50, ["choice"])
     with pytest.raises(ConfigError, match="no protocol called 'best_wurst'"):

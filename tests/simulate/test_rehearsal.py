@@ -14,22 +14,22 @@ from steelyard.simulate import Population, SimulatedAnnotators, answer_study, ma
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.study import Study
 from steelyard.study.opening import check_study
-from tests.simulate.making import PROTOCOLS, make_annotators, make_config, make_items
+from tests.simulate.helpers import PROTOCOLS, make_annotators, make_config, make_items
 
 CROWDED = Population(
     spam=0.3, drift=0.1, fatigue=0.5, lapse_growth=0.1, together=0.7, context_shift=0.05, confusion=0.2, lapse=0.1
 )
 STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"name": "direct"}, {"name": "redundant", "judgments": 3}),
-    ({"name": "direct", "items_per_page": 4}, {"name": "redundant", "judgments": 3}),
+    ({"name": "direct"}, {"name": "per_item", "judgments": 3}),
+    ({"name": "direct", "items_per_page": 4}, {"name": "per_item", "judgments": 3}),
     ({"name": "pairwise"}, {"name": "random_tuples", "judgments": 4}),
     ({"name": "best_worst"}, {"name": "random_tuples", "judgments": 4, "annotators": 2}),
     ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 1, "annotators": 2}),
     ({"name": "pairwise"}, {"name": "all_pairs"}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 3}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 3, "mode": "continuous"}),
-    ({"name": "pairwise"}, {"name": "information_gain", "judgments": 4}),
-    ({"name": "direct"}, {"name": "information_gain", "judgments": 3}),
+    ({"name": "pairwise"}, {"name": "adaptive", "judgments": 4}),
+    ({"name": "direct"}, {"name": "adaptive", "judgments": 3}),
 ]
 KNOWN = [stage for stage in STAGES if stage[1]["name"] in registry.names("designs")]
 

@@ -16,7 +16,7 @@ from steelyard.records import Item
 from steelyard.reliability import split_half
 from steelyard.simulate import RecordedAnnotators, answer_study, rehearse
 from steelyard.study import Study
-from tests.simulate.making import make_config
+from tests.simulate.helpers import make_config
 
 RATED = [
     {"annotator": "ann", "item": "a", "value": 10},

@@ -91,7 +91,7 @@ def test_a_pick_records_how_it_was_made(make_study):
         before, pick = list(study.events())[-2:]
     assert pick.kind == "picked"
     assert {key: pick.data[key] for key in ("design", "settings", "seed", "round", "weight", "state")} == {
-        "design": "redundant",
+        "design": "per_item",
         "settings": {"judgments": 4},
         "seed": 17,
         "round": 0,

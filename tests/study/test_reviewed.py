@@ -89,8 +89,8 @@ def test_renewed_leases_survive_a_rebuild(make_study, tmp_path):
 
 
 DESIGNS = {
-    "redundant-3": 'name = "redundant"\njudgments = 3',
-    "redundant-6": 'name = "redundant"\njudgments = 6',
+    "per_item-3": 'name = "per_item"\njudgments = 3',
+    "per_item-6": 'name = "per_item"\njudgments = 6',
     "tuples": 'name = "random_tuples"\njudgments = 4',
     "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators = 2',
 }
@@ -175,9 +175,9 @@ def test_writing_a_default_out_is_no_change(make_study):
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "best_worst", "ranking", "scored_ranking"])
-def test_items_that_are_set_against_each_other_are_not_asked_one_by_one(make_study, protocol):
-    with pytest.raises(ConfigError, match="redundant asks about items one by one"):
-        Study.open(make_study(f'name = "{protocol}"', 'name = "redundant"'))
+def test_protocols_that_compare_items_are_refused_by_per_item(make_study, protocol):
+    with pytest.raises(ConfigError, match="per_item shows items one by one"):
+        Study.open(make_study(f'name = "{protocol}"', 'name = "per_item"'))
 
 
 def test_judgments_that_cannot_come_out_even_are_refused(make_study):

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from steelyard.errors import Problem, did_you_mean
 from steelyard.observations import Label, Observation
 from steelyard.protocols.base import refuse
-from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.protocols.per_item import ONLY, PerItemProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class ChoiceCriterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(PerItem):
+class Choice(PerItemProtocol):
     """Ask for one of a few labels: entailed or not, which sense, which emotion."""
 
     name: ClassVar[str] = "choice"
-    default_design: ClassVar[str] = "redundant"
+    default_design: ClassVar[str] = "per_item"
     default_model: ClassVar[str] = "majority"
     takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("labels",)

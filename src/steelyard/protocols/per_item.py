@@ -16,7 +16,7 @@ ONLY = ""
 """The criterion of a study that has just one."""
 
 
-class PerItem(Protocol):
+class PerItemProtocol(Protocol):
     """`{item: value}`, or `{item: {criterion: value}}` when there are several criteria."""
 
     __slots__ = ()

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from steelyard.errors import Problem
 from steelyard.observations import Observation, Rating
 from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItem, number_on
+from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rated(PerItem):
+class Rated(PerItemProtocol):
     """Ask for a number for each item."""
 
-    default_design: ClassVar[str] = "redundant"
+    default_design: ClassVar[str] = "per_item"
     default_model: ClassVar[str] = "mean"
     new_model: ClassVar[str | None] = "calibrated_scale"
     takes_short_pages: ClassVar[bool] = True

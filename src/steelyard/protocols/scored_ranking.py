@@ -12,11 +12,11 @@ from pydantic import Field
 from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation, Rating
 from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItem, number_on
+from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredRanking(PerItem):
+class ScoredRanking(PerItemProtocol):
     """Ask for n numbers at once, so that each item is judged beside others.
 
     One answer yields n ratings and the comparison of every pair: n(n-1)/2 of them, a tie where the values
@@ -65,7 +65,7 @@ class ScoredRanking(PerItem):
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """The ratings, then every pair in the order shown."""
-        ratings = PerItem.observations(self, items, answer)
+        ratings = PerItemProtocol.observations(self, items, answer)
         given = [item for item in items if item in answer]
         pairs = [Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(given, 2)]
         return [*ratings, *pairs]

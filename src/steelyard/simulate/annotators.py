@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
-from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.simulate.answers import answer_for
 from steelyard.simulate.effort import seconds_for
 from steelyard.simulate.population import SimulatedAnnotator
@@ -254,7 +254,7 @@ _ALWAYS = {"noise", "bias", "stretch", "lapse"}
 
 def criterion_names(protocol: AskingProtocol) -> tuple[str, ...]:
     """Return the criteria a protocol asks, ('',) where there is just one."""
-    return protocol.criterion_names() if isinstance(protocol, PerItem) else (ONLY,)
+    return protocol.criterion_names() if isinstance(protocol, PerItemProtocol) else (ONLY,)
 
 
 def protocol_key(protocol: AskingProtocol) -> int:

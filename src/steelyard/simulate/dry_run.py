@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from steelyard.designs.information_gain import InformationGain
+from steelyard.designs.adaptive.design import Adaptive
 from steelyard.models.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, Labels, Observations
 from steelyard.quality.pay import standing_numbers
@@ -195,7 +195,7 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
     # Counting, which is quick, says little where pairs were chosen to be close: then who was met must count.
-    close = isinstance(study.config.stages[stage].design, InformationGain) and isinstance(observations, Comparisons)
+    close = isinstance(study.config.stages[stage].design, Adaptive) and isinstance(observations, Comparisons)
     return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
 
 

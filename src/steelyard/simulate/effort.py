@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.protocols import BestWorst, Pairwise, Protocol, Ranking
-from steelyard.protocols.per_item import PerItem
+from steelyard.protocols.per_item import PerItemProtocol
 
 READING, MARKING = 5.0, 4.0
 """Seconds to read an item of a line or so, and to decide on a mark and set it. Recorded medians: 12.5 seconds a slider
@@ -18,7 +18,7 @@ def marks(protocol: Protocol) -> int:
         return 2
     if isinstance(protocol, Ranking):
         return protocol.size - 1
-    each = len(protocol.criterion_names()) if isinstance(protocol, PerItem) else 1
+    each = len(protocol.criterion_names()) if isinstance(protocol, PerItemProtocol) else 1
     return protocol.task_size * each
 
 

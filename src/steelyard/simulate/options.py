@@ -16,8 +16,8 @@ from steelyard.simulate.effort import seconds_for
 from steelyard.study.config import StudyConfig, parse_config
 
 USUAL: tuple[tuple[str, str], ...] = (
-    ("direct", "redundant"),
-    ("likert", "redundant"),
+    ("direct", "per_item"),
+    ("likert", "per_item"),
     ("pairwise", "random_tuples"),
     ("best_worst", "balanced_tuples"),
     ("best_worst", "random_tuples"),
@@ -30,14 +30,14 @@ USUAL: tuple[tuple[str, str], ...] = (
 _TUPLES_PER_ITEM = 2.0
 
 _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
-    "redundant": lambda each, size, items: {"judgments": each},
+    "per_item": lambda each, size, items: {"judgments": each},
     "random_tuples": lambda each, size, items: {"judgments": each},
     "balanced_tuples": lambda each, size, items: {
         "factor": _TUPLES_PER_ITEM,
         "annotators": ceil(each / (_TUPLES_PER_ITEM * size)),
     },
     "match_quality": lambda each, size, items: {"rounds": ceil(each * items / size / max(items // size, 1))},
-    "information_gain": lambda each, size, items: {"judgments": each},
+    "adaptive": lambda each, size, items: {"judgments": each},
     "all_pairs": lambda each, size, items: {"annotators": ceil(each / max(items - 1, 1))},
 }
 """Each design's settings, so that every item is shown at least so often: times, items a task, items."""
@@ -133,7 +133,7 @@ def choose_options(
     return fitting
 
 
-_WHEN_NAMED = {"information_gain"}
+_WHEN_NAMED = {"adaptive"}
 """Designs that think about every task, so that simulating many studies takes minutes: planned for when named."""
 
 _FEW_ITEMS = 40

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.designs import Nothing, Pick
+from steelyard.designs import NoTask, Pick
 from steelyard.designs.base import generator_for
-from steelyard.designs.memory import Heard, Memory
+from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.errors import ConfigError, DataError
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Observation, Observations
 from steelyard.records import Item, Judgment
@@ -171,8 +171,8 @@ class _Stages:
 
     def __init__(self, config: StudyConfig, items: Sequence[Item]) -> None:
         self.config = config
-        self.progress = [stage.design.progress(stage.protocol, items) for stage in config.stages]
-        self.learns = any(progress.memory is not None for progress in self.progress)
+        self.progress = [stage.design.new_progress(stage.protocol, items) for stage in config.stages]
+        self.learns = any(progress.design_state is not None for progress in self.progress)
         self.tasks_of: Counter[str] = Counter()
         # A study's log has one event for each thousand items and one for the configuration before anybody is asked.
         self.seq = ceil(len(items) / ITEMS_PER_EVENT) + 1
@@ -180,26 +180,31 @@ class _Stages:
     @property
     def listen(self) -> bool:
         """Whether a design looks at what is answered."""
-        return any(p.memory is not None and type(p.memory).heard is not Memory.heard for p in self.progress)
+        return any(
+            p.design_state is not None and type(p.design_state).on_answer is not DesignState.on_answer
+            for p in self.progress
+        )
 
-    def pick(self, annotator: str) -> tuple[int, Pick] | Nothing:
+    def pick(self, annotator: str) -> tuple[int, Pick] | NoTask:
         """Choose the stage and the task as a study does: stages in sequence, or by share."""
         limit = self.config.people.tasks
         if limit is not None and self.tasks_of[annotator] >= limit:
-            return Nothing(f"You have done all your {limit} tasks.", because="quota")
+            return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         return pick_from_designs(self.config, self.progress, self.seq, annotator)
 
     def went_out(self, annotator: str, stage: int, pick: Pick) -> None:
         rng = generator_for(self.config.seed, stage, self.seq) if self.learns else None
-        self.progress[stage].picked(annotator, pick.items, pick.slot, pick.round, rng)
+        self.progress[stage].on_leased(annotator, pick.items, pick.slot, pick.round, rng)
         self.tasks_of[annotator] += 1
         self.seq += 1
 
     def came_back(self, annotator: str, stage: int, pick: Pick, said: Sequence[Observation] | None) -> None:
-        self.progress[stage].answer(pick.items, pick.slot)
+        self.progress[stage].on_answered(pick.items, pick.slot)
         if said is not None:
             for number, progress in enumerate(self.progress):
-                progress.hear(Heard(str(self.seq), annotator, pick.items, said, own=number == stage))
+                progress.notify_answer(
+                    AnswerNotice(str(self.seq), annotator, pick.items, said, own_stage=number == stage)
+                )
         self.seq += 1
 
 
@@ -225,10 +230,10 @@ def rehearse(
     turns = Turns(annotators.names, rng.spawn(1)[0])
     code = {name: number for number, name in enumerate(annotators.names)}
     order: list[int] = []
-    nothing = Nothing("There was nobody to ask.")
+    nothing = NoTask("There was nobody to ask.")
     while (most is None or len(order) < most) and (annotator := turns.next()) is not None:
         chosen = running.pick(annotator)
-        if isinstance(chosen, Nothing):
+        if isinstance(chosen, NoTask):
             nothing = chosen
             turns.nothing_for(annotator, chosen)
             continue
@@ -253,5 +258,5 @@ def rehearse(
         turns.answered()
         told()
     if most is not None and len(order) >= most:
-        nothing = Nothing("As many judgments as were wanted.")
+        nothing = NoTask("As many judgments as were wanted.")
     return Rehearsal(config, index, annotators, stages, tuple(order), nothing.complete, nothing.reason)

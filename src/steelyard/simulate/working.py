@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from steelyard.designs import Nothing
+from steelyard.designs import NoTask
 from steelyard.errors import ConfigError
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, Truth
 from steelyard.simulate.population import SimulatedAnnotator
@@ -45,7 +45,7 @@ class Turns:
         """Note that somebody answered."""
         self._told = True
 
-    def nothing_for(self, annotator: str, nothing: Nothing) -> None:
+    def nothing_for(self, annotator: str, nothing: NoTask) -> None:
         """Note that there is nothing for an annotator now; nor for anybody, if the study is complete."""
         if nothing.complete:
             self._active, self._waiting = [], []
@@ -79,7 +79,7 @@ def answer_study(
         try:
             while (annotator := turns.next()) is not None and (most is None or count < most):
                 task = study.offer(annotator)
-                if isinstance(task, Nothing):
+                if isinstance(task, NoTask):
                     turns.nothing_for(annotator, task)
                     continue
                 with lock:

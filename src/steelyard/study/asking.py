@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, overload
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.store import Event, Store, StoredTask
@@ -98,12 +98,12 @@ class Asking:
             return tasks
         return tasks[0] if tasks else None
 
-    def offer(self, annotator: str) -> Task | Nothing:
+    def offer(self, annotator: str) -> Task | NoTask:
         """Like `ask`, but say why when there is nothing to ask."""
         tasks, nothing = self._lease(annotator, 1)
-        return tasks[0] if tasks else nothing or Nothing("There is nothing to ask.")
+        return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
 
-    def offer_several(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
+    def offer_several(self, annotator: str, count: int) -> tuple[list[Task], NoTask | None]:
         """Like `ask` with a count, and say why when there are fewer."""
         return self._lease(annotator, count)
 
@@ -200,7 +200,7 @@ class Asking:
 
     def take_in_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
-        plans = self.config.stages[stage].design.plans
+        plans = self.config.stages[stage].design.uses_slots
         with self._journal.writing(alone=True) as entry:
             now = self._clock()
             tasks = []
@@ -292,7 +292,7 @@ class Asking:
     def _lease_end(self, now: int) -> int:
         return now + round(self.config.people.lease_minutes * 60_000_000)
 
-    def _lease(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
+    def _lease(self, annotator: str, count: int) -> tuple[list[Task], NoTask | None]:
         annotator = annotator_name(annotator)
         if not isinstance(count, int) or count < 1:
             raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
@@ -303,7 +303,7 @@ class Asking:
             nothing = None
             while len(tasks) < count and nothing is None:
                 picked = self._pick(entry, annotator, now)
-                if isinstance(picked, Nothing):
+                if isinstance(picked, NoTask):
                     nothing = picked
                 else:
                     tasks.append(picked)
@@ -314,15 +314,15 @@ class Asking:
         enough = (self._lease_end(now) - now) // 2
         return stored if stored.lease_end - now >= enough else self._renew(entry, stored, now)
 
-    def _pick(self, entry: Entry, annotator: str, now: int) -> StoredTask | Nothing:
+    def _pick(self, entry: Entry, annotator: str, now: int) -> StoredTask | NoTask:
         refused = entry.ledger.refusal(annotator)
         if refused is not None:
             return refused
         limit = entry.ledger.recruits.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and entry.ledger.tasks_of[annotator] >= limit:
-            return Nothing(f"You have done all your {limit} tasks.", because="quota")
+            return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         chosen = pick_next(self.config, entry.ledger, annotator, now)
-        if isinstance(chosen, Nothing):
+        if isinstance(chosen, NoTask):
             return chosen
         design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = entry.store.last_seq + 1

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from steelyard.designs.base import Nothing, generator_for
-from steelyard.designs.memory import Heard
+from steelyard.designs.base import NoTask, generator_for
+from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_PEOPLE, Answer, Item
@@ -56,8 +56,8 @@ class Ledger:
         self.settled_at: float = inf
         """The event from which on the configuration must not change: it is open, and built on what it was."""
         self.stages = stages
-        self.progress = [stage.design.progress(stage.protocol) for stage in stages]
-        self.learns = any(progress.memory is not None for progress in self.progress)
+        self.progress = [stage.design.new_progress(stage.protocol) for stage in stages]
+        self.learns = any(progress.design_state is not None for progress in self.progress)
         self.tasks_of: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.excluded: dict[str, str] = {}
@@ -91,7 +91,7 @@ class Ledger:
             )
         handle = self._handles.get(event.kind) or self._handle_for(event)
         if self.learns:
-            self.tick(event.at)
+            self.set_time(event.at)
         handle(event)
         self.seq = event.seq
 
@@ -105,18 +105,18 @@ class Ledger:
         self._handles[event.kind] = handle
         return handle
 
-    def tick(self, now: int) -> None:
+    def set_time(self, now: int) -> None:
         """Set the clock that designs go by: to an event's time, or to that of the pick about to be made."""
         if self.learns:
             for progress in self.progress:
-                progress.tick(now)
+                progress.set_time(now)
 
     def _config(self, event: Event) -> None:
         if event.seq > self.settled_at and event.data["config"] != self.config.get("config"):
             raise StudyChangedError("the study's configuration was changed by someone else.", "Open the study anew.")
         if self.config:
             for progress in self.progress:
-                progress.restart()
+                progress.on_config_change()
         self.config = event.data
 
     def _items(self, event: Event) -> None:
@@ -148,7 +148,7 @@ class Ledger:
         else:
             out = OutTask(annotator, stage, self._codes(data["items"]), data["slot"], purpose=purpose)
             rng = generator_for(data["seed"], stage, self.seq) if self.learns else None
-            self.progress[stage].picked(annotator, out.items, out.slot, data["round"], rng)
+            self.progress[stage].on_leased(annotator, out.items, out.slot, data["round"], rng)
             if data.get("shared"):
                 self.vetting.shared.append(Shared(stage, out.items, out.slot))
         self._out[str(event.judgment_id)] = out
@@ -166,7 +166,7 @@ class Ledger:
         elif out.released:
             self.tasks_of[out.annotator] += 1
             if out.in_design:
-                self.progress[out.stage].reclaimed(out.annotator, out.items, out.slot)
+                self.progress[out.stage].on_late_answer(out.annotator, out.items, out.slot)
             else:
                 self._people_task(out)
         self.answers_of[out.annotator] += 1
@@ -187,12 +187,12 @@ class Ledger:
     def _imported(self, event: Event) -> OutTask:
         self.counts["imported"] += 1
         out = OutTask(event.annotator or "", event.data["stage"], self._codes(event.data["items"]), event.data["slot"])
-        self.progress[out.stage].picked(out.annotator, out.items, out.slot)
+        self.progress[out.stage].on_leased(out.annotator, out.items, out.slot)
         self.tasks_of[out.annotator] += 1
         return out
 
     def _count(self, judgment_id: str, out: OutTask) -> None:
-        self.progress[out.stage].answer(out.items, out.slot)
+        self.progress[out.stage].on_answered(out.items, out.slot)
         if self.learns:
             self._tell_designs(judgment_id, out)
         self._answered[out.annotator][judgment_id] = out
@@ -203,11 +203,11 @@ class Ledger:
         protocol = self.stages[out.stage].protocol
         said = protocol.observations([self.items[code].id for code in out.items], out.answer)
         for stage, progress in enumerate(self.progress):
-            heard = Heard(judgment_id, out.annotator, out.items, said, own=stage == out.stage)
-            (progress.unhear if unlearn else progress.hear)(heard)
+            heard = AnswerNotice(judgment_id, out.annotator, out.items, said, own_stage=stage == out.stage)
+            (progress.notify_retraction if unlearn else progress.notify_answer)(heard)
 
     def _set_aside(self, judgment_id: str, out: OutTask) -> None:
-        self.progress[out.stage].set_aside(out.annotator, out.items, out.slot)
+        self.progress[out.stage].on_excluded(out.annotator, out.items, out.slot)
         if self.learns:
             self._tell_designs(judgment_id, out, unlearn=True)
 
@@ -239,7 +239,7 @@ class Ledger:
         out = self._release(str(event.judgment_id))
         # Who skips a task does not want it again; whose time ran out may well.
         if out.in_design:
-            self.progress[out.stage].forget(out.annotator, out.items)
+            self.progress[out.stage].allow_again(out.annotator, out.items)
         else:
             self._people_task(out, taken_back=True)
 
@@ -260,7 +260,7 @@ class Ledger:
         out = self._out[judgment_id]
         self._out[judgment_id] = replace(out, released=True)
         if out.in_design:
-            self.progress[out.stage].released(out.annotator, out.items, out.slot)
+            self.progress[out.stage].on_released(out.annotator, out.items, out.slot)
         self.tasks_of[out.annotator] -= 1
         return out
 
@@ -279,7 +279,7 @@ class Ledger:
         if event.data.get("by") != "checks":
             self.vetting.pardoned.add(annotator)
         for judgment_id, out in self._answered[annotator].items():
-            self.progress[out.stage].restored(out.annotator, out.items, out.slot)
+            self.progress[out.stage].on_readmitted(out.annotator, out.items, out.slot)
             if self.learns:
                 self._tell_designs(judgment_id, out)
 
@@ -324,18 +324,18 @@ class Ledger:
         """Whether an annotator was ever asked anything, or imported."""
         return annotator in self.tasks_of
 
-    def refusal(self, annotator: str) -> Nothing | None:
+    def refusal(self, annotator: str) -> NoTask | None:
         """Say why the study asks an annotator nothing, if it does."""
         if annotator in self.excluded:
-            return Nothing("Your part in this study has ended.", because="excluded")
+            return NoTask("Your part in this study has ended.", reason_code="excluded")
         if self.qualified.get(annotator) is False:
-            return Nothing("The test before the first task was not passed.", because="excluded")
+            return NoTask("The test before the first task was not passed.", reason_code="excluded")
         if annotator in self.recruits.gone:
-            return Nothing("Your place in this study was given back.", because="excluded")
+            return NoTask("Your place in this study was given back.", reason_code="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
-        return Nothing(reason, because=self.state)
+        return NoTask(reason, reason_code=self.state)
 
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""

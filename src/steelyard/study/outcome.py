@@ -8,8 +8,8 @@ from typing import Literal
 
 import polars as pl
 
-from steelyard.designs.propagation import Propagation
-from steelyard.designs.propagation_memory import Effort
+from steelyard.designs.propagation.design import Propagation
+from steelyard.designs.propagation.state import Effort
 from steelyard.grouping import by_group
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
@@ -122,7 +122,7 @@ class Outcome(Recruiting):
         """Items that no stage asks about because they are identical to another, and to which."""
         with self._journal.reading() as ledger:
             stages = zip(self.config.stages, ledger.progress, strict=True)
-            found = [stage.design.same_as(progress) for stage, progress in stages]
+            found = [stage.design.duplicates(progress) for stage, progress in stages]
             return {ledger.items[a].id: ledger.items[b].id for same in found for a, b in same.items()}
 
     def _effective(self) -> Iterator[Judgment]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.designs.base import Nothing, Pick, generator_for
+from steelyard.designs.base import NoTask, Pick, generator_for
 from steelyard.designs.progress import Progress
 from steelyard.study.config import StudyConfig
 from steelyard.study.ledger import Ledger
@@ -29,11 +29,11 @@ class Chosen:
     shared: bool = False
 
 
-def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> Chosen | Nothing:
+def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> Chosen | NoTask:
     """Choose the task for an annotator; the same ledger gives the same choice at the same time."""
-    ledger.tick(now)
+    ledger.set_time(now)
     picked = pick_from_designs(config, ledger.progress, ledger.seq, annotator)
-    if isinstance(picked, Nothing):
+    if isinstance(picked, NoTask):
         return picked
     stage, pick = picked
     chosen = Chosen(stage, tuple(ledger.items[code].id for code in pick.items), pick)
@@ -55,12 +55,12 @@ def pick_next(config: StudyConfig, ledger: Ledger, annotator: str, now: int) -> 
 
 def pick_from_designs(
     config: StudyConfig, progress: Sequence[Progress], seq: int, annotator: str
-) -> tuple[int, Pick] | Nothing:
+) -> tuple[int, Pick] | NoTask:
     """Choose the stage and the task: stages in sequence, or by share; `seq` is the last event's number."""
     order = list(range(len(config.stages)))
     if config.mixed:
-        order.sort(key=lambda n: progress[n].tasks_asked / (config.stages[n].share or 1))
-    nothing: Nothing | None = None
+        order.sort(key=lambda n: progress[n].tasks_assigned / (config.stages[n].share or 1))
+    nothing: NoTask | None = None
     for number in order:
         stage = config.stages[number]
         rng = generator_for(config.seed, number, seq)
@@ -71,7 +71,7 @@ def pick_from_designs(
             nothing = picked
         if not config.mixed and not picked.complete:
             return picked
-    return nothing or Nothing("There is nothing to ask.", complete=True)
+    return nothing or NoTask("There is nothing to ask.", complete=True)
 
 
 def _check(ledger: Ledger, annotator: str, rng: np.random.Generator) -> Chosen | None:
@@ -105,6 +105,6 @@ def _overlap(ledger: Ledger, annotator: str, rng: np.random.Generator) -> Chosen
 
 
 def _has_seen(ledger: Ledger, annotator: str, shared: Shared) -> bool:
-    person = ledger.progress[shared.stage].person(annotator)
+    person = ledger.progress[shared.stage].history(annotator)
     key = tuple(sorted(shared.items))
     return key in (person.sets if len(key) > 1 else person.items)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import DataError, StoreError
 from steelyard.store import Event, Store, StoredTask, Writer
 from steelyard.store.events import EMPTY_DIGEST, chained_digest, rechained, to_json
@@ -202,7 +202,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
             continue
         if event.kind == "picked" and not any(first <= event.seq < last for first, last in rewritten):
             chosen = pick_next(config, ledger, str(event.annotator), event.at)
-            if isinstance(chosen, Nothing) or _as_logged(chosen) != _logged(event.data):
+            if isinstance(chosen, NoTask) or _as_logged(chosen) != _logged(event.data):
                 differing.append(event.seq)
         ledger.apply(event)
     return differing

@@ -46,7 +46,9 @@ def status_of(config: StudyConfig, ledger: Ledger) -> Status:
     for stage, progress in zip(config.stages, ledger.progress, strict=True):
         goal = stage.design.goal(progress, stage.protocol.task_size)
         stages.append(
-            StageStatus(stage.name, stage.protocol.name, stage.design.name, goal.done, goal.total, progress.tasks_out)
+            StageStatus(
+                stage.name, stage.protocol.name, stage.design.name, goal.done, goal.total, progress.tasks_leased
+            )
         )
     return Status(
         title=config.title,

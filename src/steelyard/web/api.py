@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
 from steelyard.records import Judgment
 from steelyard.web.catalogue import catalogue_for, catalogues
@@ -190,10 +190,10 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
     )
 
 
-def _nothing(served: Served, session: Session, nothing: Nothing) -> NothingOut:
-    ending = served.ending(session.annotator, nothing.because)
+def _nothing(served: Served, session: Session, nothing: NoTask) -> NothingOut:
+    ending = served.ending(session.annotator, nothing.reason_code)
     back = None if ending is None else EndingOut(kind=ending.kind, code=ending.code, url=ending.url)
-    return NothingOut(because=nothing.because, reason=nothing.reason, ending=back)
+    return NothingOut(because=nothing.reason_code, reason=nothing.reason, ending=back)
 
 
 @router.post("/judgments")

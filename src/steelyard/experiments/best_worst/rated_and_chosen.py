@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from steelyard.designs.balanced_tuples import tuples_wanted
+from steelyard.designs.balanced_tuples import tuple_count
 from steelyard.designs.balancing import plan_tuples
 from steelyard.experiments.simulated import ask, in_turn
 from steelyard.observations import Choices, FloatArray, Ratings
@@ -65,6 +65,6 @@ class Terms:
 
     def chosen(self, factor: float, times: int) -> Choices:
         """Have each of factor·N balanced 4-tuples judged by so many people."""
-        tuples = plan_tuples(len(self), tuples_wanted(factor, len(self)), CHOOSING.size, [], self.rng)
+        tuples = plan_tuples(len(self), tuple_count(factor, len(self)), CHOOSING.size, [], self.rng)
         who = in_turn(len(tuples), times, PEOPLE, self.rng)
         return cast("Choices", ask(self.people, CHOOSING, np.repeat(tuples, times, axis=0), who))

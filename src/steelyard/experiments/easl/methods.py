@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from steelyard.designs.match_quality_sampling import sample_round
+from steelyard.designs.match_quality.selection import sample_round
 from steelyard.experiments.simulated import ask
 from steelyard.models.bounded_ranking import BoundedRanking
 from steelyard.models.easl import EASL, BetaState

@@ -11,7 +11,7 @@ from typing import ClassVar, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from steelyard.designs.match_quality_sampling import sample_round
+from steelyard.designs.match_quality.selection import sample_round
 from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
 from steelyard.experiments.chart_style import curves
 from steelyard.experiments.easl.methods import GAMMA, PAPER, TOGETHER, Method

@@ -7,8 +7,8 @@ from typing import cast
 import numpy as np
 
 from steelyard.designs import Propagation
-from steelyard.designs.memory import Heard
-from steelyard.designs.propagation_memory import AdequacyLabel, Effort
+from steelyard.designs.propagation.state import AdequacyLabel, Effort
+from steelyard.designs.state import AnswerNotice
 from steelyard.experiments.tournament.recordings import Sources
 from steelyard.observations import Comparison, Observation
 from steelyard.records import Item
@@ -40,11 +40,13 @@ def judged(rehearsal: Rehearsal, items: list[Item]) -> tuple[Effort, list[Adequa
     """Return the effort table and every item's label, from the answers of both stages."""
     stage = rehearsal.config.stages[1]
     design = cast("Propagation", stage.design)
-    progress = design.progress(stage.protocol, items)
+    progress = design.new_progress(stage.protocol, items)
     for number, asked in enumerate(rehearsal.config.stages):
         for judgment in rehearsal.judgments(number):
             codes = tuple(rehearsal.index.code(name) for name in judgment.items)
             said: list[Observation] = list(asked.protocol.observations(judgment.items, judgment.answer))
             own = not isinstance(said[0], Comparison)
-            progress.hear(Heard(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, said, own=own))
+            progress.notify_answer(
+                AnswerNotice(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, said, own_stage=own)
+            )
     return design.effort(progress), design.labels(progress)

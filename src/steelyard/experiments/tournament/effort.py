@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from steelyard.designs.tournament_memory import comparisons_for, first_pairs
+from steelyard.designs.tournament.brackets import comparisons_for, first_pairs
 from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
 from steelyard.experiments.chart_style import curves
 from steelyard.experiments.tournament.intervals import mean_interval
