@@ -24,7 +24,7 @@ _DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "propagation": ("items were judged in the order of dominance, and verdicts carried over", ("pighin2012",)),
     "match_quality": ("items were chosen by their uncertainty and match quality", ("sakaguchi2018",)),
     "adaptive": (
-        "items were chosen by the information their comparison was expected to give",
+        "each task was the one with the largest expected variance reduction",
         ("lindley1956",),
     ),
 }
