@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard import registry
 from steelyard.records import Item
-from steelyard.simulate import Population, SimulatedAnnotators, choose_options, make_crowd, plan, rehearse
+from steelyard.simulate import Population, SimulatedAnnotators, choose_options, make_crowd, plan, simulate_study
 from steelyard.study.config import parse_config
 
 ITEMS, PEOPLE, RUNS = 500, 50, 3
@@ -42,7 +42,7 @@ def rehearsed(protocol: dict[str, Any], design: dict[str, Any], most: int) -> tu
     truth = population.truth([item.id for item in items], rng)
     people = SimulatedAnnotators(make_crowd(PEOPLE, rng, population), truth, rng)
     began = time.process_time()
-    study = rehearse(config, items, people, rng, most=most)
+    study = simulate_study(config, items, people, rng, most=most)
     asked = time.process_time()
     study.observations()
     return len(study), asked - began, time.process_time() - asked

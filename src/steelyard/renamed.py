@@ -8,11 +8,15 @@ RENAMED: dict[str, str] = {
     "design.aim": "objective",
     "design.first_looks": "initial_views",
     "design.patience_minutes": "hold_minutes",
+    "population.noise_spread": "noise_cv",
+    "population.spam": "careless",
+    "population.spread": "item_sd",
 }
 """New names by former path.
 
 `designs.NAME`, `protocols.NAME` and `models.NAME` are registered names. Other paths are keys of study.toml:
 `design.KEY`, `protocol.KEY` and `model.KEY` for settings, `TABLE.KEY` for keys of a table, `KEY` at the top level.
+`population.KEY` are settings of a simulated population.
 """
 
 

@@ -120,9 +120,9 @@ def test_spam_is_random_or_constant_or_a_copy():
     rng = np.random.default_rng(1)
     crowd = [
         SimulatedAnnotator("honest", noise=0.2, lapse=0.2),
-        SimulatedAnnotator("copier", noise=0.9, spam="copy", copies="honest"),
-        SimulatedAnnotator("robot", bias=0.2, spam="constant"),
-        SimulatedAnnotator("blind", noise=0.0, spam="random"),
+        SimulatedAnnotator("copier", noise=0.9, careless="copy", copies="honest"),
+        SimulatedAnnotator("robot", bias=0.2, careless="constant"),
+        SimulatedAnnotator("blind", noise=0.0, careless="random"),
         SimulatedAnnotator("other", noise=0.2),
     ]
     truth = {f"i{number}": value for number, value in enumerate(rng.random(300))}
@@ -157,7 +157,7 @@ def test_criteria_that_share_a_truth_are_seen_with_noise_of_their_own():
 
 
 def test_a_crowd_has_the_population_s_parameters():
-    population = Population(bias=0.1, stretch=0.3, noise=0.2, noise_spread=0.4, lapse=0.05, spam=0.2)
+    population = Population(bias=0.1, stretch=0.3, noise=0.2, noise_cv=0.4, lapse=0.05, careless=0.2)
     crowd = make_crowd(4000, np.random.default_rng(0), population)
     bias, stretch, noise, lapse = (
         np.array([getattr(person, name) for person in crowd]) for name in ("bias", "stretch", "noise", "lapse")
@@ -166,15 +166,15 @@ def test_a_crowd_has_the_population_s_parameters():
     assert (stretch.mean(), np.log(stretch).std()) == pytest.approx((1, 0.3), rel=0.05)
     assert (noise.mean(), noise.std() / noise.mean()) == pytest.approx((0.2, 0.4), rel=0.06)
     assert lapse.mean() == pytest.approx(0.05, rel=0.1)
-    kinds = [person.spam for person in crowd if person.spam]
+    kinds = [person.careless for person in crowd if person.careless]
     assert len(kinds) == 800
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"random": 267, "constant": 267, "copy": 266}
-    honest = {person.name for person in crowd if person.spam is None}
-    assert all(person.copies in honest for person in crowd if person.spam == "copy")
+    honest = {person.name for person in crowd if person.careless is None}
+    assert all(person.copies in honest for person in crowd if person.careless == "copy")
 
 
 def test_values_have_the_mean_and_spread_that_are_set():
-    values = Population(mean=0.3, spread=0.2).values(20_000, np.random.default_rng(0))
+    values = Population(mean=0.3, item_sd=0.2).values(20_000, np.random.default_rng(0))
     assert (values.mean(), values.std()) == pytest.approx((0.3, 0.2), rel=0.03)
     assert values.min() >= 0
     assert values.max() <= 1
@@ -186,7 +186,7 @@ def test_what_no_population_can_be_is_refused():
     with pytest.raises(ConfigError, match="less than 1"):
         Population.of({"lapse": 2})
     with pytest.raises(ConfigError, match=r"mean 0\.1 cannot have"):
-        Population.of({"mean": 0.1, "spread": 0.4})
+        Population.of({"mean": 0.1, "item_sd": 0.4})
     with pytest.raises(ConfigError, match="nobody to ask"):
         SimulatedAnnotators([], TRUTH, np.random.default_rng(0))
 

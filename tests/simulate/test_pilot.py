@@ -12,7 +12,7 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.formats import read_judgments
 from steelyard.reliability import split_half
-from steelyard.simulate import Population, read_pilot, rehearse
+from steelyard.simulate import Population, read_pilot, simulate_study
 from tests.simulate.helpers import make_annotators, make_config, make_items
 
 
@@ -22,7 +22,7 @@ def simulated(
     """The judgments of a pilot made by people from a population."""
     rows = make_items(items)
     annotators = make_annotators(people, rows, seed, population)
-    study = rehearse(make_config(protocol, design, seed=seed), rows, annotators, np.random.default_rng(seed))
+    study = simulate_study(make_config(protocol, design, seed=seed), rows, annotators, np.random.default_rng(seed))
     return study.observations()[""]
 
 
@@ -30,8 +30,8 @@ def simulated(
     "population",
     [
         Population(),
-        Population(spread=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08),
-        Population(mean=0.4, spread=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02),
+        Population(item_sd=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08),
+        Population(mean=0.4, item_sd=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02),
     ],
     ids=["usual", "lapses", "noisy"],
 )
@@ -49,7 +49,7 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
     mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
     for name, tolerance in (
         ("mean", 0.05),
-        ("spread", 0.03),
+        ("item_sd", 0.03),
         ("noise", 0.04),
         ("bias", 0.03),
         # Where the noise is large, scale use can hardly be told.
@@ -88,7 +88,7 @@ def test_the_samples_spread_as_pilots_of_this_size_do():
         )
         for seed in range(2)
     ]
-    within = np.mean([np.std([one.spread for one in fit.samples]) for fit in fits])
+    within = np.mean([np.std([one.item_sd for one in fit.samples]) for fit in fits])
     assert 0.5 * 0.016 < within < 2.5 * 0.016
 
 

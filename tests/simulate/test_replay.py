@@ -14,7 +14,7 @@ from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ran
 from steelyard.protocols.rated import Criterion
 from steelyard.records import Item
 from steelyard.reliability import split_half
-from steelyard.simulate import RecordedAnnotators, answer_study, rehearse
+from steelyard.simulate import RecordedAnnotators, answer_study, simulate_study
 from steelyard.study import Study
 from tests.simulate.helpers import make_config
 
@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_tasks_and_answers(sliders):
         rng = np.random.default_rng(seed)
         people = RecordedAnnotators(sliders, 20, rng)
         items = [Item(name, name) for name in people.items]
-        study = rehearse(make_config({"name": "scored_ranking"}, {"judgments": 6}), items, people, rng)
+        study = simulate_study(make_config({"name": "scored_ranking"}, {"judgments": 6}), items, people, rng)
         return study.stages[0].items, study.stages[0].answers
 
     assert run(1) == run(1)
@@ -143,7 +143,7 @@ def test_replayed_ratings_are_as_reliable_as_the_recorded_ones(sliders):
     rng = np.random.default_rng(0)
     people = RecordedAnnotators(sliders, 30, rng)
     items = [Item(name, name) for name in people.items]
-    study = rehearse(make_config({"name": "direct"}, {"judgments": 20}), items, people, rng)
+    study = simulate_study(make_config({"name": "direct"}, {"judgments": 20}), items, people, rng)
     assert people.counts["judgments used again"] == 0
     replayed = split_half(study.observations()[""], trials=50)["Spearman"].value
     recorded_ones = split_half(sliders.observations, trials=50, per_half=10)["Spearman"].value

@@ -9,7 +9,7 @@ from scipy import stats
 
 from steelyard import Study
 from steelyard.designs.adaptive.state import AdaptiveState
-from steelyard.simulate import make_crowd, work_through
+from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, read_log, rebuild, write_log
 from steelyard.study.ledger import Ledger
 
@@ -40,7 +40,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
     study, tasks = open_study(make_study, kind, extra="[quality]\nrepeats = 0.1\nrepeat_after = 2\noverlap = 0.1")
     with study:
         rng = np.random.default_rng(2)
-        work_through(study, make_crowd(8, rng), truth_of(study), rng)
+        answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng)
         status = study.status()
         assert (status.stages[0].done, status.stages[0].total, status.stages[0].tasks_out) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
@@ -57,18 +57,18 @@ def test_skips_lapses_revisions_exclusions_and_new_items_replay_too(make_study):
     crowd = make_crowd(5, rng)
     with study:
         truth = truth_of(study)
-        work_through(study, crowd, truth, rng, most=15)
+        answer_study_with_crowd(study, crowd, truth, rng, most=15)
         study.skip(study.ask("skipper"), "cannot judge")
         study.release(study.ask("sleeper"))
         rows = study.judgments()
         study.revise(rows["judgment_id"][0], {"winner": rows["items"][0][0]})
         study.exclude(crowd[0].name, "random answers")
-        work_through(study, crowd[1:], truth, rng, most=10)
+        answer_study_with_crowd(study, crowd[1:], truth, rng, most=10)
         study.readmit(crowd[0].name)
     with (study.folder / "items.csv").open("a", encoding="utf-8") as file:
         file.write("".join(f"new{n},new word {n}\n" for n in range(4)))
     with Study.open(study.folder) as study:
-        work_through(study, crowd, truth_of(study), rng)
+        answer_study_with_crowd(study, crowd, truth_of(study), rng)
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
         assert (status.done, status.total, status.tasks_out) == (60, 60, 0)
@@ -82,7 +82,7 @@ def test_two_servers_of_one_database_ask_nothing_twice(make_study):
         rng = np.random.default_rng(4)
         truth, crowd = truth_of(study), make_crowd(8, rng)
         for turn in range(200):
-            if work_through((study, other)[turn % 2], crowd, truth, rng, most=3) == 0:
+            if answer_study_with_crowd((study, other)[turn % 2], crowd, truth, rng, most=3) == 0:
                 break
         assert differing_picks(other.events()) == []
         shown = [(row["annotator"], tuple(sorted(row["items"]))) for row in study.judgments().iter_rows(named=True)]
@@ -95,7 +95,7 @@ def test_answers_set_aside_no_longer_guide_the_questions(make_study):
     with study:
         rng = np.random.default_rng(5)
         truth = truth_of(study)
-        work_through(study, make_crowd(4, rng), truth, rng, most=30)
+        answer_study_with_crowd(study, make_crowd(4, rng), truth, rng, most=30)
 
         def believed() -> float:
             ledger = Ledger(study.config.stages)

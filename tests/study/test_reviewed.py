@@ -11,7 +11,7 @@ import pytest
 from steelyard import Study
 from steelyard.errors import AnswerError, ConfigError, StoreError, TaskError
 from steelyard.formats import write_table
-from steelyard.simulate import make_crowd, work_through
+from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, rebuild
 from steelyard.study.exporting import conventional_judgments
 from steelyard.study.importing import import_file
@@ -105,16 +105,16 @@ def test_any_design_can_take_over_from_any_other(make_study, tmp_path, before, a
     truth = {f"w{n}": n / 9 for n in range(9)}
     crowd = make_crowd(12, rng)
     with Study.open(folder) as study:
-        work_through(study, crowd, truth, rng, most=5)
+        answer_study_with_crowd(study, crowd, truth, rng, most=5)
         import_file(study, tmp_path / "j.csv")
-        work_through(study, crowd, truth, rng, most=5)
+        answer_study_with_crowd(study, crowd, truth, rng, most=5)
         study.ask("holder")
         told = study.status().judgments
     if before != after:
         change(folder, DESIGNS[before], DESIGNS[after])
     with Study.open(folder) as study:
         assert study.status().judgments == told
-        work_through(study, crowd, truth, rng)
+        answer_study_with_crowd(study, crowd, truth, rng)
         status = study.status()
         assert status.stages[0].done >= status.stages[0].total - 6
         assert differing_picks(study.events()) == []

@@ -43,15 +43,15 @@ class BestWorst(Protocol):
                 f"a best–worst choice names the best and the worst, not {answer!r}.",
                 'Answer with {"best": item, "worst": item}.',
             )
-        chosen = {}
-        for which in ("best", "worst"):
-            item = answer.get(which)
+        choice = {}
+        for end in ("best", "worst"):
+            item = answer.get(end)
             if item is None and not lenient:
-                raise refuse(f"the {which} one is missing.", f"Choose one of: {', '.join(items)}.", which)
-            chosen[which] = None if item is None else known_item(items, item, which)
-        if chosen["best"] is not None and chosen["best"] == chosen["worst"] and not lenient:
-            raise refuse(f"'{chosen['best']}' is both best and worst.", "Choose two different ones.", "worst")
-        return chosen
+                raise refuse(f"the {end} one is missing.", f"Choose one of: {', '.join(items)}.", end)
+            choice[end] = None if item is None else known_item(items, item, end)
+        if choice["best"] is not None and choice["best"] == choice["worst"] and not lenient:
+            raise refuse(f"'{choice['best']}' is both best and worst.", "Choose two different ones.", "worst")
+        return choice
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """The choice, then best over each other and each other over worst, in the order shown."""

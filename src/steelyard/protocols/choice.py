@@ -45,14 +45,14 @@ class Choice(PerItemProtocol):
 
     def problems(self) -> list[Problem]:
         """Refuse fewer than two classes, or the same one twice."""
-        found = []
+        problems = []
         for criterion, labels in self.classes().items():
             where = f"criteria.{criterion}.labels" if criterion else "labels"
             if len(labels) < 2:
-                found.append(Problem(f"{len(labels)} labels to choose from.", "Give at least two.", field=where))
+                problems.append(Problem(f"{len(labels)} labels to choose from.", "Give at least two.", field=where))
             elif len(set(labels)) < len(labels):
-                found.append(Problem("the same label stands twice.", "Give each label once.", field=where))
-        return found
+                problems.append(Problem("the same label stands twice.", "Give each label once.", field=where))
+        return problems
 
     def criterion_names(self) -> tuple[str, ...]:
         """The criteria, or (ONLY,) when there is just one."""

@@ -47,14 +47,14 @@ class PerItemProtocol(Protocol):
                     f"Give values for: {', '.join(items)}.",
                     str(key),
                 )
-        given = [item for item in items if answer.get(item) is not None]
-        if not given or (len(given) < len(items) and not lenient):
-            missing = next(item for item in items if item not in given)
-            raise refuse(f"'{missing}' has no value yet.", "Give every item a value.", missing)
+        answered_names = [item for item in items if answer.get(item) is not None]
+        if not answered_names or (len(answered_names) < len(items) and not lenient):
+            first_missing = next(item for item in items if item not in answered_names)
+            raise refuse(f"'{first_missing}' has no value yet.", "Give every item a value.", first_missing)
         names = self.criterion_names()
         if names == (ONLY,):
-            return {item: self.checked(answer[item], ONLY, item) for item in given}
-        return {item: self._by_criterion(item, answer[item], names, lenient) for item in given}
+            return {item: self.checked(answer[item], ONLY, item) for item in answered_names}
+        return {item: self._by_criterion(item, answer[item], names, lenient) for item in answered_names}
 
     def _by_criterion(self, item: str, values: object, names: tuple[str, ...], lenient: bool) -> dict[str, object]:
         if not isinstance(values, Mapping):
@@ -66,15 +66,15 @@ class PerItemProtocol(Protocol):
         for key in values:
             if key not in names:
                 raise refuse(f"there is no criterion {key!r}.", did_you_mean(str(key), names), f"{item}.{key}")
-        given = [name for name in names if values.get(name) is not None]
-        if not given or (len(given) < len(names) and not lenient):
-            missing = next(name for name in names if name not in given)
+        answered_names = [name for name in names if values.get(name) is not None]
+        if not answered_names or (len(answered_names) < len(names) and not lenient):
+            first_missing = next(name for name in names if name not in answered_names)
             raise refuse(
-                f"'{item}' has no value for {missing} yet.",
+                f"'{item}' has no value for {first_missing} yet.",
                 "Give every criterion a value.",
-                f"{item}.{missing}",
+                f"{item}.{first_missing}",
             )
-        return {name: self.checked(values[name], name, f"{item}.{name}") for name in given}
+        return {name: self.checked(values[name], name, f"{item}.{name}") for name in answered_names}
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """One observation per item and criterion, in the order shown."""

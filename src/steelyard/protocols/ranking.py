@@ -45,8 +45,8 @@ class Ranking(Protocol):
             if ranked.count(item) > 1:
                 raise refuse(f"'{item}' stands twice in the ranking.", "Rank every item once.", item)
         if len(ranked) < (2 if lenient else len(items)):
-            missing = next(item for item in items if item not in ranked)
-            raise refuse(f"'{missing}' is not ranked yet.", "Rank every item once.", missing)
+            first_missing = next(item for item in items if item not in ranked)
+            raise refuse(f"'{first_missing}' is not ranked yet.", "Rank every item once.", first_missing)
         if not self.ties and len(tiers) < len(ranked):
             raise refuse("ties are switched off in this study.", "Give every item a place of its own.", "ranking")
         return tiers
@@ -54,8 +54,8 @@ class Ranking(Protocol):
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """The ranking, then every pair of it in the order shown."""
         place = {item: rank for rank, tier in enumerate(answer) for item in tier}
-        given = [item for item in items if item in place]
+        ranked_items = [item for item in items if item in place]
         pairs: list[Observation] = [
-            Comparison(a, b, (place[a] < place[b]) - (place[a] > place[b])) for a, b in combinations(given, 2)
+            Comparison(a, b, (place[a] < place[b]) - (place[a] > place[b])) for a, b in combinations(ranked_items, 2)
         ]
         return [RankedItems(tuple(tuple(tier) for tier in answer)), *pairs]

@@ -66,8 +66,10 @@ class ScoredRanking(PerItemProtocol):
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """The ratings, then every pair in the order shown."""
         ratings = PerItemProtocol.observations(self, items, answer)
-        given = [item for item in items if item in answer]
-        pairs = [Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(given, 2)]
+        rated_items = [item for item in items if item in answer]
+        pairs = [
+            Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(rated_items, 2)
+        ]
         return [*ratings, *pairs]
 
 

@@ -16,8 +16,8 @@ from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
 from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.simulate.answers import answer_for
-from steelyard.simulate.effort import seconds_for
 from steelyard.simulate.population import SimulatedAnnotator
+from steelyard.simulate.task_time import task_seconds
 
 _BLOCK = 1024
 
@@ -62,7 +62,7 @@ class Draws:
         )
 
 
-class _Drawn(NamedTuple):
+class _RandomDraws(NamedTuple):
     """The random numbers behind some answers: one a task, or criteria × tasks × places."""
 
     shift: FloatArray
@@ -94,29 +94,29 @@ class SimulatedAnnotators:
         if not crowd:
             raise ConfigError("there is nobody to ask.", "Simulate at least one person.")
         self.crowd = tuple(crowd)
-        self.people = Index([person.name for person in crowd])
+        self.people = Index([member.name for member in crowd])
         self.done: Counter[str] = Counter()
         self._seed = int(rng.integers(2**62))
         self._by_criterion = _by_criterion(truth)
         self.items = Index(next(iter(self._by_criterion.values())))
         self._values = {
-            name: np.array([given[item] for item in self.items.ids], np.float64)
-            for name, given in self._by_criterion.items()
+            name: np.array([item_values[item] for item in self.items.ids], np.float64)
+            for name, item_values in self._by_criterion.items()
         }
         self._draws: dict[int, Draws] = {}
         self._tables: dict[int, FloatArray] = {}
         self._pace = np.random.default_rng([self._seed, 0])
-        self.answered: Counter[int] = Counter()
+        self.answer_counts: Counter[int] = Counter()
         """How many answers were given under each protocol, by its key."""
         self._trait: dict[str, FloatArray] = {
-            name: np.array([getattr(person, name) for person in crowd], np.float64) for name in _TRAITS
+            name: np.array([getattr(member, name) for member in crowd], np.float64) for name in _TRAITS
         }
-        self._used = {name for name, values in self._trait.items() if (values != _USUAL[name]).any()}
-        self._random = np.array([person.spam == "random" for person in crowd])
-        self._constant = np.array([person.spam == "constant" for person in crowd])
-        self._voice = self._voices()
-        self._echoed = np.isin(np.arange(len(crowd)), self._voice[self._voice != np.arange(len(crowd))])
-        self._spammed = bool(self._random.any() or self._constant.any() or self._echoed.any())
+        self._varying_traits = {name for name, values in self._trait.items() if (values != _DEFAULTS[name]).any()}
+        self._random = np.array([member.careless == "random" for member in crowd])
+        self._constant = np.array([member.careless == "constant" for member in crowd])
+        self._source_of = self._answer_sources()
+        self._is_copied = np.isin(np.arange(len(crowd)), self._source_of[self._source_of != np.arange(len(crowd))])
+        self._has_careless = bool(self._random.any() or self._constant.any() or self._is_copied.any())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,19 +128,19 @@ class SimulatedAnnotators:
         who = self.people.code(annotator)
         done, row = self.begin(annotator, protocol_key(protocol))
         codes = self.items.codes(items)[None, :]
-        seen = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
-        return answer_for(protocol, perceived_by(protocol, items, seen[:, 0]), self.crowd[who].tie_margin)
+        percept = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
+        return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
 
     def begin(self, annotator: str, key: int) -> tuple[int, int]:
         """Count a task; return how many the person had done, and its number among all under the protocol."""
-        done, row = self.done[annotator], self.answered[key]
+        done, row = self.done[annotator], self.answer_counts[key]
         self.done[annotator] = done + 1
-        self.answered[key] = row + 1
+        self.answer_counts[key] = row + 1
         return done, row
 
     def seconds(self, protocol: AskingProtocol) -> float | None:
         """Draw how long a task took: log-normal around what is usual for the protocol."""
-        return round(seconds_for(protocol) * float(self._pace.lognormal(0, 0.4)), 1)
+        return round(task_seconds(protocol) * float(self._pace.lognormal(0, 0.4)), 1)
 
     def percepts(
         self, protocol: AskingProtocol, who: IntArray, done: IntArray, items: IntArray, rows: IntArray
@@ -151,16 +151,20 @@ class SimulatedAnnotators:
         entry for each task, `items` a row of codes, padded with UNKNOWN.
         """
         criteria = criterion_names(protocol)
-        drawn = self._drawn(protocol, items.shape, rows)
+        draws = self._random_draws(protocol, items.shape, rows)
         value = np.stack([self._values_for(name)[items] for name in criteria])
-        voice, echo, z = who, None, drawn.z
-        if self._spammed:
-            voice = self._voice[who]
-            echo = self._echoed[voice]
-            if echo.any():
-                z = np.where(echo[:, None], self._fixed(voice, items, len(criteria)), z)
-            done = np.where(echo, 0, done)
-        trait = {name: values[voice] for name, values in self._trait.items() if name in self._used or name in _ALWAYS}
+        source, is_copy, z = who, None, draws.z
+        if self._has_careless:
+            source = self._source_of[who]
+            is_copy = self._is_copied[source]
+            if is_copy.any():
+                z = np.where(is_copy[:, None], self._item_noise(source, items, len(criteria)), z)
+            done = np.where(is_copy, 0, done)
+        trait = {
+            name: values[source]
+            for name, values in self._trait.items()
+            if name in self._varying_traits or name in _ALWAYS
+        }
         hundreds = done / 100
         several = (items != UNKNOWN).sum(axis=1) > 1
         noise = trait["noise"]
@@ -168,29 +172,29 @@ class SimulatedAnnotators:
             noise = noise * (1 + trait["fatigue"] * hundreds)
         if "together" in trait:
             noise = np.where(several, noise * trait["together"], noise)
-        seen = value + noise[:, None] * z
+        percept = value + noise[:, None] * z
         if "context_shift" in trait:
-            shifted = several if echo is None else several & ~echo
-            seen += np.where(shifted, trait["context_shift"] * drawn.shift, 0.0)[:, None]
+            is_shifted = several if is_copy is None else several & ~is_copy
+            percept += np.where(is_shifted, trait["context_shift"] * draws.shift, 0.0)[:, None]
         bias = trait["bias"]
         if "drift" in trait:
             bias = bias + trait["drift"] * hundreds
-        seen = 0.5 + trait["stretch"][:, None] * (seen - 0.5) + bias[:, None]
+        percept = 0.5 + trait["stretch"][:, None] * (percept - 0.5) + bias[:, None]
         chances = trait["lapse"]
         if "lapse_growth" in trait:
             chances = chances + trait["lapse_growth"] * hundreds
-        lapsed = drawn.lapse < chances
-        if echo is not None:
-            lapsed = (lapsed & ~echo) | self._random[who]
-        if lapsed.any():
-            seen = np.where(lapsed[:, None], drawn.guess, seen)
-        if drawn.confusion is not None and "confusion" in trait:
-            seen = np.where(drawn.confusion < trait["confusion"][:, None], drawn.guess, seen)
-        if echo is not None:
-            seen = np.where(self._constant[who][:, None], (0.5 + trait["bias"])[:, None], seen)
-        return seen
+        is_lapse = draws.lapse < chances
+        if is_copy is not None:
+            is_lapse = (is_lapse & ~is_copy) | self._random[who]
+        if is_lapse.any():
+            percept = np.where(is_lapse[:, None], draws.guess, percept)
+        if draws.confusion is not None and "confusion" in trait:
+            percept = np.where(draws.confusion < trait["confusion"][:, None], draws.guess, percept)
+        if is_copy is not None:
+            percept = np.where(self._constant[who][:, None], (0.5 + trait["bias"])[:, None], percept)
+        return percept
 
-    def _drawn(self, protocol: AskingProtocol, shape: tuple[int, ...], rows: IntArray) -> _Drawn:
+    def _random_draws(self, protocol: AskingProtocol, shape: tuple[int, ...], rows: IntArray) -> _RandomDraws:
         """Return the random numbers of tasks under a protocol."""
         tasks, width = shape
         criteria = len(criterion_names(protocol))
@@ -202,15 +206,15 @@ class SimulatedAnnotators:
         normal, uniform = self._draws[key].rows(rows)
         span = criteria * width
 
-        def laid(numbers: FloatArray) -> FloatArray:
+        def by_place(numbers: FloatArray) -> FloatArray:
             return numbers.reshape(tasks, criteria, width).transpose(1, 0, 2)
 
-        return _Drawn(
+        return _RandomDraws(
             shift=normal[:, 0],
-            z=laid(normal[:, 1 : 1 + span]),
+            z=by_place(normal[:, 1 : 1 + span]),
             lapse=uniform[:, 0],
-            guess=laid(uniform[:, 1 : 1 + span]),
-            confusion=laid(uniform[:, 1 + span : 1 + 2 * span]) if labels else None,
+            guess=by_place(uniform[:, 1 : 1 + span]),
+            confusion=by_place(uniform[:, 1 + span : 1 + 2 * span]) if labels else None,
         )
 
     def tie_margins(self, who: IntArray) -> FloatArray:
@@ -226,29 +230,29 @@ class SimulatedAnnotators:
             )
         return values
 
-    def _voices(self) -> IntArray:
+    def _answer_sources(self) -> IntArray:
         """Whose answers each person gives: their own, or those of the person they copy."""
         return np.array(
             [
-                self.people.code(person.copies) if person.spam == "copy" and person.copies else code
-                for code, person in enumerate(self.crowd)
+                self.people.code(member.copies) if member.careless == "copy" and member.copies else code
+                for code, member in enumerate(self.crowd)
             ],
             np.int32,
         )
 
-    def _fixed(self, voice: IntArray, items: IntArray, criteria: int) -> FloatArray:
+    def _item_noise(self, source: IntArray, items: IntArray, criteria: int) -> FloatArray:
         """Return noise that hangs on the person and the item alone, so that copies agree with who they copy."""
         if criteria not in self._tables:
             rng = np.random.default_rng([self._seed, criteria])
-            shape = (criteria, int(self._echoed.sum()), len(self.items))
+            shape = (criteria, int(self._is_copied.sum()), len(self.items))
             self._tables[criteria] = rng.standard_normal(shape)
         # People whom nobody copies get some row or other here, and their own noise after all.
-        row = (np.cumsum(self._echoed) - 1).clip(min=0)[voice]
+        row = (np.cumsum(self._is_copied) - 1).clip(min=0)[source]
         return self._tables[criteria][:, row[:, None], items]
 
 
-_TRAITS = tuple(f.name for f in fields(SimulatedAnnotator) if f.name not in {"name", "spam", "copies"})
-_USUAL = {f.name: cast("float", f.default) for f in fields(SimulatedAnnotator) if f.name in _TRAITS}
+_TRAITS = tuple(f.name for f in fields(SimulatedAnnotator) if f.name not in {"name", "careless", "copies"})
+_DEFAULTS = {f.name: cast("float", f.default) for f in fields(SimulatedAnnotator) if f.name in _TRAITS}
 _ALWAYS = {"noise", "bias", "stretch", "lapse"}
 
 
@@ -262,12 +266,12 @@ def protocol_key(protocol: AskingProtocol) -> int:
     return zlib.crc32(repr(protocol).encode())
 
 
-def perceived_by(protocol: AskingProtocol, items: Sequence[str], seen: FloatArray) -> dict[str, Any]:
+def perceived_by(protocol: AskingProtocol, items: Sequence[str], percept: FloatArray) -> dict[str, Any]:
     """Lay what is seen (criteria × places) out by item, as `answer_for` takes it."""
     names = criterion_names(protocol)
     if names == (ONLY,):
-        return dict(zip(items, seen[0].tolist(), strict=False))
-    return {item: dict(zip(names, seen[:, place].tolist(), strict=True)) for place, item in enumerate(items)}
+        return dict(zip(items, percept[0].tolist(), strict=False))
+    return {item: dict(zip(names, percept[:, place].tolist(), strict=True)) for place, item in enumerate(items)}
 
 
 def _by_criterion(truth: Truth) -> dict[str, Mapping[str, float]]:

@@ -26,7 +26,7 @@ CHOOSING = BestWorst(size=4)
 PAPER = "Kiritchenko & Mohammad, 2017"
 
 PEOPLE = 200
-LIKE_THE_PAPER = Population(bias=0.063, stretch=0.1, noise=0.039, noise_spread=0.0, lapse=0.031)
+LIKE_THE_PAPER = Population(bias=0.063, stretch=0.1, noise=0.039, noise_cv=0.0, lapse=0.031)
 """Annotators with the paper's inconsistency: noise of 0.31 and bias of 0.50 of the 8 points, 3.1 % of lapses."""
 
 _POLES, _WITHIN = (0.28, 0.72), 0.1

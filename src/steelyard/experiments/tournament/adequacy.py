@@ -12,7 +12,7 @@ from steelyard.designs.state import AnswerNotice
 from steelyard.experiments.tournament.recordings import Sources
 from steelyard.observations import Comparison, Observation
 from steelyard.records import Item
-from steelyard.simulate import Rehearsal
+from steelyard.simulate import SimulatedStudy
 
 READING = (
     "the rankings have no adequacy: an output is taken to be adequate if its rank is at or above a cut, drawn for "
@@ -36,7 +36,7 @@ def draw_adequacy(sources: Sources, slip: float, seed: int) -> dict[str, bool]:
     }
 
 
-def judged(rehearsal: Rehearsal, items: list[Item]) -> tuple[Effort, list[AdequacyLabel]]:
+def judged(rehearsal: SimulatedStudy, items: list[Item]) -> tuple[Effort, list[AdequacyLabel]]:
     """Return the effort table and every item's label, from the answers of both stages."""
     stage = rehearsal.config.stages[1]
     design = cast("Propagation", stage.design)

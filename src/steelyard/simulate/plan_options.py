@@ -12,10 +12,10 @@ from steelyard.designs import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.protocols import Protocol
 from steelyard.records import Item
-from steelyard.simulate.effort import seconds_for
+from steelyard.simulate.task_time import task_seconds
 from steelyard.study.config import StudyConfig, parse_config
 
-USUAL: tuple[tuple[str, str], ...] = (
+DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
     ("direct", "per_item"),
     ("likert", "per_item"),
     ("pairwise", "random_tuples"),
@@ -44,7 +44,7 @@ _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PlanOption:
     """A protocol and a design that asks with it."""
 
     protocol: str
@@ -57,14 +57,14 @@ class Option:
         """What to call it."""
         return f"{self.protocol} · {self.design}"
 
-    def made(self) -> Protocol:
+    def create_protocol(self) -> Protocol:
         """Return the protocol."""
-        made: Protocol = registry.create("protocols", self.protocol, dict(self.settings))
-        return made
+        protocol: Protocol = registry.create("protocols", self.protocol, dict(self.settings))
+        return protocol
 
     def config(self, each: int, n_items: int, seed: int) -> StudyConfig:
         """Return a study that shows every item at least `each` times."""
-        settings = _SETTINGS[self.design](each, self.made().task_size, n_items)
+        settings = _SETTINGS[self.design](each, self.create_protocol().task_size, n_items)
         return parse_config(
             {
                 "title": "plan",
@@ -78,29 +78,29 @@ class Option:
 
     def problems(self, n_items: int) -> list[Problem]:
         """Name what does not go together for so many items."""
-        return _made_design(self.design, 2, self.made(), n_items).problems(self.made(), n_items)
+        return _create_design(self.design, 2, self.create_protocol(), n_items).problems(self.create_protocol(), n_items)
 
     @property
     def items_per_judgment(self) -> int:
         """How many items one task shows."""
-        return self.made().task_size
+        return self.create_protocol().task_size
 
     @property
     def seconds(self) -> float:
         """How long one task takes, by the usual pace."""
-        return seconds_for(self.made())
+        return task_seconds(self.create_protocol())
 
 
-def _made_design(name: str, each: int, protocol: Protocol, n_items: int) -> Design:
-    made: Design = registry.create("designs", name, _SETTINGS[name](each, protocol.task_size, n_items))
-    return made
+def _create_design(name: str, each: int, protocol: Protocol, n_items: int) -> Design:
+    design: Design = registry.create("designs", name, _SETTINGS[name](each, protocol.task_size, n_items))
+    return design
 
 
 def choose_options(
     n_items: int,
     protocols: Sequence[str] = (),
     designs: Sequence[str] = (),
-) -> list[Option]:
+) -> list[PlanOption]:
     """Return the options to compare: the usual ones, or all that fit the protocols or designs named."""
     for name in protocols:
         registry.find("protocols", name)
@@ -111,21 +111,21 @@ def choose_options(
             "labels have no split-half reliability, so that choice cannot be planned for one.",
             "Dry-run the study instead: steelyard simulate DIR.",
         )
-    known = [name for name in _SETTINGS if name in registry.names("designs")]
+    names = [name for name in _SETTINGS if name in registry.names("designs")]
     for name in designs:
-        if name not in known:
-            raise ConfigError(f"{name} has no budget to plan.", did_you_mean(name, known))
+        if name not in names:
+            raise ConfigError(f"{name} has no budget to plan.", did_you_mean(name, names))
     pairs = (
-        [pair for pair in USUAL if pair[1] in known]
+        [pair for pair in DEFAULT_OPTIONS if pair[1] in names]
         if not protocols and not designs
         else [
             (protocol, design)
-            for protocol in protocols or dict(USUAL)
-            for design in designs or known
+            for protocol in protocols or dict(DEFAULT_OPTIONS)
+            for design in designs or names
             if design in designs or not (design in _WHEN_NAMED or (design == "all_pairs" and n_items > _FEW_ITEMS))
         ]
     )
-    options = [Option(protocol, design) for protocol, design in pairs]
+    options = [PlanOption(protocol, design) for protocol, design in pairs]
     problems = [option.problems(n_items) for option in options]
     fitting = [option for option, wrong in zip(options, problems, strict=True) if not wrong]
     if not fitting:

@@ -22,6 +22,6 @@ def marks(protocol: Protocol) -> int:
     return protocol.task_size * each
 
 
-def seconds_for(protocol: Protocol) -> float:
+def task_seconds(protocol: Protocol) -> float:
     """Return the seconds one task takes: five for each item read, four for each mark set."""
     return READING * protocol.task_size + MARKING * marks(protocol)

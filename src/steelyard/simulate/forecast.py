@@ -17,9 +17,9 @@ from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
 from steelyard.simulate.annotators import SimulatedAnnotators
-from steelyard.simulate.effort import seconds_for
 from steelyard.simulate.population import Population, make_crowd
-from steelyard.simulate.rehearsal import Rehearsal, rehearse
+from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
+from steelyard.simulate.task_time import task_seconds
 from steelyard.study.config import StudyConfig
 
 STUDIES = 10
@@ -55,7 +55,7 @@ class StageForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class DryRun:
+class StudyForecast:
     """What a study would ask and give. `tasks_each` are the tasks of every person, fewest first."""
 
     people: int
@@ -70,7 +70,7 @@ class DryRun:
     warnings: tuple[str, ...]
 
 
-def dry_run(
+def forecast_study(
     config: StudyConfig,
     items: Sequence[Item],
     *,
@@ -81,8 +81,8 @@ def dry_run(
     examples: int = 3,
     seed: int = 0,
     jobs: int = 1,
-    told: Callable[[], None] = lambda: None,
-) -> DryRun:
+    on_progress: Callable[[], None] = lambda: None,
+) -> StudyForecast:
     """Simulate a study in memory; its database is neither read nor written.
 
     `price` is paid for each task; where it is not given, the study's own pay counts. `seconds` a task are those
@@ -90,24 +90,24 @@ def dry_run(
     ``joblib.parallel_config(backend=…)`` anywhere, with the same result. `told` is called after each of the `STUDIES`
     simulated.
     """
-    drawn = population or Population()
-    first = _simulated(config, items, people, drawn, seed, 0, None)
-    told()
+    settings = population or Population()
+    first = _simulated(config, items, people, settings, seed, 0, None)
+    on_progress()
     # A design that does not learn asks the same tasks of everybody: only the answers are others.
-    asked = None if first.learns else first
-    found = [_reliabilities(first)]
-    work = (delayed(_repeated)(config, items, people, drawn, seed, number, asked) for number in range(1, STUDIES))
+    tasks_of = None if first.learns else first
+    results = [_reliabilities(first)]
+    work = (delayed(_repeated)(config, items, people, settings, seed, number, tasks_of) for number in range(1, STUDIES))
     for one in Parallel(n_jobs=jobs, return_as="generator")(work):
-        found.append(one)
-        told()
+        results.append(one)
+        on_progress()
     stages = tuple(
-        _forecast(config, number, first, [one[number] for one in found], seconds)
+        _forecast(config, number, first, [one[number] for one in results], seconds)
         for number in range(len(config.stages))
     )
-    done = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
-    each = tuple(sorted(done[name] for name in first.annotators.names))
+    counts = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
+    each = tuple(sorted(counts[name] for name in first.annotators.names))
     hours = sum(stage.hours for stage in stages)
-    return DryRun(
+    return StudyForecast(
         people=people,
         tasks=len(first),
         tasks_each=each,
@@ -128,13 +128,13 @@ def _simulated(
     population: Population,
     seed: int,
     number: int,
-    asked: Rehearsal | None,
-) -> Rehearsal:
+    tasks_of: SimulatedStudy | None,
+) -> SimulatedStudy:
     """Simulate one study: from the start, or other people's answers to the tasks that were `asked`."""
     annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
-    if asked is not None:
-        return asked.answered_by(annotators)
-    return rehearse(config, items, annotators, np.random.default_rng([seed, number]))
+    if tasks_of is not None:
+        return tasks_of.answered_by(annotators)
+    return simulate_study(config, items, annotators, np.random.default_rng([seed, number]))
 
 
 def _repeated(
@@ -144,13 +144,13 @@ def _repeated(
     population: Population,
     seed: int,
     number: int,
-    asked: Rehearsal | None,
+    tasks_of: SimulatedStudy | None,
 ) -> list[float | None]:
     """Simulate one study, and return the reliability of its stages: little to send back from another process."""
-    return _reliabilities(_simulated(config, items, people, population, seed, number, asked))
+    return _reliabilities(_simulated(config, items, people, population, seed, number, tasks_of))
 
 
-def _reliabilities(study: Rehearsal) -> list[float | None]:
+def _reliabilities(study: SimulatedStudy) -> list[float | None]:
     return [_reliability(study, stage) for stage in range(len(study.stages))]
 
 
@@ -162,18 +162,18 @@ def _annotators(
 
 
 def _forecast(
-    config: StudyConfig, number: int, first: Rehearsal, reliability: Sequence[float | None], seconds: float | None
+    config: StudyConfig, number: int, first: SimulatedStudy, reliability: Sequence[float | None], seconds: float | None
 ) -> StageForecast:
     stage = config.stages[number]
     tasks = len(first.stages[number].items)
-    hours = tasks * (seconds or seconds_for(stage.protocol)) / 3600
+    hours = tasks * (seconds or task_seconds(stage.protocol)) / 3600
     measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
-    found = [value for value in reliability if value is not None]
-    if not found:
+    results = [value for value in reliability if value is not None]
+    if not results:
         return StageForecast(
             stage.name, stage.protocol.name, stage.design.name, tasks, hours, measure, None, None, None
         )
-    lower, upper = np.quantile(found, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    lower, upper = np.quantile(results, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return StageForecast(
         stage.name,
         stage.protocol.name,
@@ -181,13 +181,13 @@ def _forecast(
         tasks,
         hours,
         measure,
-        float(np.mean(found)),
+        float(np.mean(results)),
         float(lower),
         float(upper),
     )
 
 
-def _reliability(study: Rehearsal, stage: int) -> float | None:
+def _reliability(study: SimulatedStudy, stage: int) -> float | None:
     """Return the reliability of a stage's judgments, of the first criterion where there are several."""
     if not study.stages[stage].items:
         return None
@@ -210,55 +210,57 @@ def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float |
     bonuses = 0.0
     if pay.formula is not None and tasks:
         rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
-        working = [count for count in each if count]
+        active = [count for count in each if count]
         numbers = [
             standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
-            for count in working
+            for count in active
         ]
         bonuses = sum(pay.formula.amount(one) for one in numbers)
     return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
 
 
-def _examples(config: StudyConfig, study: Rehearsal, items: Sequence[Item], count: int) -> tuple[Example, ...]:
+def _examples(config: StudyConfig, study: SimulatedStudy, items: Sequence[Item], count: int) -> tuple[Example, ...]:
     """Return the first tasks of each stage in turn."""
-    found: list[Example] = []
+    results: list[Example] = []
     for number, tasks in enumerate(study.stages):
         for place in range(min(count, len(tasks.items))):
-            shown = tuple(items[code] for code in tasks.items[place])
+            task_items = tuple(items[code] for code in tasks.items[place])
             name = study.annotators.names[tasks.who[place]]
-            found.append(Example(name, config.stages[number].name, shown, study.answer(number, place)))
-    return tuple(found)
+            results.append(Example(name, config.stages[number].name, task_items, study.answer(number, place)))
+    return tuple(results)
 
 
 def _warnings(
     config: StudyConfig,
-    study: Rehearsal,
+    study: SimulatedStudy,
     items: Sequence[Item],
     each: Sequence[int],
     hours: float,
     stages: Sequence[StageForecast],
 ) -> list[str]:
-    found = []
+    results = []
     people = len(each)
     if not study.complete:
-        found.append(
+        results.append(
             f"{people} people are too few: the design is not done when nobody has anything left to judge "
             f"(“{study.ended}”). Find more people, or ask less."
         )
     if len(items) < _FEW_ITEMS:
-        found.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")
+        results.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")
     idle = sum(count == 0 for count in each)
     if idle:
-        found.append(f"{idle} of {people} people get nothing to do: fewer would be enough.")
+        results.append(f"{idle} of {people} people get nothing to do: fewer would be enough.")
     if people and hours / people > _LONG_HOURS:
-        found.append(f"each person works {hours / people:.1f} hours: more people, or several visits, would be kinder.")
+        results.append(
+            f"each person works {hours / people:.1f} hours: more people, or several visits, would be kinder."
+        )
     for stage in stages:
         if stage.tasks == 0:
-            found.append(f"nobody was asked anything in stage {stage.name}.")
+            results.append(f"nobody was asked anything in stage {stage.name}.")
         elif stage.reliability is None:
-            found.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
+            results.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
     if config.quality.checks is not None or config.quality.repeats:
-        found.append("checks and repeats come on top of these tasks; they are not simulated.")
+        results.append("checks and repeats come on top of these tasks; they are not simulated.")
     if config.pay.bonus is not None:
-        found.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
-    return found
+        results.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
+    return results

@@ -23,8 +23,8 @@ from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Observa
 from steelyard.records import Item, Judgment
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, perceived_by, protocol_key
 from steelyard.simulate.answers import answer_for
-from steelyard.simulate.columns import Seen, observed
-from steelyard.simulate.working import Turns
+from steelyard.simulate.batch_answers import TaskBatch, batch_observations
+from steelyard.simulate.study_driver import AnnotatorQueue
 from steelyard.study.collect import collect
 from steelyard.study.config import StudyConfig
 from steelyard.study.picking import pick_from_designs
@@ -61,7 +61,7 @@ class StageTasks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rehearsal:
+class SimulatedStudy:
     """What was asked, and what the answers say.
 
     `stages` are by number; `ended` is why nobody was asked anything further; `complete` says whether the
@@ -75,7 +75,7 @@ class Rehearsal:
     order: tuple[int, ...]
     complete: bool
     ended: str
-    _cache: dict[int, Seen] = field(default_factory=dict)
+    _cache: dict[int, TaskBatch] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Count the judgments."""
@@ -86,15 +86,15 @@ class Rehearsal:
         """Whether tasks were answered as they came, so that other answers might have led to other tasks."""
         return any(stage.answers for stage in self.stages)
 
-    def answered_by(self, annotators: SimulatedAnnotators) -> Rehearsal:
+    def answered_by(self, annotators: SimulatedAnnotators) -> SimulatedStudy:
         """Return the same tasks, answered by other people of the same number, who know the same items."""
         if self.learns:
             raise ConfigError("the tasks hang on the answers.", "Rehearse anew.")
         if len(annotators.names) != len(self.annotators.names):
             raise DataError("these people are others in number.", "Rehearse anew.")
-        if annotators.answered:
+        if annotators.answer_counts:
             raise DataError("these people have answered before.", "Make new ones.")
-        return Rehearsal(self.config, self.index, annotators, self.stages, self.order, self.complete, self.ended)
+        return SimulatedStudy(self.config, self.index, annotators, self.stages, self.order, self.complete, self.ended)
 
     def observations(
         self, stage: int = 0, *, most: int | None = None, kind: str | None = None
@@ -109,31 +109,31 @@ class Rehearsal:
         protocol = self.config.stages[stage].protocol
         kind = kind or protocol.kinds[0]
         if kind == protocol.kinds[0] and isinstance(self.annotators, SimulatedAnnotators):
-            seen = self._seen(stage)
+            batch = self._batch(stage)
             if most is not None:
-                seen = Seen(
-                    seen.items[:most],
-                    seen.who[:most],
-                    seen.percepts[:, :most],
-                    seen.tie_margin[:most],
-                    seen.index,
-                    seen.people,
+                batch = TaskBatch(
+                    batch.items[:most],
+                    batch.who[:most],
+                    batch.percepts[:, :most],
+                    batch.tie_margin[:most],
+                    batch.index,
+                    batch.people,
                 )
-            found = observed(protocol, seen)
-            if found is not None:
-                return found
+            by_criterion = batch_observations(protocol, batch)
+            if by_criterion is not None:
+                return by_criterion
         judgments = self.judgments(stage)[:most]
         return collect(kind, judgments, {self.config.stages[stage].name: protocol}, self.index)
 
     def judgments(self, stage: int) -> list[Judgment]:
         """Return the judgments of a stage one by one."""
-        tasks, asked = self.stages[stage], self.config.stages[stage]
+        tasks, stage_config = self.stages[stage], self.config.stages[stage]
         return [
             Judgment(
                 str(number),
                 self.annotators.names[tasks.who[number]],
-                asked.name,
-                asked.protocol.name,
+                stage_config.name,
+                stage_config.protocol.name,
                 tuple(self.index[code] for code in tasks.items[number]),
                 self.answer(stage, number),
                 _WHEN,
@@ -146,12 +146,14 @@ class Rehearsal:
         tasks = self.stages[stage]
         if tasks.answers:
             return tasks.answers[number]
-        seen, codes = self._seen(stage), tasks.items[number]
+        batch, codes = self._batch(stage), tasks.items[number]
         protocol = self.config.stages[stage].protocol
-        perceived = perceived_by(protocol, [self.index[code] for code in codes], seen.percepts[:, number, : len(codes)])
-        return answer_for(protocol, perceived, float(seen.tie_margin[number]))
+        perceived = perceived_by(
+            protocol, [self.index[code] for code in codes], batch.percepts[:, number, : len(codes)]
+        )
+        return answer_for(protocol, perceived, float(batch.tie_margin[number]))
 
-    def _seen(self, stage: int) -> Seen:
+    def _batch(self, stage: int) -> TaskBatch:
         if stage not in self._cache:
             people, tasks = self.annotators, self.stages[stage]
             if not isinstance(people, SimulatedAnnotators):
@@ -162,11 +164,11 @@ class Rehearsal:
             percepts: FloatArray = people.percepts(
                 self.config.stages[stage].protocol, who, np.array(tasks.done), theirs, np.array(tasks.row)
             )
-            self._cache[stage] = Seen(items, who, percepts, people.tie_margins(who), self.index, people.people)
+            self._cache[stage] = TaskBatch(items, who, percepts, people.tie_margins(who), self.index, people.people)
         return self._cache[stage]
 
 
-class _Stages:
+class _StageProgress:
     """How far the stages are, told directly what happens instead of by events from the store."""
 
     def __init__(self, config: StudyConfig, items: Sequence[Item]) -> None:
@@ -178,7 +180,7 @@ class _Stages:
         self.seq = ceil(len(items) / ITEMS_PER_EVENT) + 1
 
     @property
-    def listen(self) -> bool:
+    def learns_from_answers(self) -> bool:
         """Whether a design looks at what is answered."""
         return any(
             p.design_state is not None and type(p.design_state).on_answer is not DesignState.on_answer
@@ -192,71 +194,73 @@ class _Stages:
             return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         return pick_from_designs(self.config, self.progress, self.seq, annotator)
 
-    def went_out(self, annotator: str, stage: int, pick: Pick) -> None:
+    def on_leased(self, annotator: str, stage: int, pick: Pick) -> None:
         rng = generator_for(self.config.seed, stage, self.seq) if self.learns else None
         self.progress[stage].on_leased(annotator, pick.items, pick.slot, pick.round, rng)
         self.tasks_of[annotator] += 1
         self.seq += 1
 
-    def came_back(self, annotator: str, stage: int, pick: Pick, said: Sequence[Observation] | None) -> None:
+    def on_answered_by(
+        self, annotator: str, stage: int, pick: Pick, observations: Sequence[Observation] | None
+    ) -> None:
         self.progress[stage].on_answered(pick.items, pick.slot)
-        if said is not None:
+        if observations is not None:
             for number, progress in enumerate(self.progress):
                 progress.notify_answer(
-                    AnswerNotice(str(self.seq), annotator, pick.items, said, own_stage=number == stage)
+                    AnswerNotice(str(self.seq), annotator, pick.items, observations, own_stage=number == stage)
                 )
         self.seq += 1
 
 
-def rehearse(
+def simulate_study(
     config: StudyConfig,
     items: Sequence[Item],
     annotators: Annotators,
     rng: np.random.Generator,
     *,
-    told: Callable[[], None] = lambda: None,
+    on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
-) -> Rehearsal:
+) -> SimulatedStudy:
     """Work through a study in memory until nobody has anything left to do, or `most` judgments are made.
 
     Where no design listens to answers, the tasks are picked one by one and simulated people answer all of them
     at the end; otherwise each task is answered as it comes. Checks and repeats are left out.
     """
-    running = _Stages(config, items)
+    stage_progress = _StageProgress(config, items)
     index = Index([item.id for item in items])
-    at_once = isinstance(annotators, SimulatedAnnotators) and not running.listen
+    at_once = isinstance(annotators, SimulatedAnnotators) and not stage_progress.learns_from_answers
     keys = [protocol_key(stage.protocol) for stage in config.stages]
     stages = tuple(StageTasks() for _ in config.stages)
-    turns = Turns(annotators.names, rng.spawn(1)[0])
+    queue = AnnotatorQueue(annotators.names, rng.spawn(1)[0])
     code = {name: number for number, name in enumerate(annotators.names)}
     order: list[int] = []
-    nothing = NoTask("There was nobody to ask.")
-    while (most is None or len(order) < most) and (annotator := turns.next()) is not None:
-        chosen = running.pick(annotator)
-        if isinstance(chosen, NoTask):
-            nothing = chosen
-            turns.nothing_for(annotator, chosen)
+    last_refusal = NoTask("There was nobody to ask.")
+    while (most is None or len(order) < most) and (annotator := queue.next()) is not None:
+        choice = stage_progress.pick(annotator)
+        if isinstance(choice, NoTask):
+            last_refusal = choice
+            queue.on_no_task(annotator, choice)
             continue
-        number, pick = chosen
+        number, pick = choice
         tasks, protocol = stages[number], config.stages[number].protocol
-        running.went_out(annotator, number, pick)
+        stage_progress.on_leased(annotator, number, pick)
         tasks.who.append(code[annotator])
         tasks.items.append(pick.items)
         if isinstance(annotators, SimulatedAnnotators):
             tasks.done.append(annotators.done[annotator])
-            tasks.row.append(annotators.answered[keys[number]])
-        said: list[Observation] | None = None
+            tasks.row.append(annotators.answer_counts[keys[number]])
+        observations: list[Observation] | None = None
         if isinstance(annotators, SimulatedAnnotators) and at_once:
             annotators.begin(annotator, keys[number])
         else:
             ids = [index.ids[item] for item in pick.items]
             answer = annotators.answer(annotator, protocol, ids)
             tasks.answers.append(answer)
-            said = protocol.observations(ids, answer)
-        running.came_back(annotator, number, pick, said)
+            observations = protocol.observations(ids, answer)
+        stage_progress.on_answered_by(annotator, number, pick, observations)
         order.append(number)
-        turns.answered()
-        told()
+        queue.on_answer()
+        on_progress()
     if most is not None and len(order) >= most:
-        nothing = NoTask("As many judgments as were wanted.")
-    return Rehearsal(config, index, annotators, stages, tuple(order), nothing.complete, nothing.reason)
+        last_refusal = NoTask("As many judgments as were wanted.")
+    return SimulatedStudy(config, index, annotators, stages, tuple(order), last_refusal.complete, last_refusal.reason)

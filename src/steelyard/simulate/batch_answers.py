@@ -30,7 +30,7 @@ from steelyard.simulate.answers import decimals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class TaskBatch:
     """What the tasks of a stage showed, to whom, and what they took it to be worth.
 
     `items` has a row of codes for each task, padded with UNKNOWN; `percepts` are criteria × tasks × places.
@@ -57,67 +57,69 @@ class Seen:
 
 
 @singledispatch
-def observed(protocol: Protocol, seen: Seen) -> dict[str, Observations] | None:
+def batch_observations(protocol: Protocol, batch: TaskBatch) -> dict[str, Observations] | None:
     """Return what the answers to these tasks say, by criterion; None for protocols that must be asked one by one."""
     return None
 
 
-@observed.register(Rated)
-@observed.register(ScoredRanking)
-def _(protocol: Rated | ScoredRanking, seen: Seen) -> dict[str, Observations] | None:
-    shared, (task, place) = seen.by_item()
-    item = seen.items[task, place]
-    found: dict[str, Observations] = {}
+@batch_observations.register(Rated)
+@batch_observations.register(ScoredRanking)
+def _(protocol: Rated | ScoredRanking, batch: TaskBatch) -> dict[str, Observations] | None:
+    columns, (task, place) = batch.by_item()
+    item = batch.items[task, place]
+    by_criterion: dict[str, Observations] = {}
     for number, (criterion, (low, high)) in enumerate(protocol.scales().items()):
-        value = low + np.clip(seen.percepts[number, task, place], 0, 1) * (high - low)
+        value = low + np.clip(batch.percepts[number, task, place], 0, 1) * (high - low)
         value = np.round(value, decimals(protocol, (low, high)))
-        found[criterion] = Ratings(item=item, value=value, scale=(low, high), **shared)
-    return found
+        by_criterion[criterion] = Ratings(item=item, value=value, scale=(low, high), **columns)
+    return by_criterion
 
 
-@observed.register
-def _(protocol: Choice, seen: Seen) -> dict[str, Observations] | None:
-    shared, (task, place) = seen.by_item()
-    item = seen.items[task, place]
-    found: dict[str, Observations] = {}
+@batch_observations.register
+def _(protocol: Choice, batch: TaskBatch) -> dict[str, Observations] | None:
+    columns, (task, place) = batch.by_item()
+    item = batch.items[task, place]
+    by_criterion: dict[str, Observations] = {}
     for number, (criterion, labels) in enumerate(protocol.classes().items()):
-        value = np.clip(seen.percepts[number, task, place], 0, 1)
+        value = np.clip(batch.percepts[number, task, place], 0, 1)
         label = np.minimum((value * len(labels)).astype(np.int32), len(labels) - 1)
-        found[criterion] = Labels(item=item, label=label, classes=Index(labels), **shared)
-    return found
+        by_criterion[criterion] = Labels(item=item, label=label, classes=Index(labels), **columns)
+    return by_criterion
 
 
-@observed.register
-def _(protocol: Pairwise, seen: Seen) -> dict[str, Observations] | None:
-    difference = seen.percepts[0, :, 0] - seen.percepts[0, :, 1]
+@batch_observations.register
+def _(protocol: Pairwise, batch: TaskBatch) -> dict[str, Observations] | None:
+    difference = batch.percepts[0, :, 0] - batch.percepts[0, :, 1]
     outcome = np.where(difference > 0, 1, -1).astype(np.int8)
     if protocol.ties:
-        outcome[np.abs(difference) < seen.tie_margin] = 0
-    left, right = seen.items[:, 0], seen.items[:, 1]
-    return {"": Comparisons(left=left, right=right, outcome=outcome, **seen.by_task())}
+        outcome[np.abs(difference) < batch.tie_margin] = 0
+    left, right = batch.items[:, 0], batch.items[:, 1]
+    return {"": Comparisons(left=left, right=right, outcome=outcome, **batch.by_task())}
 
 
-@observed.register
-def _(protocol: BestWorst, seen: Seen) -> dict[str, Observations] | None:
-    value = seen.percepts[0]
+@batch_observations.register
+def _(protocol: BestWorst, batch: TaskBatch) -> dict[str, Observations] | None:
+    value = batch.percepts[0]
     task = np.arange(len(value))
     # Of equal ones, the last shown is the best and the first the worst, as sorting leaves them.
     best = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)
     worst = np.argmin(value, axis=1)
-    return {"": Choices(shown=seen.items, best=seen.items[task, best], worst=seen.items[task, worst], **seen.by_task())}
+    return {
+        "": Choices(shown=batch.items, best=batch.items[task, best], worst=batch.items[task, worst], **batch.by_task())
+    }
 
 
-@observed.register
-def _(protocol: Ranking, seen: Seen) -> dict[str, Observations] | None:
-    order = np.argsort(-seen.percepts[0], axis=1, kind="stable")
-    value = np.take_along_axis(seen.percepts[0], order, axis=1)
+@batch_observations.register
+def _(protocol: Ranking, batch: TaskBatch) -> dict[str, Observations] | None:
+    order = np.argsort(-batch.percepts[0], axis=1, kind="stable")
+    value = np.take_along_axis(batch.percepts[0], order, axis=1)
     tasks, width = value.shape
     rank = np.ones((tasks, width), np.int32)
     head = value[:, 0].copy()
     for place in range(1, width):
-        fresh = head - value[:, place] >= seen.tie_margin if protocol.ties else np.ones(tasks, bool)
-        rank[:, place] = rank[:, place - 1] + fresh
-        head = np.where(fresh, value[:, place], head)
-    item = np.take_along_axis(seen.items, order, axis=1)
+        is_new_tier = head - value[:, place] >= batch.tie_margin if protocol.ties else np.ones(tasks, bool)
+        rank[:, place] = rank[:, place - 1] + is_new_tier
+        head = np.where(is_new_tier, value[:, place], head)
+    item = np.take_along_axis(batch.items, order, axis=1)
     start = np.arange(0, tasks * width + 1, width, dtype=np.int64)
-    return {"": Rankings(start=start, item=item.ravel(), rank=rank.ravel(), **seen.by_task())}
+    return {"": Rankings(start=start, item=item.ravel(), rank=rank.ravel(), **batch.by_task())}

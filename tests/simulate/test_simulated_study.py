@@ -10,14 +10,21 @@ import pytest
 from steelyard import registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.observations import Observations
-from steelyard.simulate import Population, SimulatedAnnotators, answer_study, make_crowd, rehearse, work_through
+from steelyard.simulate import (
+    Population,
+    SimulatedAnnotators,
+    answer_study,
+    answer_study_with_crowd,
+    make_crowd,
+    simulate_study,
+)
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.study import Study
 from steelyard.study.opening import check_study
 from tests.simulate.helpers import PROTOCOLS, make_annotators, make_config, make_items
 
 CROWDED = Population(
-    spam=0.3, drift=0.1, fatigue=0.5, lapse_growth=0.1, together=0.7, context_shift=0.05, confusion=0.2, lapse=0.1
+    careless=0.3, drift=0.1, fatigue=0.5, lapse_growth=0.1, together=0.7, context_shift=0.05, confusion=0.2, lapse=0.1
 )
 STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"name": "direct"}, {"name": "per_item", "judgments": 3}),
@@ -58,7 +65,7 @@ def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp
     (tmp_path / "study.toml").write_text(
         'title = "T"\nquestion = "Q"\nitems = "items.csv"\nseed = 4\n' + "".join(tables)
     )
-    rehearsed = rehearse(config, items, make_annotators(7, items), np.random.default_rng(1))
+    rehearsed = simulate_study(config, items, make_annotators(7, items), np.random.default_rng(1))
     with Study.open(tmp_path) as study:
         assert answer_study(study, make_annotators(7, items), np.random.default_rng(1)) == len(rehearsed)
         frame = study.judgments()
@@ -85,7 +92,7 @@ def test_a_tournament_with_its_absolute_stage_is_rehearsed_as_it_is_run(tmp_path
         'design = { name = "propagation" }\n'
     )
     config, items = check_study(tmp_path)
-    rehearsed = rehearse(config, items, make_annotators(3, items), np.random.default_rng(1))
+    rehearsed = simulate_study(config, items, make_annotators(3, items), np.random.default_rng(1))
     assert rehearsed.complete
     with Study.open(tmp_path) as study:
         answer_study(study, make_annotators(3, items), np.random.default_rng(1))
@@ -105,7 +112,7 @@ def toml(value: object) -> str:
 def test_answers_given_all_at_once_are_those_given_one_by_one(protocol, population):
     items = make_items(30)
     config = make_config(protocol)
-    at_once = rehearse(config, items, make_annotators(12, items, population=population), np.random.default_rng(2))
+    at_once = simulate_study(config, items, make_annotators(12, items, population=population), np.random.default_rng(2))
     people = make_annotators(12, items, population=population)
     tasks, asked = at_once.stages[0], config.stages[0].protocol
     for number, (who, codes) in enumerate(zip(tasks.who, tasks.items, strict=True)):
@@ -122,7 +129,7 @@ def test_observations_all_at_once_are_those_of_the_protocol(protocol):
 
     items = make_items(30)
     config = make_config(protocol)
-    study = rehearse(config, items, make_annotators(12, items, population=CROWDED), np.random.default_rng(2))
+    study = simulate_study(config, items, make_annotators(12, items, population=CROWDED), np.random.default_rng(2))
     at_once = study.observations()
     kind = config.stages[0].protocol.kinds[0]
     plain = collect(kind, study.judgments(0), {config.stages[0].name: config.stages[0].protocol}, study.index)
@@ -134,10 +141,10 @@ def test_observations_all_at_once_are_those_of_the_protocol(protocol):
 
 def test_the_first_judgments_of_a_study_are_a_smaller_study():
     items = make_items(20)
-    long = rehearse(
+    long = simulate_study(
         make_config({"name": "direct"}, {"judgments": 6}), items, make_annotators(9, items), np.random.default_rng(3)
     )
-    short = rehearse(
+    short = simulate_study(
         make_config({"name": "direct"}, {"judgments": 4}), items, make_annotators(9, items), np.random.default_rng(3)
     )
     assert len(short) == 80
@@ -151,7 +158,7 @@ def test_the_order_of_the_truth_does_not_change_the_answers():
     found = []
     for given in (truth, turned):
         people = SimulatedAnnotators(make_crowd(6, np.random.default_rng(0)), given, np.random.default_rng(1))
-        study = rehearse(make_config({"name": "scored_ranking"}), items, people, np.random.default_rng(2))
+        study = simulate_study(make_config({"name": "scored_ranking"}), items, people, np.random.default_rng(2))
         found.append(study.observations()[""])
     assert same(*found)
 
@@ -160,7 +167,7 @@ def test_two_stages_of_one_protocol_are_answered_apart():
     items = make_items(10)
     stage = {"protocol": {"name": "direct"}, "design": {"judgments": 3}}
     config = make_config({}, stage=[{**stage, "name": "before"}, {**stage, "name": "after"}])
-    study = rehearse(config, items, make_annotators(6, items), np.random.default_rng(0))
+    study = simulate_study(config, items, make_annotators(6, items), np.random.default_rng(0))
     people = make_annotators(6, items)
     for number, tasks in enumerate(study.stages):
         for place, (who, codes) in enumerate(zip(tasks.who, tasks.items, strict=True)):
@@ -172,7 +179,7 @@ def test_two_stages_of_one_protocol_are_answered_apart():
 
 def test_it_says_when_it_ended_because_no_more_was_wanted():
     items = make_items(10)
-    study = rehearse(
+    study = simulate_study(
         make_config({"name": "direct"}), items, make_annotators(12, items), np.random.default_rng(0), most=7
     )
     assert (len(study), study.complete, study.ended) == (7, False, "As many judgments as were wanted.")
@@ -180,7 +187,9 @@ def test_it_says_when_it_ended_because_no_more_was_wanted():
 
 def test_other_people_can_answer_the_same_tasks():
     items = make_items(20)
-    first = rehearse(make_config({"name": "best_worst"}), items, make_annotators(9, items), np.random.default_rng(3))
+    first = simulate_study(
+        make_config({"name": "best_worst"}), items, make_annotators(9, items), np.random.default_rng(3)
+    )
     again = first.answered_by(make_annotators(9, items, seed=1))
     ours, theirs = first.observations()[""], again.observations()[""]
     assert (ours.shown == theirs.shown).all()
@@ -194,7 +203,7 @@ def test_other_people_can_answer_the_same_tasks():
 def test_a_design_that_listens_is_asked_anew():
     items = make_items(12)
     config = make_config({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 2})
-    study = rehearse(config, items, make_annotators(5, items), np.random.default_rng(0))
+    study = simulate_study(config, items, make_annotators(5, items), np.random.default_rng(0))
     assert study.learns
     with pytest.raises(ConfigError, match="Rehearse anew"):
         study.answered_by(make_annotators(5, items, seed=1))
@@ -203,10 +212,10 @@ def test_a_design_that_listens_is_asked_anew():
 def test_people_stop_at_their_quota_and_too_few_people_are_told():
     items = make_items(10)
     limited = make_config({"name": "direct"}, {"judgments": 5}, people={"tasks": 3})
-    study = rehearse(limited, items, make_annotators(4, items), np.random.default_rng(0))
+    study = simulate_study(limited, items, make_annotators(4, items), np.random.default_rng(0))
     assert len(study) == 12
     assert not study.complete
-    few = rehearse(
+    few = simulate_study(
         make_config({"name": "direct"}, {"judgments": 5}), items, make_annotators(3, items), np.random.default_rng(0)
     )
     assert (len(few), few.complete) == (30, False)
@@ -222,7 +231,7 @@ def test_stages_in_sequence_reach_people_who_had_to_wait():
             {"protocol": {"name": "pairwise"}, "design": {"judgments": 2}},
         ],
     )
-    study = rehearse(config, items, make_annotators(5, items), np.random.default_rng(0))
+    study = simulate_study(config, items, make_annotators(5, items), np.random.default_rng(0))
     assert study.complete
     assert [len(stage.items) for stage in study.stages] == [12, 6]
 
@@ -231,7 +240,7 @@ def test_threads_share_the_people_and_over_assign_nothing(make_study):
     folder = make_study(design="judgments = 4", items=12)
     truth = {f"w{number}": number / 12 for number in range(12)}
     with Study.open(folder) as study:
-        count = work_through(
+        count = answer_study_with_crowd(
             study, make_crowd(10, np.random.default_rng(0)), truth, np.random.default_rng(0), threads=4
         )
         frame = study.judgments()

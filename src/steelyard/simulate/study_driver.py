@@ -16,7 +16,7 @@ from steelyard.study import Study
 _BLOCK = 4096
 
 
-class Turns:
+class AnnotatorQueue:
     """Who comes next: anybody who may have something to do, at random.
 
     Who is told that there is nothing waits until all others have been told so too, and is then called once
@@ -24,33 +24,33 @@ class Turns:
     """
 
     def __init__(self, names: Sequence[str], rng: np.random.Generator) -> None:
-        self._active = list(names)
+        self._available = list(names)
         self._waiting: list[str] = []
         self._rng = rng
-        self._chances: list[float] = []
-        self._told = False
+        self._random_numbers: list[float] = []
+        self._has_new_answer = False
 
     def next(self) -> str | None:
         """Return whose turn it is; None when nobody has anything to do."""
-        if not self._active and self._told:
-            self._active, self._waiting = self._waiting, []
-            self._told = False
-        if not self._active:
+        if not self._available and self._has_new_answer:
+            self._available, self._waiting = self._waiting, []
+            self._has_new_answer = False
+        if not self._available:
             return None
-        if not self._chances:
-            self._chances = self._rng.random(_BLOCK).tolist()
-        return self._active[int(self._chances.pop() * len(self._active))]
+        if not self._random_numbers:
+            self._random_numbers = self._rng.random(_BLOCK).tolist()
+        return self._available[int(self._random_numbers.pop() * len(self._available))]
 
-    def answered(self) -> None:
+    def on_answer(self) -> None:
         """Note that somebody answered."""
-        self._told = True
+        self._has_new_answer = True
 
-    def nothing_for(self, annotator: str, nothing: NoTask) -> None:
+    def on_no_task(self, annotator: str, no_task: NoTask) -> None:
         """Note that there is nothing for an annotator now; nor for anybody, if the study is complete."""
-        if nothing.complete:
-            self._active, self._waiting = [], []
+        if no_task.complete:
+            self._available, self._waiting = [], []
         else:
-            self._active.remove(annotator)
+            self._available.remove(annotator)
             self._waiting.append(annotator)
 
 
@@ -59,7 +59,7 @@ def answer_study(
     annotators: Annotators,
     rng: np.random.Generator,
     *,
-    told: Callable[[], None] = lambda: None,
+    on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
     threads: int = 1,
 ) -> int:
@@ -74,13 +74,13 @@ def answer_study(
     count = 0
     failures: list[BaseException] = []
 
-    def work(turns: Turns) -> None:
+    def work(queue: AnnotatorQueue) -> None:
         nonlocal count
         try:
-            while (annotator := turns.next()) is not None and (most is None or count < most):
+            while (annotator := queue.next()) is not None and (most is None or count < most):
                 task = study.offer(annotator)
                 if isinstance(task, NoTask):
-                    turns.nothing_for(annotator, task)
+                    queue.on_no_task(annotator, task)
                     continue
                 with lock:
                     protocol = study.stage_of(task).protocol
@@ -88,13 +88,15 @@ def answer_study(
                     seconds = annotators.seconds(protocol)
                     count += 1
                 study.tell(task, answer, seconds=seconds)
-                turns.answered()
+                queue.on_answer()
                 with lock:
-                    told()
+                    on_progress()
         except BaseException as error:
             failures.append(error)
 
-    shares = [Turns(annotators.names[number::threads], child) for number, child in enumerate(rng.spawn(threads))]
+    shares = [
+        AnnotatorQueue(annotators.names[number::threads], child) for number, child in enumerate(rng.spawn(threads))
+    ]
     workers = [threading.Thread(target=work, args=(share,)) for share in shares[1:]]
     for worker in workers:
         worker.start()
@@ -106,14 +108,16 @@ def answer_study(
     return count
 
 
-def work_through(
+def answer_study_with_crowd(
     study: Study,
     crowd: Sequence[SimulatedAnnotator],
     truth: Truth,
     rng: np.random.Generator,
-    told: Callable[[], None] = lambda: None,
+    on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
     threads: int = 1,
 ) -> int:
     """Let a simulated crowd answer a study, as `answer_study` does; `truth` gives each item's value on [0, 1]."""
-    return answer_study(study, SimulatedAnnotators(crowd, truth, rng), rng, told=told, most=most, threads=threads)
+    return answer_study(
+        study, SimulatedAnnotators(crowd, truth, rng), rng, on_progress=on_progress, most=most, threads=threads
+    )
