@@ -123,7 +123,7 @@ def run(
     """
     progress = design.new_progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
     rng = np.random.default_rng(seed)
-    shown: list[tuple[str, tuple[int, ...]]] = []
+    shown_tasks: list[tuple[str, tuple[int, ...]]] = []
     active = [f"ann-{n}" for n in range(people)]
     waiting: list[str] = []
     steps = 0
@@ -136,23 +136,23 @@ def run(
             waiting += [annotator] if pick.reason_code == "waiting" else []
             continue
         active, waiting = active + waiting, []
-        shown.append((annotator, pick.items))
+        shown_tasks.append((annotator, pick.items))
         if progress.tasks_leased:
             progress.on_released(annotator, pick.items, pick.slot)
-    return progress, shown
+    return progress, shown_tasks
 
 
 def test_a_task_shows_different_items_and_never_more_than_it_should(case):
     design, size = case
-    _, shown = run(design, size)
-    for _, items in shown:
+    _, shown_tasks = run(design, size)
+    for _, items in shown_tasks:
         assert len(items) == len(set(items)) <= size
 
 
 def test_nobody_sees_the_same_task_twice(case):
     design, size = case
-    _, shown = run(design, size, lose=0.2)
-    tasks = [(annotator, tuple(sorted(items))) for annotator, items in shown]
+    _, shown_tasks = run(design, size, lose=0.2)
+    tasks = [(annotator, tuple(sorted(items))) for annotator, items in shown_tasks]
     assert len(tasks) == len(set(tasks))
 
 
@@ -212,22 +212,22 @@ def test_items_added_later_are_asked_too(case):
     design, size = case
     progress, _ = run(design, size, people=40)
     progress.add_items(make_items(3, first=N_ITEMS, sources=N_SOURCES))
-    seen: Counter[int] = Counter()
+    item_counts: Counter[int] = Counter()
     for number in range(200):
         for step in range(200):
             pick = take(design, progress, protocol_of(size), f"new-{number}", (number, step))
             if isinstance(pick, NoTask):
                 break
-            seen.update(pick.items)
+            item_counts.update(pick.items)
         if isinstance(pick, NoTask) and pick.complete:
             break
-    assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
+    assert min(item_counts[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
 
 
 def test_the_order_shown_is_random(case):
     design, size = case
-    shown = [items for seed in range(10) for _, items in run(design, size, people=40, seed=seed)[1]]
-    places = Counter(items.index(max(items)) for items in shown if len(items) == size)
+    shown_tasks = [items for seed in range(10) for _, items in run(design, size, people=40, seed=seed)[1]]
+    places = Counter(items.index(max(items)) for items in shown_tasks if len(items) == size)
     expected = places.total() / size
     assert all(abs(places[place] - expected) < 5 * np.sqrt(expected) for place in range(size))
 
@@ -245,8 +245,8 @@ def test_propensities_are_those_of_the_draw(case):
     draws = 3000
     picks = [design.pick(progress, size, "ann", rng) for _ in range(draws)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
-    stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
-    assert stated
-    for items, propensity in stated.items():
+    propensities = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    assert propensities
+    for items, propensity in propensities.items():
         assert propensity is not None
         assert counts[items] == pytest.approx(draws * propensity, abs=5 * np.sqrt(draws * propensity) + 1)

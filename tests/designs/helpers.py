@@ -47,8 +47,8 @@ def take(
     progress.on_leased(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(seed))
     if answer:
         ids = [items[code].id if items else f"item-{code}" for code in pick.items]
-        told = answer_for(protocol, {name: code % 97 / 97 for name, code in zip(ids, pick.items, strict=True)})
+        answer_data = answer_for(protocol, {name: code % 97 / 97 for name, code in zip(ids, pick.items, strict=True)})
         progress.on_answered(pick.items, pick.slot)
-        said = protocol.observations(ids, told)
-        progress.notify_answer(AnswerNotice("-".join(map(str, seed)), annotator, pick.items, said))
+        observations = protocol.observations(ids, answer_data)
+        progress.notify_answer(AnswerNotice("-".join(map(str, seed)), annotator, pick.items, observations))
     return pick

@@ -25,8 +25,10 @@ def started(design: MatchQuality, protocol: Protocol, n: int = 12, tasks: int = 
     return progress
 
 
-def heard(items: tuple[int, ...], said: list[Any], judgment_id: str = "j", annotator: str = "ann") -> AnswerNotice:
-    return AnswerNotice(judgment_id, annotator, items, said)
+def heard(
+    items: tuple[int, ...], observations: list[Any], judgment_id: str = "j", annotator: str = "ann"
+) -> AnswerNotice:
+    return AnswerNotice(judgment_id, annotator, items, observations)
 
 
 def systems(groups: int, contexts: int) -> list[Item]:

@@ -39,15 +39,15 @@ def test_the_pairs_of_newcomers_are_those_with_the_others_and_among_themselves(o
 
 def asked_by(design, progress, people, steps=10_000, seed=0):
     """Let people take turns until there is nothing for any of them; return the pairs, and what the last was told."""
-    asked, idle = [], 0
+    asked_sets, idle = [], 0
     for step in range(steps):
         pick = take(design, progress, Pairwise(), people[step % len(people)], (seed, step))
         idle = idle + 1 if isinstance(pick, NoTask) else 0
         if idle == len(people):
             break
         if not idle:
-            asked.append(tuple(sorted(pick.items)))
-    return asked, pick
+            asked_sets.append(tuple(sorted(pick.items)))
+    return asked_sets, pick
 
 
 @pytest.mark.parametrize("n_items", [12, 13])
@@ -62,9 +62,9 @@ def test_at_any_time_every_item_has_been_shown_about_equally_often(n_items):
 def test_every_pair_is_asked_once_before_any_is_asked_again():
     design = AllPairs(annotators=2)
     progress = design.new_progress(Pairwise(), make_items(9))
-    asked, nothing = asked_by(design, progress, ["ann", "bob", "cleo"])
-    assert len(set(asked[:36])) == 36
-    assert set(Counter(asked).values()) == {2}
+    asked_sets, nothing = asked_by(design, progress, ["ann", "bob", "cleo"])
+    assert len(set(asked_sets[:36])) == 36
+    assert set(Counter(asked_sets).values()) == {2}
     assert nothing.complete
     assert nothing.reason == "All 36 pairs have been judged by 2 annotators."
 
@@ -72,8 +72,8 @@ def test_every_pair_is_asked_once_before_any_is_asked_again():
 def test_one_person_alone_is_told_why_it_ends():
     design = AllPairs(annotators=2)
     progress = design.new_progress(Pairwise(), make_items(5))
-    asked, nothing = asked_by(design, progress, ["ann"])
-    assert len(set(asked)) == len(asked) == 10
+    asked_sets, nothing = asked_by(design, progress, ["ann"])
+    assert len(set(asked_sets)) == len(asked_sets) == 10
     assert not nothing.complete
     assert nothing.reason == "You have judged all pairs that still need judgments."
     assert (design.goal(progress, 2).done, design.goal(progress, 2).total) == (10, 20)
@@ -84,11 +84,11 @@ def test_a_hundred_thousand_items_start_at_once():
     progress = design.new_progress(Pairwise(), make_items(100_000))
     assert design.goal(progress, 2).total == 4_999_950_000
     tracemalloc.start()
-    shown = [item for step in range(500) for item in take(design, progress, Pairwise(), "ann", (step,)).items]
+    shown_items = [item for step in range(500) for item in take(design, progress, Pairwise(), "ann", (step,)).items]
     # Two permutations of the items and little else: a table of pairs would be forty thousand times that.
     assert tracemalloc.get_traced_memory()[1] < 5_000_000
     tracemalloc.stop()
-    assert len(set(shown)) == 1000
+    assert len(set(shown_items)) == 1000
 
 
 def test_items_added_later_meet_everybody():
@@ -109,8 +109,8 @@ def test_pairs_judged_elsewhere_are_not_asked_again():
         progress.on_leased("zoe", items, slot)
         progress.on_answered(items, slot)
     assert (design.goal(progress, 2).done, design.goal(progress, 2).total) == (2, 10)
-    asked, nothing = asked_by(design, progress, ["ann"])
-    assert sorted([*asked, (0, 1), (3, 4)]) == sorted(combinations(range(5), 2))
+    asked_sets, nothing = asked_by(design, progress, ["ann"])
+    assert sorted([*asked_sets, (0, 1), (3, 4)]) == sorted(combinations(range(5), 2))
     assert nothing.complete
 
 
@@ -122,8 +122,8 @@ def test_more_annotators_later_are_asked_of_pairs_that_had_fewer():
         replayed.on_leased("ann", pick.items, pick.slot, pick.round, np.random.default_rng((0, step)))
         replayed.on_answered(pick.items, pick.slot)
     replayed.on_config_change()
-    asked, nothing = asked_by(two, replayed, ["bob", "cleo"], seed=1)
-    assert len(asked) == 13
+    asked_sets, nothing = asked_by(two, replayed, ["bob", "cleo"], seed=1)
+    assert len(asked_sets) == 13
     assert nothing.complete
 
 

@@ -26,21 +26,21 @@ def shown_in(rows: np.ndarray, n_items: int) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(3, 30), st.integers(2, 6), st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 9999))
 def test_tuples_are_distinct_and_show_every_item_equally_often(n_items, size, factor, seed):
-    wanted = tuple_count(factor, n_items)
-    assume(size <= n_items <= wanted * size and wanted <= comb(n_items, size))
-    rows = plan_tuples(n_items, wanted, size, (), np.random.default_rng(seed))
-    assert rows.shape == (wanted, size)
-    assert len({frozenset(row) for row in rows.tolist()}) == wanted
+    required = tuple_count(factor, n_items)
+    assume(size <= n_items <= required * size and required <= comb(n_items, size))
+    rows = plan_tuples(n_items, required, size, (), np.random.default_rng(seed))
+    assert rows.shape == (required, size)
+    assert len({frozenset(row) for row in rows.tolist()}) == required
     assert all(len(set(row)) == size for row in rows.tolist())
-    shown = shown_in(rows, n_items)
-    assert shown.max() - shown.min() <= 1
+    item_counts = shown_in(rows, n_items)
+    assert item_counts.max() - item_counts.min() <= 1
 
 
 @pytest.mark.parametrize("missing", range(6))
 def test_nearly_all_tuples_there_are_can_be_asked_for(missing):
-    wanted = comb(7, 4) - missing
-    rows = plan_tuples(7, wanted, 4, (), np.random.default_rng(missing))
-    assert len({frozenset(row) for row in rows.tolist()}) == wanted
+    required = comb(7, 4) - missing
+    rows = plan_tuples(7, required, 4, (), np.random.default_rng(missing))
+    assert len({frozenset(row) for row in rows.tolist()}) == required
     assert np.ptp(shown_in(rows, 7)) <= 1
 
 
@@ -58,8 +58,8 @@ def test_where_every_pair_would_have_to_come_exactly_once_few_recur():
     shares = [repeated_pairs(plan_tuples(25, 50, 4, (), np.random.default_rng(seed)), 25)[0] for seed in range(3)]
     assert max(shares) < 0.06
     random = np.random.default_rng(0)
-    drawn = np.array([random.choice(25, 4, replace=False) for _ in range(50)])
-    assert repeated_pairs(drawn, 25)[0] > 0.3
+    sample = np.array([random.choice(25, 4, replace=False) for _ in range(50)])
+    assert repeated_pairs(sample, 25)[0] > 0.3
 
 
 def exchanged_plainly(tuples, first, size, rows, heat, draws):
@@ -78,13 +78,13 @@ def exchanged_plainly(tuples, first, size, rows, heat, draws):
         a, b = int(tuples[row, i]), int(tuples[other, j])
         if row == other or a in rows_of[other] or b in rows_of[row]:
             continue
-        kept, before = (set(rows_of[row]), set(rows_of[other])), cost()
+        retained, before = (set(rows_of[row]), set(rows_of[other])), cost()
         rows_of[row], rows_of[other] = rows_of[row] - {a} | {b}, rows_of[other] - {b} | {a}
         change = cost() - before
         hot = heat > 0 and draw[4] < np.exp(-change / heat)
         double = sum(r in (rows_of[row], rows_of[other]) for r in rows_of) > 2
         if (change >= 0 and not hot) or double:
-            rows_of[row], rows_of[other] = kept
+            rows_of[row], rows_of[other] = retained
             continue
         tuples[row, i], tuples[other, j] = b, a
         total += change
@@ -136,21 +136,21 @@ def test_protocols_of_single_items_and_tuples_too_large_or_too_few_are_refused()
 
 def work(design, progress, protocol, people, steps, seed=0):
     """Let people take turns; return the sets in the order asked."""
-    asked = []
+    asked_sets = []
     for step in range(steps):
         pick = take(design, progress, protocol, people[step % len(people)], (seed, step))
         if isinstance(pick, NoTask):
             break
-        asked.append(tuple(sorted(pick.items)))
-    return asked
+        asked_sets.append(tuple(sorted(pick.items)))
+    return asked_sets
 
 
 def test_every_tuple_is_asked_once_before_any_is_asked_again():
     design, protocol = BalancedTuples(annotators=3), BestWorst()
     progress = design.new_progress(protocol, make_items(30))
-    asked = work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60)
-    assert len(set(asked)) == 60
-    assert set(work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60, seed=1)) == set(asked)
+    asked_sets = work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60)
+    assert len(set(asked_sets)) == 60
+    assert set(work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60, seed=1)) == set(asked_sets)
 
 
 @pytest.mark.parametrize("n_items", [30, 100, 1000])
@@ -159,10 +159,10 @@ def test_an_unfinished_study_is_even(n_items):
     progress = design.new_progress(protocol, make_items(n_items))
     for step in range(n_items):
         take(design, progress, protocol, "ann", (0, step), answer=False)
-    shown = progress.assignments.level
-    assert shown.sum() == 4 * n_items
-    assert np.quantile(shown, 0.01) >= 3
-    assert np.quantile(shown, 0.99) <= 5
+    item_counts = progress.assignments.level
+    assert item_counts.sum() == 4 * n_items
+    assert np.quantile(item_counts, 0.01) >= 3
+    assert np.quantile(item_counts, 0.99) <= 5
 
 
 def test_what_is_given_back_comes_first_but_not_to_who_skipped_it():
@@ -208,11 +208,11 @@ def test_items_added_later_get_their_tuples_and_are_no_island(old, new):
 def test_items_added_while_a_plan_is_under_way_do_not_upset_it():
     design, protocol = BalancedTuples(annotators=1), BestWorst()
     progress = design.new_progress(protocol, make_items(20))
-    asked = work(design, progress, protocol, ["ann"], 15)
+    asked_sets = work(design, progress, protocol, ["ann"], 15)
     progress.add_items(make_items(10, first=20))
     total = design.goal(progress, 4).total
-    asked += work(design, progress, protocol, ["ann"], 1000, seed=1)
-    assert len(set(asked)) == len(asked) == total
+    asked_sets += work(design, progress, protocol, ["ann"], 1000, seed=1)
+    assert len(set(asked_sets)) == len(asked_sets) == total
     assert progress.answers.min() == 8
     assert progress.answers.max() <= 9
 
@@ -242,10 +242,10 @@ def test_judgments_from_elsewhere_count_as_tuples():
         progress.on_answered(items, slot)
     # The same set twice, where once was wanted, is no more than once.
     assert design.goal(progress, 4).done == 2
-    asked = work(design, progress, protocol, ["ann"], 1000)
-    assert not {(0, 1, 2, 3), (4, 5, 6, 7)} & set(asked)
+    asked_sets = work(design, progress, protocol, ["ann"], 1000)
+    assert not {(0, 1, 2, 3), (4, 5, 6, 7)} & set(asked_sets)
     goal = design.goal(progress, 4)
-    assert goal.done == goal.total == len(asked) + 2
+    assert goal.done == goal.total == len(asked_sets) + 2
 
 
 def test_the_first_tuple_may_be_any_with_equal_chance():

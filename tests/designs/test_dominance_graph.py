@@ -26,8 +26,8 @@ def test_dominance_and_cycles_are_those_of_the_model(outcomes):
     order = dominance_order(sorted(theirs), outcomes)
     ours = {
         item: order.dominates[vertex] - order.dominators[vertex]
-        for vertex, tied in enumerate(order.members)
-        for item in tied
+        for vertex, tied_items in enumerate(order.members)
+        for item in tied_items
     }
     assert ours == theirs
 
@@ -35,7 +35,7 @@ def test_dominance_and_cycles_are_those_of_the_model(outcomes):
 @given(OUTCOMES)
 def test_edges_lead_to_lower_numbers_both_ways_alike(outcomes):
     order = dominance_order(range(9), outcomes)
-    assert sorted(item for tied in order.members for item in tied) == list(range(9))
+    assert sorted(item for tied_items in order.members for item in tied_items) == list(range(9))
     edges = {(vertex, other) for vertex, below in enumerate(order.below) for other in below}
     assert edges == {(other, vertex) for vertex, above in enumerate(order.above) for other in above}
     assert all(one > other for one, other in edges)

@@ -78,13 +78,14 @@ def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
 
 def test_a_round_is_drawn_from_the_state_at_its_opening_not_from_answers_since():
     design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
-    told, untold = (design.new_progress(protocol, make_items(12)) for _ in range(2))
+    with_answers, without_answers = (design.new_progress(protocol, make_items(12)) for _ in range(2))
     for step in range(4):
         picks = [
-            take(design, progress, protocol, "ann", (5, step), answer=progress is told) for progress in (told, untold)
+            take(design, progress, protocol, "ann", (5, step), answer=progress is with_answers)
+            for progress in (with_answers, without_answers)
         ]
         assert picks[0] == picks[1]
-    assert state_of(told).model.state.variance.min() < state_of(untold).model.state.variance.min()
+    assert state_of(with_answers).model.state.variance.min() < state_of(without_answers).model.state.variance.min()
 
 
 def test_when_a_round_fills_people_go_on_with_the_next_or_wait_as_told():
@@ -139,31 +140,31 @@ def test_items_that_join_in_a_round_are_the_first_heads_of_the_next():
 def test_a_task_given_back_goes_to_the_next_who_has_not_seen_it():
     design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(9))
-    given = take(design, progress, protocol, "ann", (0,), answer=False)
-    assert isinstance(given, Pick)
-    progress.on_released("ann", given.items, given.slot)
+    first_task = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(first_task, Pick)
+    progress.on_released("ann", first_task.items, first_task.slot)
     other = take(design, progress, protocol, "ann", (1,))
     again = take(design, progress, protocol, "bob", (2,))
     third = take(design, progress, protocol, "cleo", (3,))
     assert isinstance(other, Pick)
     assert isinstance(again, Pick)
     assert isinstance(third, Pick)
-    assert set(other.items) != set(given.items)
-    assert (set(again.items), again.slot) == (set(given.items), given.slot)
-    assert third.slot not in {given.slot, other.slot}
+    assert set(other.items) != set(first_task.items)
+    assert (set(again.items), again.slot) == (set(first_task.items), first_task.slot)
+    assert third.slot not in {first_task.slot, other.slot}
 
 
 def test_a_late_answer_counts_once_however_often_its_task_went_out():
     design, protocol = MatchQuality(rounds=1), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(9))
-    given = take(design, progress, protocol, "ann", (0,), answer=False)
-    assert isinstance(given, Pick)
-    progress.on_released("ann", given.items, given.slot)
-    progress.allow_again("ann", given.items)
+    first_task = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(first_task, Pick)
+    progress.on_released("ann", first_task.items, first_task.slot)
+    progress.allow_again("ann", first_task.items)
     again = take(design, progress, protocol, "bob", (1,))
     assert isinstance(again, Pick)
-    progress.on_late_answer("ann", given.items, given.slot)
-    progress.on_answered(given.items, given.slot)
+    progress.on_late_answer("ann", first_task.items, first_task.slot)
+    progress.on_answered(first_task.items, first_task.slot)
     goal = design.goal(progress, 3)
     assert (goal.done, goal.total) == (1, 3)
     rest = [take(design, progress, protocol, "cleo", (step,)) for step in (2, 3)]
@@ -190,8 +191,8 @@ def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode
     total, expected = sum(quality.values()), Counter()
     for a, b in permutations(partners, 2):
         expected[tuple(sorted((head, a, b)))] += quality[a] / total * quality[b] / (total - quality[a])
-    seen = {tuple(row) for row in progress.history("ann-0").sets.rows.tolist()}
-    possible = {task: chance for task, chance in expected.items() if task not in seen}
+    seen_sets = {tuple(row) for row in progress.history("ann-0").sets.rows.tolist()}
+    possible = {task: chance for task, chance in expected.items() if task not in seen_sets}
     rng = np.random.default_rng(1)
     picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
@@ -211,19 +212,19 @@ def test_propensities_leave_out_what_the_annotator_has_seen():
     """Of four items, one is head and has three pairs of partners; who has seen two of the tasks gets the third."""
     design, protocol = MatchQuality(rounds=40, tasks_per_round=1), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(4))
-    seen = []
+    seen_sets = []
     for step in range(4):
         pick = take(design, progress, protocol, "ann", (step,), answer=False)
         assert isinstance(pick, Pick)
-        seen.append(tuple(sorted(pick.items)))
-    assert len(set(seen)) == 4
+        seen_sets.append(tuple(sorted(pick.items)))
+    assert len(set(seen_sets)) == 4
     assert isinstance(design.pick(progress, 3, "ann", np.random.default_rng(0)), NoTask)
-    for known, chances in ((1, {1 / 3, 1 / 2}), (2, {1 / 2, 1.0})):
+    for n_seen, chances in ((1, {1 / 3, 1 / 2}), (2, {1 / 2, 1.0})):
         progress = design.new_progress(protocol, make_items(4))
-        for step in range(known):
+        for step in range(n_seen):
             take(design, progress, protocol, "ann", (step,), answer=False)
-        found = {design.pick(progress, 3, "ann", np.random.default_rng(step)).propensity for step in range(40)}
-        assert {round(chance, 9) for chance in found} == {round(chance, 9) for chance in chances}
+        result = {design.pick(progress, 3, "ann", np.random.default_rng(step)).propensity for step in range(40)}
+        assert {round(chance, 9) for chance in result} == {round(chance, 9) for chance in chances}
 
 
 def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
@@ -259,14 +260,14 @@ def test_folding_the_same_events_gives_the_same_next_picks(mode, model, protocol
             else:
                 ids = [f"item-{code}" for code in pick.items]
                 answer = {name: 10 * code for name, code in zip(ids, pick.items, strict=True)}
-                told = answer if model == "easl" else {"winner": max(ids, key=answer.__getitem__)}
+                answer_data = answer if model == "easl" else {"winner": max(ids, key=answer.__getitem__)}
                 progress.on_answered(pick.items, pick.slot)
-                progress.notify_answer(heard(pick.items, protocol.observations(ids, told), str(step), annotator))
-        wanted = [
+                progress.notify_answer(heard(pick.items, protocol.observations(ids, answer_data), str(step), annotator))
+        picks = [
             design.pick(progress, protocol.task_size, "dan", np.random.default_rng([6, step]))
             for progress in (first, again)
         ]
-        assert wanted[0] == wanted[1]
+        assert picks[0] == picks[1]
 
 
 def test_picking_changes_nothing():
@@ -281,12 +282,12 @@ def test_picking_changes_nothing():
 def test_a_changed_configuration_opens_a_new_round_with_what_is_known():
     design, protocol = MatchQuality(rounds=4), ScoredRanking(size=3)
     progress = started(design, protocol, n=12, tasks=2)
-    known = np.array(state_of(progress).model.state.variance)
+    variance_before = np.array(state_of(progress).model.state.variance)
     progress.on_config_change()
     pick = take(design, progress, protocol, "bob", (5,), answer=False)
     assert isinstance(pick, Pick)
     assert pick.round == 1
-    assert known.tolist() == state_of(progress).model.state.variance.tolist()
+    assert variance_before.tolist() == state_of(progress).model.state.variance.tolist()
 
 
 def test_picks_of_another_design_may_be_folded_before_the_configuration_changes():
@@ -323,8 +324,8 @@ def test_the_next_head_is_the_least_certain_that_nobody_looks_at():
 def test_an_answer_counts_for_the_very_next_task():
     design, protocol = MatchQuality(mode="continuous"), Direct()
     progress = design.new_progress(protocol, make_items(6))
-    asked = [take(design, progress, protocol, f"ann-{step}", (2, step)).items[0] for step in range(6)]
-    assert sorted(asked) == list(range(6))
+    asked_sets = [take(design, progress, protocol, f"ann-{step}", (2, step)).items[0] for step in range(6)]
+    assert sorted(asked_sets) == list(range(6))
     # A rating in the middle leaves a Beta wider than one at an end: 49/97 for item 5, 0 for item 0.
     assert take(design, progress, protocol, "bob", (3,)).items == (5,)
 
@@ -380,13 +381,13 @@ def test_both_modes_ask_as_many_tasks_in_all():
 def test_nobody_judges_a_single_item_twice_and_is_told_when_there_is_nothing_left(mode):
     design, protocol = MatchQuality(mode=mode, rounds=4), Direct()
     progress = design.new_progress(protocol, make_items(6))
-    asked = []
+    asked_sets = []
     for step in range(50):
         pick = take(design, progress, protocol, "ann", (step,))
         if isinstance(pick, NoTask):
             break
-        asked += pick.items
-    assert sorted(asked) == list(range(6))
+        asked_sets += pick.items
+    assert sorted(asked_sets) == list(range(6))
     assert isinstance(pick, NoTask)
     assert (pick.reason, pick.complete) == ("You have judged every item.", False)
 
@@ -394,14 +395,14 @@ def test_nobody_judges_a_single_item_twice_and_is_told_when_there_is_nothing_lef
 def test_items_are_met_once_where_the_study_says_so():
     design, protocol = MatchQuality(rounds=9, same_item_again=False), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(12))
-    met = Counter()
+    items_met = Counter()
     for step in range(40):
         annotator = f"ann-{step % 3}"
         pick = take(design, progress, protocol, annotator, (step,))
         if isinstance(pick, Pick):
-            met.update((annotator, item) for item in pick.items)
-    assert set(met.values()) == {1}
-    assert len(met) > 3 * 12 * 0.7
+            items_met.update((annotator, item) for item in pick.items)
+    assert set(items_met.values()) == {1}
+    assert len(items_met) > 3 * 12 * 0.7
 
 
 # What goes together

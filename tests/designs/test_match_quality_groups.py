@@ -28,10 +28,10 @@ def test_a_task_shows_different_groups_for_one_context_the_least_asked_first():
     for step in range(48):
         pick = take(design, progress, protocol, f"ann-{step % 5}", (step,), items=items)
         assert isinstance(pick, Pick)
-        shown = [items[code] for code in pick.items]
-        assert len({item.group for item in shown}) == 3
-        assert len({item.context for item in shown}) == 1
-        contexts[shown[0].context] += 1
+        shown_sets = [items[code] for code in pick.items]
+        assert len({item.group for item in shown_sets}) == 3
+        assert len({item.context for item in shown_sets}) == 1
+        contexts[shown_sets[0].context] += 1
         assert max(contexts.values()) - min(contexts[f"c{c}"] for c in range(8)) <= 1
     assert set(contexts.values()) == {6}
     assert isinstance(take(design, progress, protocol, "eve", (99,), items=items), NoTask)
@@ -48,8 +48,8 @@ def test_the_parameter_is_the_groups():
         assert isinstance(pick, Pick)
         answer = {items[code].id: float(value) for code, value in zip(pick.items, rng.integers(0, 101, 3), strict=True)}
         progress.on_answered(pick.items, pick.slot)
-        said = protocol.observations(list(answer), answer)
-        progress.notify_answer(heard(pick.items, said, str(step)))
+        notices = protocol.observations(list(answer), answer)
+        progress.notify_answer(heard(pick.items, notices, str(step)))
         rows += [(code, answer[items[code].id]) for code in pick.items]
     ratings = Ratings(
         items=Index(item.id for item in items),
@@ -72,24 +72,24 @@ def test_recorded_propensities_of_groups_count_the_context_too():
     rng = np.random.default_rng(5)
     picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
-    stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
-    assert sum(stated.values()) == pytest.approx(1, abs=1e-9)
-    assert stats.chisquare(list(counts.values()), [stated[task] * len(picks) for task in counts]).pvalue > 0.001
+    propensities = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    assert sum(propensities.values()) == pytest.approx(1, abs=1e-9)
+    assert stats.chisquare(list(counts.values()), [propensities[task] * len(picks) for task in counts]).pvalue > 0.001
 
 
 def test_groups_are_shown_only_for_contexts_they_share_and_propensities_are_withheld():
     """a, b and c share c0; c, d and e share c1: no other three can be shown together."""
-    shared = {"c0": "abc", "c1": "cde"}
-    items = [Item(f"{g}-{c}", g, group=g, context=c) for c, groups in shared.items() for g in groups]
+    shared_pairs = {"c0": "abc", "c1": "cde"}
+    items = [Item(f"{g}-{c}", g, group=g, context=c) for c, groups in shared_pairs.items() for g in groups]
     design, protocol = MatchQuality(by="group", rounds=8), ScoredRanking(size=3)
     progress = design.new_progress(protocol, items)
-    shown = set()
+    shown_sets = set()
     for step in range(8):
         pick = take(design, progress, protocol, f"ann-{step}", (step,), items=items)
         assert isinstance(pick, Pick)
         assert pick.propensity is None
-        shown.add("".join(sorted(str(items[code].group) for code in pick.items)))
-    assert shown == {"abc", "cde"}
+        shown_sets.add("".join(sorted(str(items[code].group) for code in pick.items)))
+    assert shown_sets == {"abc", "cde"}
 
 
 def test_a_groups_second_item_for_a_context_stands_with_the_others_second():

@@ -31,14 +31,14 @@ def test_learning_task_by_task_equals_the_models_update(steps):
     protocol = ScoredRanking(size=4)
     progress = {model: MatchQuality(model=model).new_progress(protocol, make_items(9)) for model in ("easl", *COMPARED)}
     rows: list[tuple[int, int, int, int]] = []
-    for number, (items, told) in enumerate(zip(tasks, values.tolist(), strict=True)):
+    for number, (items, answer) in enumerate(zip(tasks, values.tolist(), strict=True)):
         ids = [f"item-{code}" for code in items]
-        said = protocol.observations(ids, dict(zip(ids, told, strict=True)))
+        notices = protocol.observations(ids, dict(zip(ids, answer, strict=True)))
         rows += [
-            (index.code(s.left), index.code(s.right), s.outcome, number) for s in said if isinstance(s, Comparison)
+            (index.code(s.left), index.code(s.right), s.outcome, number) for s in notices if isinstance(s, Comparison)
         ]
         for each in progress.values():
-            each.notify_answer(heard(items, said, str(number)))
+            each.notify_answer(heard(items, notices, str(number)))
     easl = EASL().update(EASL().start(9), np.array(tasks, np.int32).ravel(), values.ravel() / 100)
     assert state_of(progress["easl"]).model.state.mode == pytest.approx(easl.mode)
     assert state_of(progress["easl"]).model.state.variance == pytest.approx(easl.variance)
@@ -52,9 +52,9 @@ def test_learning_task_by_task_equals_the_models_update(steps):
         task=task,
     )
     for name, model in COMPARED.items():
-        expected, found = model.update(model.start(9), pairs), state_of(progress[name]).model.state
-        assert found.mode == pytest.approx(expected.mode)
-        assert found.variance == pytest.approx(expected.variance)
+        expected, result = model.update(model.start(9), pairs), state_of(progress[name]).model.state
+        assert result.mode == pytest.approx(expected.mode)
+        assert result.variance == pytest.approx(expected.variance)
 
 
 @pytest.mark.parametrize("model", ["easl", *COMPARED])
@@ -108,11 +108,11 @@ def test_several_criteria_are_one_rating_their_mean():
 
 
 def test_comparisons_of_other_stages_teach_and_ratings_on_an_unknown_scale_do_not():
-    for model, said, moves in (
+    for model, notices, moves in (
         ("trueskill", [Comparison("item-0", "item-1", 1)], True),
         ("easl", [Rating("item-0", 3.0), Rating("item-1", 1.0)], False),
     ):
         progress = MatchQuality(model=model).new_progress(ScoredRanking(size=3), make_items(4))
         start = np.array(state_of(progress).model.state.variance)
-        progress.notify_answer(AnswerNotice("j", "ann", (0, 1), said, own_stage=False))
+        progress.notify_answer(AnswerNotice("j", "ann", (0, 1), notices, own_stage=False))
         assert (state_of(progress).model.state.variance.tolist() != start.tolist()) == moves

@@ -58,13 +58,13 @@ def by_equation_23(state: BetaState | SkillState, i: int, j: int, gamma: float =
 
 def enumerated(weights: dict[int, float], count: int) -> dict[tuple[int, ...], float]:
     """Every ordered draw without replacement, and its probability."""
-    found = {}
+    result = {}
     for order in permutations(weights, count):
         chance = 1.0
         for place, other in enumerate(order):
             chance *= weights[other] / sum(weights[j] for j in weights if j not in order[:place])
-        found[order] = chance
-    return found
+        result[order] = chance
+    return result
 
 
 def algorithm_1(state: BetaState | SkillState, gamma: float = GAMMA) -> dict[tuple[int, ...], float]:
@@ -81,12 +81,12 @@ def algorithm_1(state: BetaState | SkillState, gamma: float = GAMMA) -> dict[tup
 def chi2_p(tasks: np.ndarray, expected: dict[tuple[int, ...], float]) -> float:
     codes = tasks @ (N ** np.arange(tasks.shape[1]))
     cells = np.array(list(expected)) @ (N ** np.arange(tasks.shape[1]))
-    seen, counts = np.unique(codes, return_counts=True)
-    assert set(seen) <= set(cells), "a task that Algorithm 1 never makes"
-    observed = np.zeros(len(cells))
-    observed[np.searchsorted(np.sort(cells), seen)] = counts
+    seen_sets, counts = np.unique(codes, return_counts=True)
+    assert set(seen_sets) <= set(cells), "a task that Algorithm 1 never makes"
+    counts_ = np.zeros(len(cells))
+    counts_[np.searchsorted(np.sort(cells), seen_sets)] = counts
     chance = np.array(list(expected.values()))[np.argsort(cells)]
-    return float(stats.chisquare(observed, chance / chance.sum() * len(tasks)).pvalue)
+    return float(stats.chisquare(counts_, chance / chance.sum() * len(tasks)).pvalue)
 
 
 @pytest.mark.parametrize("model", ["easl", "bounded_ranking", "trueskill"])
@@ -186,9 +186,9 @@ def test_a_head_far_from_all_others_is_served_by_the_scan_with_the_same_distribu
         counts[tuple(task)] += 1
     # Most of the weight is with the nearest two; the many unlikely draws are taken together.
     likely = [order for order, chance in expected.items() if chance * len(tasks) >= 5]
-    observed = [counts[order] for order in likely] + [len(tasks) - sum(counts[order] for order in likely)]
+    counts_ = [counts[order] for order in likely] + [len(tasks) - sum(counts[order] for order in likely)]
     chances = [expected[order] for order in likely] + [1 - sum(expected[order] for order in likely)]
-    assert stats.chisquare(observed, np.array(chances) * len(tasks)).pvalue > 0.001
+    assert stats.chisquare(counts_, np.array(chances) * len(tasks)).pvalue > 0.001
 
 
 def test_qualities_too_small_for_a_number_still_give_different_partners():
@@ -213,18 +213,18 @@ def test_the_probability_of_a_set_is_the_sum_over_its_orders(seed, n, count, spr
     ordered = enumerated(dict(enumerate(weights.tolist())), count)
     sets = np.array(list(combinations(range(n), count)))
     rest = np.array([np.delete(weights, members).sum() for members in sets])
-    found = set_probability(weights[sets], rest)
+    result = set_probability(weights[sets], rest)
     expected = [sum(ordered[order] for order in permutations(members)) for members in sets.tolist()]
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
-    assert found.sum() == pytest.approx(1, rel=1e-9)
+    assert result == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert result.sum() == pytest.approx(1, rel=1e-9)
 
 
 def test_large_tasks_have_exact_probabilities_too():
     """Of equal weights every set is as likely as the others."""
     from math import comb
 
-    found = set_probability(np.ones((1, 30)), np.array([10.0]))[0]
-    assert found == pytest.approx(1 / comb(40, 30), rel=1e-9)
+    result = set_probability(np.ones((1, 30)), np.array([10.0]))[0]
+    assert result == pytest.approx(1 / comb(40, 30), rel=1e-9)
 
 
 def test_draws_in_proportion_never_repeat_and_pass_over_what_weighs_nothing():
@@ -284,6 +284,6 @@ def test_weights_of_the_sampler_are_the_match_quality_of_the_paper():
     from steelyard.designs.match_quality.selection import qualities
 
     state = uneven_state("bounded_ranking")
-    found = qualities(state, 0, np.arange(1, N), GAMMA)
-    assert found == pytest.approx([by_equation_23(state, 0, j) for j in range(1, N)])
-    assert prod(found.tolist()) > 0
+    result = qualities(state, 0, np.arange(1, N), GAMMA)
+    assert result == pytest.approx([by_equation_23(state, 0, j) for j in range(1, N)])
+    assert prod(result.tolist()) > 0

@@ -30,19 +30,19 @@ def test_levels_hold_every_item_once_at_its_level(moves):
 
 @given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 4), min_size=1, max_size=3)), max_size=50))
 def test_seen_forgets_a_set_only_when_every_showing_is(steps):
-    seen, twin = ShownSets(), Counter()
+    seen_sets, twin = ShownSets(), Counter()
     for add, codes in steps:
         key = tuple(sorted(codes))
         if add:
-            seen.add(key)
+            seen_sets.add(key)
             twin[key] += 1
         elif twin[key]:
-            seen.discard(key)
+            seen_sets.discard(key)
             twin[key] -= 1
         there = {key for key, times in twin.items() if times}
-        assert all((codes in seen) for codes in there)
-        assert {tuple(sorted(set(row.tolist()))) for row in seen.rows} == there
-        assert len(seen.rows) == len(there)
+        assert all((codes in seen_sets) for codes in there)
+        assert {tuple(sorted(set(row.tolist()))) for row in seen_sets.rows} == there
+        assert len(seen_sets.rows) == len(there)
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
@@ -61,15 +61,15 @@ def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
 def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends():
     design = RandomTuples(judgments=50)
     progress = design.new_progress(Pairwise(), make_items(5))
-    seen = set()
+    seen_sets = set()
     for step in range(100):
         pick = design.pick(progress, 2, "ann", np.random.default_rng(step))
         if not hasattr(pick, "items"):
             break
         progress.on_leased("ann", pick.items, pick.slot)
         progress.on_answered(pick.items, pick.slot)
-        seen.add(tuple(sorted(pick.items)))
-    assert len(seen) == 10
+        seen_sets.add(tuple(sorted(pick.items)))
+    assert len(seen_sets) == 10
     assert pick.reason == "You have judged every set of items that still needs judgments."
     assert not pick.complete
 

@@ -81,7 +81,7 @@ class Stage:
         return asked
 
     def labels(self) -> dict[str, tuple[bool, str, str]]:
-        return {found.item: found[1:] for found in self.design.labels(self.progress)}
+        return {result.item: result[1:] for result in self.design.labels(self.progress)}
 
 
 def test_the_papers_example_an_inadequate_top_leaves_only_the_reference_to_ask():
@@ -176,10 +176,10 @@ def test_nobody_is_asked_more_than_by_the_papers_greedy_order_however_many_work_
         item = stage.ask(f"ann-{rng.integers(3)}") if rng.random() < 0.7 else None
         if item is not None:
             out.append(item)
-            asked.add(next(v for v, tied in enumerate(order.members) if names.index(item) in tied))
+            asked.add(next(v for v, tied_items in enumerate(order.members) if names.index(item) in tied_items))
         elif out:
-            told = out.pop(int(rng.integers(len(out))))
-            stage.tell(told, "no" if names.index(told) in bad else "yes", "whoever")
+            answer_data = out.pop(int(rng.integers(len(out))))
+            stage.tell(answer_data, "no" if names.index(answer_data) in bad else "yes", "whoever")
         elif isinstance(stage.offer("newcomer"), NoTask):
             break
     assert asked == expected

@@ -51,9 +51,9 @@ class Stage:
 
     def _heard(self, task: Task, outcome: int | None) -> AnswerNotice:
         left, right = task.pair
-        shown = outcome if outcome is not None else (left > right) - (left < right)
-        said = Comparison(self.items[left].id, self.items[right].id, shown)
-        return AnswerNotice(task.judgment_id, task.annotator, task.pair, [said])
+        shown_sets = outcome if outcome is not None else (left > right) - (left < right)
+        notices = Comparison(self.items[left].id, self.items[right].id, shown_sets)
+        return AnswerNotice(task.judgment_id, task.annotator, task.pair, [notices])
 
     def tell(self, task: Task, outcome: int | None = None) -> None:
         self.progress.on_answered(task.pair, None)
@@ -129,17 +129,17 @@ def test_one_annotator_does_all_of_a_source():
     stage = Stage(Tournament(), make_items(30, sources=5))
     rng = np.random.default_rng(0)
     by: dict[str | None, set[str]] = {}
-    asked = Counter()
+    asked_sets = Counter()
     while True:
         tasks = [t for n in rng.permutation(4) if (t := stage.ask(f"ann-{n}")) is not None]
         if not tasks:
             break
         for task in tasks:
             by.setdefault(stage.source(task), set()).add(task.annotator)
-            asked[stage.source(task)] += 1
+            asked_sets[stage.source(task)] += 1
             stage.tell(task)
     assert {len(people) for people in by.values()} == {1}
-    assert set(asked.values()) == {6}
+    assert set(asked_sets.values()) == {6}
     assert len(by) == 5
     nothing = stage.offer("newcomer")
     assert nothing.complete
@@ -204,11 +204,11 @@ def test_a_skipped_source_goes_to_somebody_else_from_the_start_and_never_to_the_
 def test_who_comes_back_in_time_goes_on_where_they_stopped():
     stage = Stage(Tournament(), make_items(6, sources=1))
     before = stage.work("ann", most=3)
-    lost = stage.ask("ann")
-    stage.run_out(lost)
+    losers = stage.ask("ann")
+    stage.run_out(losers)
     after = stage.work("ann")
     assert len(before + after) == 6
-    assert frozenset(after[0].pair) == frozenset(lost.pair)
+    assert frozenset(after[0].pair) == frozenset(losers.pair)
     assert len({frozenset(task.pair) for task in before + after}) == 6
     assert stage.offer("bob").complete
 
@@ -230,7 +230,7 @@ def test_who_comes_first_after_a_task_ran_out_has_the_source():
 def test_nobody_judges_a_pair_twice_whatever_is_given_up():
     rng = np.random.default_rng(4)
     stage = Stage(Tournament(annotators=2), make_items(40, sources=7))
-    judged: Counter[tuple[str, frozenset[int]]] = Counter()
+    judgments: Counter[tuple[str, frozenset[int]]] = Counter()
     skipped = set()
     waiting = 0
     while waiting < 100:
@@ -248,8 +248,8 @@ def test_nobody_judges_a_pair_twice_whatever_is_given_up():
             stage.run_out(task)
         else:
             stage.tell(task)
-            judged[annotator, frozenset(task.pair)] += 1
-    assert set(judged.values()) == {1}
+            judgments[annotator, frozenset(task.pair)] += 1
+    assert set(judgments.values()) == {1}
     assert stage.offer("newcomer").complete
 
 
@@ -408,20 +408,20 @@ def test_tournaments_give_the_rankings_of_wmt_2010_back(shared_data):
     """§4.4.1: the ranks from a tournament correlate with those a judge gave to five by r = 0.93, sd 0.08."""
     columns = [f"system{place}rank" for place in range(1, 6)]
     frame = pl.read_csv(shared_data / "wmt10" / "rankings.csv.gz")
-    given = frame.filter(pl.col("trglang") == "Spanish").select(columns).to_numpy()
-    given = given[(given > 0).all(axis=1)]
-    found = []
-    for number, ranks in enumerate(given):
+    first_task = frame.filter(pl.col("trglang") == "Spanish").select(columns).to_numpy()
+    first_task = first_task[(first_task > 0).all(axis=1)]
+    result = []
+    for number, ranks in enumerate(first_task):
         outcomes = {
             (a, b): int(ranks[a] < ranks[b]) - int(ranks[a] > ranks[b]) for a, b in first_pairs(range(5), [number])
         }
         order = dominance_order(range(5), outcomes)
         dominance = np.empty(5)
-        for tied, above, below in zip(order.members, order.dominates, order.dominators, strict=True):
-            dominance[tied] = above - below
+        for tied_items, above, below in zip(order.members, order.dominates, order.dominators, strict=True):
+            dominance[tied_items] = above - below
         again = stats.rankdata(-dominance, method="dense")
         if np.ptp(ranks) and np.ptp(again):
-            found.append(np.corrcoef(ranks, again)[0, 1])
-    assert len(found) > 500
-    assert np.mean(found) == pytest.approx(0.93, abs=0.015)
-    assert np.std(found) == pytest.approx(0.08, abs=0.02)
+            result.append(np.corrcoef(ranks, again)[0, 1])
+    assert len(result) > 500
+    assert np.mean(result) == pytest.approx(0.93, abs=0.015)
+    assert np.std(result) == pytest.approx(0.08, abs=0.02)

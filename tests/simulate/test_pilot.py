@@ -37,7 +37,7 @@ def simulated(
 )
 def test_the_parameters_of_simulated_pilots_are_recovered(population):
     """On average over pilots of 150 items with 10 ratings; one pilot alone strays further."""
-    found = [
+    result = [
         asdict(
             read_pilot(
                 simulated(population, {"name": "direct"}, {"judgments": 10}, items=150, people=40, seed=seed),
@@ -46,7 +46,7 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
         )
         for seed in range(3)
     ]
-    mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+    mean = {name: float(np.mean([one[name] for one in result])) for name in result[0]}
     for name, tolerance in (
         ("mean", 0.05),
         ("item_sd", 0.03),
@@ -70,13 +70,13 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
 )
 def test_the_noise_behind_comparisons_choices_and_rankings_is_recovered(protocol, design):
     population = Population(noise=0.25, lapse=0.0)
-    found = [
+    result = [
         read_pilot(
             simulated(population, protocol, design, items=60, people=30, seed=seed), np.random.default_rng(seed)
         ).population.noise
         for seed in range(1)
     ]
-    assert np.mean(found) == pytest.approx(0.25, rel=0.25)
+    assert np.mean(result) == pytest.approx(0.25, rel=0.25)
 
 
 def test_the_samples_spread_as_pilots_of_this_size_do():
@@ -118,13 +118,13 @@ def test_a_pilot_that_says_nothing_is_refused():
 def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(shared_data):
     frame = pl.read_csv(shared_data / "nli" / "sliders.csv.gz", infer_schema_length=0)
     usable = frame.filter((pl.col("na") == "0") & (pl.col("status") != "Rejected"))
-    kept = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
-    few = kept["item"].unique(maintain_order=True)[:100]
-    read = read_judgments(kept.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
-    population = read_pilot(read, np.random.default_rng(0)).population
+    retained = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
+    few = retained["item"].unique(maintain_order=True)[:100]
+    pilot_fit = read_judgments(retained.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
+    population = read_pilot(pilot_fit, np.random.default_rng(0)).population
     ratings = simulated(population, {"name": "direct"}, {"judgments": 20}, items=100, people=200, seed=1)
     ours = split_half(ratings, trials=20)["Spearman"].value
-    theirs = split_half(read.observations, trials=20, per_half=10)["Spearman"].value
+    theirs = split_half(pilot_fit.observations, trials=20, per_half=10)["Spearman"].value
     assert ours == pytest.approx(theirs, abs=0.06)
 
 
@@ -134,9 +134,9 @@ def test_the_noise_of_a_comparative_judgement_session_gives_its_reliability(shar
     session = frame.filter(pl.col("session") == "Clark2018_Study1").select(
         pl.col("judge").alias("annotator"), "winner", "loser"
     )
-    read = read_judgments(session)
-    population = read_pilot(read, np.random.default_rng(0)).population
-    each = round(2 * len(read.observations) / 82)
+    pilot_fit = read_judgments(session)
+    population = read_pilot(pilot_fit, np.random.default_rng(0)).population
+    each = round(2 * len(pilot_fit.observations) / 82)
     pairs = simulated(population, {"name": "pairwise", "ties": False}, {"judgments": each}, items=82, people=56, seed=1)
     ours = split_half(pairs, trials=20)["Spearman"].value
-    assert ours == pytest.approx(split_half(read.observations, trials=20)["Spearman"].value, abs=0.05)
+    assert ours == pytest.approx(split_half(pilot_fit.observations, trials=20)["Spearman"].value, abs=0.05)

@@ -31,16 +31,16 @@ def spearman_of_halves(population: Population, per_half: float) -> float:
 @pytest.mark.parametrize("each", [4, 10, 20])
 def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
     items = make_items(300)
-    found = []
+    result = []
     for seed in range(4):
         config = make_config({"name": "direct"}, {"judgments": each}, seed=seed)
         study = simulate_study(config, items, make_annotators(60, items, seed, TAME), np.random.default_rng(seed))
-        found.append(split_half(study.observations()[""], trials=20))
-    plain = np.mean([one["Pearson"].value for one in found])
+        result.append(split_half(study.observations()[""], trials=20))
+    plain = np.mean([one["Pearson"].value for one in result])
     assert plain == pytest.approx(pearson_of_halves(TAME, each / 2), abs=0.02)
-    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in found])
+    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in result])
     assert stepped == pytest.approx(pearson_of_halves(TAME, each), abs=0.02)
-    assert np.mean([one["Spearman"].value for one in found]) == pytest.approx(
+    assert np.mean([one["Spearman"].value for one in result]) == pytest.approx(
         spearman_of_halves(TAME, each / 2), abs=0.025
     )
 
@@ -76,29 +76,29 @@ def test_truth_is_the_root_of_reliability_for_plain_ratings(tame_plan):
     [("best_worst", "random_tuples"), ("scored_ranking", "random_tuples"), ("pairwise", "random_tuples")],
 )
 def test_a_study_of_the_planned_size_has_the_planned_reliability(protocol, design):
-    planned = plan(50, 0.75, [PlanOption(protocol, design)], people=30).table().row(0, named=True)
+    study_plan = plan(50, 0.75, [PlanOption(protocol, design)], people=30).table().row(0, named=True)
     items = make_items(50)
-    found = []
+    result = []
     for seed in range(100, 106):
-        each = round(planned["judgments"] * planned["items_per_judgment"] / 50)
+        each = round(study_plan["judgments"] * study_plan["items_per_judgment"] / 50)
         config = make_config({"name": protocol}, {"name": design, "judgments": each}, seed=seed)
         study = simulate_study(config, items, make_annotators(30, items, seed), np.random.default_rng(seed))
-        found.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
-    assert np.mean(found) == pytest.approx(0.75, abs=0.04)
+        result.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
+    assert np.mean(result) == pytest.approx(0.75, abs=0.04)
 
 
 def test_a_design_that_listens_is_planned_too():
-    planned = plan(40, 0.75, [PlanOption("scored_ranking", "match_quality")], people=20)
-    row = planned.table().row(0, named=True)
+    study_plan = plan(40, 0.75, [PlanOption("scored_ranking", "match_quality")], people=20)
+    row = study_plan.table().row(0, named=True)
     assert row["lower"] <= row["judgments"] <= row["upper"]
     assert row["showings_per_item"] == pytest.approx(row["judgments"] * 5 / 40)
 
 
 def test_budgets_too_small_to_be_split_are_not_measured():
     """With most items in one half only, the few others may agree by chance."""
-    planned = plan(60, 0.7, [PlanOption("scored_ranking", "random_tuples")])
-    assert planned.curve["judgments"].min() >= 2 * 60 / 5
-    assert planned.table()["lower"][0] >= 2 * 60 / 5 * 0.5
+    study_plan = plan(60, 0.7, [PlanOption("scored_ranking", "random_tuples")])
+    assert study_plan.curve["judgments"].min() >= 2 * 60 / 5
+    assert study_plan.table()["lower"][0] >= 2 * 60 / 5 * 0.5
 
 
 def test_more_is_needed_for_noisier_people_and_higher_targets():
@@ -134,8 +134,8 @@ def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
 
 
 def test_an_option_out_of_reach_is_shown_beside_those_that_are_not():
-    planned = plan(40, 0.85, [PlanOption("direct", "per_item"), PlanOption("best_worst", "random_tuples")], people=5)
-    rows = {row["protocol"]: row for row in planned.table(price=1.0).iter_rows(named=True)}
+    study_plan = plan(40, 0.85, [PlanOption("direct", "per_item"), PlanOption("best_worst", "random_tuples")], people=5)
+    rows = {row["protocol"]: row for row in study_plan.table(price=1.0).iter_rows(named=True)}
     assert rows["direct"]["judgments"] is None
     assert rows["direct"]["best"] < 0.85
     assert rows["best_worst"]["cost"] == rows["best_worst"]["judgments"]

@@ -65,12 +65,12 @@ def test_ratings_are_carried_over_to_the_scale_that_is_asked():
 
 
 def test_one_person_s_ratings_answer_what_sets_items_against_each_other():
-    seen = set()
+    seen_sets = set()
     for seed in range(20):
         answer = rated(seed).answer("seat-1", Pairwise(), ["a", "b"])
-        seen.add(answer["winner"])
+        seen_sets.add(answer["winner"])
     # ann says b, bob finds them equal.
-    assert seen == {"b", None}
+    assert seen_sets == {"b", None}
     assert {tuple(map(tuple, rated(seed).answer("s", Ranking(size=2), ["a", "b"]))) for seed in range(20)} == {
         (("b",), ("a",)),
         (("a", "b"),),
@@ -119,9 +119,9 @@ def test_what_was_never_judged_is_refused():
 def sliders(shared_data):
     frame = pl.read_csv(shared_data / "nli" / "sliders.csv.gz", infer_schema_length=0)
     usable = frame.filter((pl.col("na") == "0") & (pl.col("status") != "Rejected"))
-    kept = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
-    few = kept["item"].unique(maintain_order=True)[:60]
-    return read_judgments(kept.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
+    retained = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
+    few = retained["item"].unique(maintain_order=True)[:60]
+    return read_judgments(retained.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
 
 
 @pytest.mark.shared_data

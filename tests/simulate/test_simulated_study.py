@@ -1,4 +1,4 @@
-"""A study rehearsed in memory is the study itself without its store."""
+"""A study simulated in memory is the study itself without its store."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp
     (tmp_path / "study.toml").write_text(
         'title = "T"\nquestion = "Q"\nitems = "items.csv"\nseed = 4\n' + "".join(tables)
     )
-    rehearsed = simulate_study(config, items, make_annotators(7, items), np.random.default_rng(1))
+    simulated = simulate_study(config, items, make_annotators(7, items), np.random.default_rng(1))
     with Study.open(tmp_path) as study:
-        assert answer_study(study, make_annotators(7, items), np.random.default_rng(1)) == len(rehearsed)
+        assert answer_study(study, make_annotators(7, items), np.random.default_rng(1)) == len(simulated)
         frame = study.judgments()
-        tasks = rehearsed.stages[0]
+        tasks = simulated.stages[0]
         shown = [[items[code].id for code in codes] for codes in tasks.items]
         assert frame["items"].to_list() == shown
-        assert frame["annotator"].to_list() == [rehearsed.annotators.names[who] for who in tasks.who]
+        assert frame["annotator"].to_list() == [simulated.annotators.names[who] for who in tasks.who]
         kind = config.stages[0].protocol.kinds[0]
-        ours, theirs = rehearsed.observations(), study.observations(kind)
+        ours, theirs = simulated.observations(), study.observations(kind)
     assert set(ours) == set(theirs)
     assert all(same(ours[name], theirs[name]) for name in ours)
 
@@ -92,14 +92,14 @@ def test_a_tournament_with_its_absolute_stage_is_rehearsed_as_it_is_run(tmp_path
         'design = { name = "propagation" }\n'
     )
     config, items = check_study(tmp_path)
-    rehearsed = simulate_study(config, items, make_annotators(3, items), np.random.default_rng(1))
-    assert rehearsed.complete
+    simulated = simulate_study(config, items, make_annotators(3, items), np.random.default_rng(1))
+    assert simulated.complete
     with Study.open(tmp_path) as study:
         answer_study(study, make_annotators(3, items), np.random.default_rng(1))
         frame = study.judgments()
-    asked = [iter(stage.items) for stage in rehearsed.stages]
-    ours = [[items[code].id for code in next(asked[stage])] for stage in rehearsed.order]
-    assert {0, 1} == set(rehearsed.order)
+    asked_sets = [iter(stage.items) for stage in simulated.stages]
+    ours = [[items[code].id for code in next(asked_sets[stage])] for stage in simulated.order]
+    assert {0, 1} == set(simulated.order)
     assert frame["items"].to_list() == ours
 
 
@@ -114,12 +114,12 @@ def test_answers_given_all_at_once_are_those_given_one_by_one(protocol, populati
     config = make_config(protocol)
     at_once = simulate_study(config, items, make_annotators(12, items, population=population), np.random.default_rng(2))
     people = make_annotators(12, items, population=population)
-    tasks, asked = at_once.stages[0], config.stages[0].protocol
+    tasks, asked_sets = at_once.stages[0], config.stages[0].protocol
     for number, (who, codes) in enumerate(zip(tasks.who, tasks.items, strict=True)):
         ids = [items[code].id for code in codes]
-        answer = people.answer(people.names[who], asked, ids)
+        answer = people.answer(people.names[who], asked_sets, ids)
         assert answer == at_once.answer(0, number)
-        asked.validate(ids, answer)
+        asked_sets.validate(ids, answer)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
@@ -155,12 +155,12 @@ def test_the_order_of_the_truth_does_not_change_the_answers():
     items = make_items(20)
     truth = Population().truth([item.id for item in items], np.random.default_rng(5))
     turned = {item: truth[item] for item in reversed(truth)} | {"elsewhere": 0.5}
-    found = []
-    for given in (truth, turned):
-        people = SimulatedAnnotators(make_crowd(6, np.random.default_rng(0)), given, np.random.default_rng(1))
+    result = []
+    for task in (truth, turned):
+        people = SimulatedAnnotators(make_crowd(6, np.random.default_rng(0)), task, np.random.default_rng(1))
         study = simulate_study(make_config({"name": "scored_ranking"}), items, people, np.random.default_rng(2))
-        found.append(study.observations()[""])
-    assert same(*found)
+        result.append(study.observations()[""])
+    assert same(*result)
 
 
 def test_two_stages_of_one_protocol_are_answered_apart():

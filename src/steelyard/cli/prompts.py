@@ -78,7 +78,7 @@ def _ask_value(protocol: PerItemProtocol, item: Item, shown: str, criterion: str
     note = ""
     while True:
         try:
-            return protocol.checked(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
+            return protocol.check_value(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
         except AnswerError as error:
             problem = error.problems[0]
             note = f"{problem.what} {problem.remedy}\n  "

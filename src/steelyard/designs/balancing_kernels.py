@@ -75,12 +75,12 @@ def _would_duplicate(exchange: Exchange, table: TupleTable) -> bool:
         size += member >= 0
     for place in range(table.start[exchange.b], table.start[exchange.b + 1]):
         candidate = table.holders[place]
-        length, shared = 0, 0
+        length, n_common = 0, 0
         for member in table.tuples[candidate]:
             length += member >= 0
-            shared += member >= 0 and member != exchange.a and _contains(table.tuples[exchange.row], member)
+            n_common += member >= 0 and member != exchange.a and _contains(table.tuples[exchange.row], member)
         # `other` is about to lose b, and `row` does not contain it yet.
-        if candidate != exchange.other and length == size and shared == size - 1:
+        if candidate != exchange.other and length == size and n_common == size - 1:
             return True
     return False
 

@@ -41,10 +41,10 @@ def dominance_order(items: Sequence[int], outcomes: Mapping[Pair, int]) -> Domin
         if outcome <= 0:
             beats[other].append(one)
     members = _components(beats)
-    vertex = {item: number for number, tied in enumerate(members) for item in tied}
+    vertex = {item: number for number, component_items in enumerate(members) for item in component_items}
     below: list[list[int]] = [
-        sorted({vertex[loser] for item in tied for loser in beats[item]} - {number})
-        for number, tied in enumerate(members)
+        sorted({vertex[loser] for item in component_items for loser in beats[item]} - {number})
+        for number, component_items in enumerate(members)
     ]
     above: list[list[int]] = [[] for _ in members]
     for number, losers in enumerate(below):

@@ -10,7 +10,7 @@ from steelyard.designs.progress import Levels, ShownSets
 
 
 def sample_unseen(
-    levels: Levels, below: int, count: int, shown: ShownSets, rng: np.random.Generator
+    levels: Levels, below: int, count: int, seen_sets: ShownSets, rng: np.random.Generator
 ) -> tuple[list[int], int]:
     """Draw up to `count` items that were not shown from the lowest levels, all below `below`.
 
@@ -18,11 +18,11 @@ def sample_unseen(
     """
     items: list[int] = []
     sets = 1
-    shown_at = np.bincount(levels.level[shown.rows].ravel(), minlength=levels.height)
+    shown_at = np.bincount(levels.level[seen_sets.rows].ravel(), minlength=levels.height)
     for level in range(min(below, levels.height)):
         eligible = len(levels.members(level)) - int(shown_at[level])
         if eligible > 0:
-            sample, level_sets = sample_from_level(levels, level, count - len(items), eligible, shown, rng)
+            sample, level_sets = sample_from_level(levels, level, count - len(items), eligible, seen_sets, rng)
             items += sample
             sets *= level_sets
         if len(items) == count:
@@ -31,7 +31,7 @@ def sample_unseen(
 
 
 def sample_from_level(
-    levels: Levels, level: int, count: int, eligible: int, shown: ShownSets | None, rng: np.random.Generator
+    levels: Levels, level: int, count: int, eligible: int, seen_sets: ShownSets | None, rng: np.random.Generator
 ) -> tuple[list[int], int]:
     """Draw up to `count` items of a level uniformly from the `eligible` ones, those that were not shown.
 
@@ -44,9 +44,9 @@ def sample_from_level(
     if eligible * 10 >= len(members) and count * 2 <= eligible:
         while len(items) < count:
             item = members[int(rng.integers(len(members)))]
-            if item not in items and (shown is None or (item,) not in shown):
+            if item not in items and (seen_sets is None or (item,) not in seen_sets):
                 items.append(item)
     else:
-        candidates = members if shown is None else [item for item in members if (item,) not in shown]
+        candidates = members if seen_sets is None else [item for item in members if (item,) not in seen_sets]
         items = [candidates[place] for place in rng.choice(eligible, size=count, replace=False)]
     return items, comb(eligible, count)

@@ -48,8 +48,8 @@ class PerItem(Design):
 
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the least assigned items that the annotator has not seen."""
-        shown = progress.history(annotator).items
-        items, sets = sample_unseen(progress.assignments, self.judgments, task_size, shown, rng)
+        seen_sets = progress.history(annotator).items
+        items, sets = sample_unseen(progress.assignments, self.judgments, task_size, seen_sets, rng)
         if not items:
             return self._no_task(progress)
         rng.shuffle(items)

@@ -126,20 +126,20 @@ class PlannedSets(PlannedState[SetPlan]):
 
     def next_for(self, progress: Progress, annotator: str, rng: np.random.Generator) -> NextSet | None:
         """Choose a set for an annotator without changing the state."""
-        shown = progress.history(annotator).sets
+        seen_sets = progress.history(annotator).sets
 
         def suits(slot: int) -> bool:
-            return progress.slots[slot].items not in shown
+            return progress.slots[slot].items not in seen_sets
 
         slot = self._released.first_for(annotator, suits)
         if slot is not None:
             return NextSet(progress.slots[slot].items, slot)
         for items in self.unassigned_sets():
-            if items not in shown:
+            if items not in seen_sets:
                 return NextSet(items, progress.next_slot)
         if self.needs_plan:
             for items in self._unassigned(self.next_plan(progress, rng)):
-                if items not in shown:
+                if items not in seen_sets:
                     return NextSet(items, progress.next_slot, from_new_plan=True)
         slot = self._open.first_for(annotator, suits)
         return None if slot is None else NextSet(progress.slots[slot].items, slot)
@@ -216,16 +216,16 @@ class PlannedSetsDesign(Design):
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the next set in order that this annotator has not seen."""
         state = cast("PlannedSets", progress.design_state)
-        chosen = state.next_for(progress, annotator, rng)
-        if chosen is None:
+        next_set = state.next_for(progress, annotator, rng)
+        if next_set is None:
             return self._no_task(progress)
         propensity: float | None = 1.0
-        if chosen.from_new_plan:
+        if next_set.from_new_plan:
             # The first plan treats all items alike, so every set is equally likely to be its first.
             propensity = None if state.slot_of else 1 / comb(progress.n_items, task_size)
         return Pick(
-            tuple(rng.permutation(chosen.items).tolist()),
-            slot=chosen.slot,
+            tuple(rng.permutation(next_set.items).tolist()),
+            slot=next_set.slot,
             round=state.round + state.needs_plan,
             propensity=propensity if progress.n_items <= EXACT_PROPENSITY_ITEMS else None,
         )

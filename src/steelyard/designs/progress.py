@@ -351,9 +351,9 @@ def free_slot(progress: Progress, history: AnnotatorHistory) -> int | None:
     for position in range(history.queue_position, len(progress.queue)):
         number = progress.queue[position]
         slot = progress.slots[number]
-        shown = history.items if len(slot.items) == 1 else history.sets
+        seen_sets = history.items if len(slot.items) == 1 else history.sets
         has_place = slot.queue_position == position and slot.assignments < progress.capacity
-        if has_place and slot.items not in shown:
+        if has_place and slot.items not in seen_sets:
             return number
         # A slot that is full or seen must join the queue again before it can suit this annotator.
         history.queue_position = position + 1

@@ -154,14 +154,14 @@ def _shuffled(items: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ..
     return tuple(rng.permutation(items).tolist())
 
 
-def _count_drawable(shown: IntArray, levels: Levels, certain: list[int], level: int, task_size: int) -> int:
+def _count_drawable(seen_sets: IntArray, levels: Levels, certain: list[int], level: int, task_size: int) -> int:
     """Count the sets among those shown that the next draw could give."""
-    if not len(shown) or shown.shape[1] < task_size:
+    if not len(seen_sets) or seen_sets.shape[1] < task_size:
         return 0
     # Rows of other sizes (from imports) are padded with their last code, or keep rising.
-    is_rising = (np.diff(shown[:, :task_size], axis=1) > 0).all(axis=1)
-    is_padded = (shown[:, task_size - 1 :] == shown[:, task_size - 1 : task_size]).all(axis=1)
-    sets = shown[is_rising & is_padded, :task_size]
+    is_rising = (np.diff(seen_sets[:, :task_size], axis=1) > 0).all(axis=1)
+    is_padded = (seen_sets[:, task_size - 1 :] == seen_sets[:, task_size - 1 : task_size]).all(axis=1)
+    sets = seen_sets[is_rising & is_padded, :task_size]
     is_member = (levels.level[sets] == level) | np.isin(sets, certain)
     has_certain = np.isin(sets, certain).sum(axis=1) == len(certain)
     return int((is_member.all(axis=1) & has_certain).sum())

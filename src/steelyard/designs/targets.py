@@ -32,9 +32,9 @@ def shown_sets(history: AnnotatorHistory, size: int) -> ShownSets:
     return history.items if size == 1 else history.sets
 
 
-def sets_of_size(shown: ShownSets, size: int) -> IntArray:
+def sets_of_size(seen_sets: ShownSets, size: int) -> IntArray:
     """Return the sets of exactly `size` items, one per row."""
-    rows = shown.rows
+    rows = seen_sets.rows
     if rows.shape[1] < size:
         return np.empty((0, size), np.int32)
     # Shorter sets repeat their last code; longer ones keep rising.
@@ -186,10 +186,10 @@ class GroupTargets(Targets):
             eligible = sum(map(len, pools)) - len(seen_here)
             if eligible == 0:
                 continue
-            unseen = pools
+            unseen_pools = pools
             if seen_here:
-                unseen = [[source for pool in pools for source in pool if source not in seen_sources]]
-            versions = self._versions[_nth(unseen, int(rng.integers(eligible)))]
+                unseen_pools = [[source for pool in pools for source in pool if source not in seen_sources]]
+            versions = self._versions[_nth(unseen_pools, int(rng.integers(eligible)))]
             return TargetItems(tuple(versions[target] for target in targets), 1 / eligible)
         return None
 

@@ -1,4 +1,4 @@
-"""What protocols share that ask for one value per item (and criterion): direct, likert, choice, scored_ranking."""
+"""Base of protocols with one value per item (and criterion): direct, likert, choice, scored_ranking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.protocols.base import Protocol, refuse
 from steelyard.records import Answer
 
 ONLY = ""
-"""The criterion of a study that has just one."""
+"""Name of the criterion of a study that has only one."""
 
 
 class PerItemProtocol(Protocol):
@@ -23,15 +23,15 @@ class PerItemProtocol(Protocol):
 
     @abstractmethod
     def criterion_names(self) -> tuple[str, ...]:
-        """The criteria, or (ONLY,) when there is just one."""
+        """Return the criteria, or (ONLY,) if there is only one."""
 
     @abstractmethod
-    def checked(self, value: object, criterion: str, field: str) -> object:
+    def check_value(self, value: object, criterion: str, field: str) -> object:
         """Return a valid value for a criterion, or refuse it."""
 
     @abstractmethod
-    def observed(self, item: str, value: Any, criterion: str) -> Observation:
-        """Say what one value tells."""
+    def observation(self, item: str, value: Any, criterion: str) -> Observation:
+        """Return the observation of one value."""
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{item: value}` or `{item: {criterion: value}}` for every item shown."""
@@ -53,7 +53,7 @@ class PerItemProtocol(Protocol):
             raise refuse(f"'{first_missing}' has no value yet.", "Give every item a value.", first_missing)
         names = self.criterion_names()
         if names == (ONLY,):
-            return {item: self.checked(answer[item], ONLY, item) for item in answered_names}
+            return {item: self.check_value(answer[item], ONLY, item) for item in answered_names}
         return {item: self._by_criterion(item, answer[item], names, lenient) for item in answered_names}
 
     def _by_criterion(self, item: str, values: object, names: tuple[str, ...], lenient: bool) -> dict[str, object]:
@@ -74,14 +74,17 @@ class PerItemProtocol(Protocol):
                 "Give every criterion a value.",
                 f"{item}.{first_missing}",
             )
-        return {name: self.checked(values[name], name, f"{item}.{name}") for name in answered_names}
+        return {name: self.check_value(values[name], name, f"{item}.{name}") for name in answered_names}
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """One observation per item and criterion, in the order shown."""
+        """Return one observation per item and criterion, in display order."""
         if self.criterion_names() == (ONLY,):
-            return [self.observed(item, answer[item], ONLY) for item in items if item in answer]
+            return [self.observation(item, answer[item], ONLY) for item in items if item in answer]
         return [
-            self.observed(item, value, name) for item in items if item in answer for name, value in answer[item].items()
+            self.observation(item, value, name)
+            for item in items
+            if item in answer
+            for name, value in answer[item].items()
         ]
 
 
@@ -91,7 +94,7 @@ def number_on(scale: tuple[float, float], value: object, field: str) -> float:
     remedy = f"Give a number from {low:g} to {high:g}."
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse(f"{value!r} is not a number.", remedy, field)
-    # Plain numbers, also for those of numpy: they go into the log as JSON.
+    # Numpy numbers become Python numbers, because the log stores them as JSON.
     number = int(value) if isinstance(value, Integral) else float(value)
     if number != number:  # noqa: PLR0124 - only NaN differs from itself
         raise refuse("nan is not a number.", remedy, field)

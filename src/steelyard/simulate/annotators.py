@@ -1,4 +1,4 @@
-"""Simulated people at work: what each perceives of a task, one task at a time or thousands at once."""
+"""Simulated annotators: what each perceives of a task, for one task or thousands at once."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from steelyard.simulate.task_time import task_seconds
 _BLOCK = 1024
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, Mapping[str, float]]
-"""Each item's value on [0, 1], or such a mapping for each criterion."""
+"""The true value of each item on [0, 1], or one such mapping per criterion."""
 
 
 class Annotators(Protocol):
-    """Anybody who can be asked: simulated people, or the recorded answers of real ones."""
+    """Sources of answers: simulated annotators, or recorded answers of real ones."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who can be asked."""
+        """Names of the annotators."""
 
     def answer(self, annotator: str, protocol: AskingProtocol, items: Sequence[str]) -> Any:
         """Return an annotator's answer to a task that shows these items."""
 
     def seconds(self, protocol: AskingProtocol) -> float | None:
-        """Return how long the answer took, where that is known."""
+        """Return the time of the answer in seconds; None if unknown."""
 
 
 class Draws:
-    """Random numbers for tasks 0, 1, 2 …, the same whether taken one by one or many at a time."""
+    """Random numbers for tasks 0, 1, 2 …, equal whether read one by one or many at once."""
 
     def __init__(self, seed: Sequence[int], columns: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ class Draws:
         self._blocks: list[tuple[FloatArray, FloatArray]] = []
 
     def rows(self, tasks: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return standard normal and uniform numbers, a row for each task of these numbers."""
+        """Return standard normal and uniform numbers, one row per task."""
         while len(self._blocks) * _BLOCK <= int(tasks.max(initial=0)):
             shape = (_BLOCK, self._columns)
             self._blocks.append((self._rng.standard_normal(shape), self._rng.random(shape)))
@@ -63,7 +63,7 @@ class Draws:
 
 
 class _RandomDraws(NamedTuple):
-    """The random numbers behind some answers: one a task, or criteria × tasks × places."""
+    """Random numbers of some answers: one per task, or criteria × tasks × places."""
 
     shift: FloatArray
     z: FloatArray
@@ -73,26 +73,25 @@ class _RandomDraws(NamedTuple):
 
 
 class SimulatedAnnotators:
-    """A crowd with the truth it goes by, ready to be asked.
+    """A crowd of simulated annotators with the true values of the items.
 
-    It keeps count of the tasks each person has done (for drift and fatigue). The n-th answer under a protocol
-    rests on the n-th row of random numbers, whoever gives it, so that a loop that answers one by one and one
-    that answers all at the end give the same answers.
+    It counts the tasks of each annotator (for drift and fatigue). The n-th answer under a protocol uses the n-th row of
+    random numbers, whoever gives it, so answering one by one and all at the end give the same answers.
 
     Parameters
     ----------
     crowd
-        The people.
+        The annotators.
     truth
-        Each item's value on [0, 1], or one such mapping for each criterion. Where a protocol asks several
-        criteria and there is one mapping, all have the same values, each seen with noise of its own.
+        The true value of each item on [0, 1], or one such mapping per criterion. With one mapping, all criteria
+        of a protocol have the same true values, each perceived with separate noise.
     rng
-        Its next number seeds everything.
+        Source of the seed.
     """
 
     def __init__(self, crowd: Sequence[SimulatedAnnotator], truth: Truth, rng: np.random.Generator) -> None:
         if not crowd:
-            raise ConfigError("there is nobody to ask.", "Simulate at least one person.")
+            raise ConfigError("there are no annotators.", "Simulate at least one.")
         self.crowd = tuple(crowd)
         self.people = Index([member.name for member in crowd])
         self.done: Counter[str] = Counter()
@@ -107,7 +106,7 @@ class SimulatedAnnotators:
         self._tables: dict[int, FloatArray] = {}
         self._pace = np.random.default_rng([self._seed, 0])
         self.answer_counts: Counter[int] = Counter()
-        """How many answers were given under each protocol, by its key."""
+        """Number of answers under each protocol, by its key."""
         self._trait: dict[str, FloatArray] = {
             name: np.array([getattr(member, name) for member in crowd], np.float64) for name in _TRAITS
         }
@@ -120,11 +119,11 @@ class SimulatedAnnotators:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The people's names."""
+        """Names of the annotators."""
         return self.people.ids
 
     def answer(self, annotator: str, protocol: AskingProtocol, items: Sequence[str]) -> Any:
-        """Return a person's answer to a task that shows these items."""
+        """Return an annotator's answer to a task with these items."""
         who = self.people.code(annotator)
         done, row = self.begin(annotator, protocol_key(protocol))
         codes = self.items.codes(items)[None, :]
@@ -132,23 +131,23 @@ class SimulatedAnnotators:
         return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
 
     def begin(self, annotator: str, key: int) -> tuple[int, int]:
-        """Count a task; return how many the person had done, and its number among all under the protocol."""
+        """Count a task; return the annotator's earlier tasks, and the number of the answer under the protocol."""
         done, row = self.done[annotator], self.answer_counts[key]
         self.done[annotator] = done + 1
         self.answer_counts[key] = row + 1
         return done, row
 
     def seconds(self, protocol: AskingProtocol) -> float | None:
-        """Draw how long a task took: log-normal around what is usual for the protocol."""
+        """Draw the time of a task: log-normal around the default of the protocol."""
         return round(task_seconds(protocol) * float(self._pace.lognormal(0, 0.4)), 1)
 
     def percepts(
         self, protocol: AskingProtocol, who: IntArray, done: IntArray, items: IntArray, rows: IntArray
     ) -> FloatArray:
-        """Return what people take the items of their tasks to be worth, criteria × tasks × places.
+        """Return the perceived values of the items of tasks, criteria × tasks × places.
 
-        `who`, `done` (how many tasks each had done) and `rows` (its number among all under the protocol) have an
-        entry for each task, `items` a row of codes, padded with UNKNOWN.
+        `who` (annotator), `done` (earlier tasks of the annotator) and `rows` (number of the answer under the protocol)
+        have one entry per task, `items` one row of codes, padded with UNKNOWN.
         """
         criteria = criterion_names(protocol)
         draws = self._random_draws(protocol, items.shape, rows)
@@ -218,20 +217,20 @@ class SimulatedAnnotators:
         )
 
     def tie_margins(self, who: IntArray) -> FloatArray:
-        """How close two values must be to look the same to each of these people."""
+        """Return the distance below which two values are perceived as equal, by annotator."""
         return self._trait["tie_margin"][who]
 
     def _values_for(self, criterion: str) -> FloatArray:
         values = self._values.get(criterion, self._values.get(ONLY))
         if values is None:
             raise DataError(
-                f"the truth says nothing about criterion '{criterion}'.",
+                f"there are no true values for criterion '{criterion}'.",
                 f"Give each item's value for it; there are: {', '.join(self._values)}.",
             )
         return values
 
     def _answer_sources(self) -> IntArray:
-        """Whose answers each person gives: their own, or those of the person they copy."""
+        """Return whose answers each annotator gives: their own, or those of the annotator they copy."""
         return np.array(
             [
                 self.people.code(member.copies) if member.careless == "copy" and member.copies else code
@@ -241,12 +240,12 @@ class SimulatedAnnotators:
         )
 
     def _item_noise(self, source: IntArray, items: IntArray, criteria: int) -> FloatArray:
-        """Return noise that hangs on the person and the item alone, so that copies agree with who they copy."""
+        """Return noise that depends only on annotator and item, so that copies agree with their source."""
         if criteria not in self._tables:
             rng = np.random.default_rng([self._seed, criteria])
             shape = (criteria, int(self._is_copied.sum()), len(self.items))
             self._tables[criteria] = rng.standard_normal(shape)
-        # People whom nobody copies get some row or other here, and their own noise after all.
+        # Annotators who are not copied get an arbitrary row here, which the caller replaces by their own noise.
         row = (np.cumsum(self._is_copied) - 1).clip(min=0)[source]
         return self._tables[criteria][:, row[:, None], items]
 
@@ -257,17 +256,17 @@ _ALWAYS = {"noise", "bias", "stretch", "lapse"}
 
 
 def criterion_names(protocol: AskingProtocol) -> tuple[str, ...]:
-    """Return the criteria a protocol asks, ('',) where there is just one."""
+    """Return the criteria of a protocol, ('',) if there is only one."""
     return protocol.criterion_names() if isinstance(protocol, PerItemProtocol) else (ONLY,)
 
 
 def protocol_key(protocol: AskingProtocol) -> int:
-    """Return a number that stands for a protocol and its settings."""
+    """Return a number that identifies a protocol and its settings."""
     return zlib.crc32(repr(protocol).encode())
 
 
 def perceived_by(protocol: AskingProtocol, items: Sequence[str], percept: FloatArray) -> dict[str, Any]:
-    """Lay what is seen (criteria × places) out by item, as `answer_for` takes it."""
+    """Return perceived values (criteria × places) by item, as `answer_for` expects them."""
     names = criterion_names(protocol)
     if names == (ONLY,):
         return dict(zip(items, percept[0].tolist(), strict=False))

@@ -1,7 +1,7 @@
-"""Thousands of simulated answers at once, as the observations they yield.
+"""Observations of thousands of simulated answers at once.
 
-What `answer_for` and a protocol's `observations` do for one task is done here for all tasks of a stage, for the
-most telling kind of observations of each built-in protocol. The two agree exactly (tests/simulate).
+Does for all tasks of a stage what `answer_for` and `Protocol.observations` do for one task, for the most informative
+kind of observations of each built-in protocol. The results are identical (tests/simulate).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from steelyard.simulate.answers import decimals
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskBatch:
-    """What the tasks of a stage showed, to whom, and what they took it to be worth.
+    """The tasks of a stage: items, annotators and perceived values.
 
-    `items` has a row of codes for each task, padded with UNKNOWN; `percepts` are criteria × tasks × places.
+    `items` has one row of codes per task, padded with UNKNOWN; `percepts` are criteria × tasks × places.
     """
 
     items: IntArray
@@ -44,11 +44,11 @@ class TaskBatch:
     people: Index
 
     def by_task(self) -> dict[str, Any]:
-        """Return the columns that observations share, one observation a task."""
+        """Return the common columns of observations, one observation per task."""
         return {"items": self.index, "annotators": self.people, "annotator": self.who}
 
     def by_item(self) -> tuple[dict[str, Any], tuple[IntArray, IntArray]]:
-        """Return the columns that observations share, one observation an item shown, and where those stand."""
+        """Return the common columns of observations, one per displayed item, and the tasks and places of the items."""
         task, place = np.nonzero(self.items != UNKNOWN)
         return {"items": self.index, "annotators": self.people, "annotator": self.who[task]}, (
             task.astype(np.int32),
@@ -58,7 +58,7 @@ class TaskBatch:
 
 @singledispatch
 def batch_observations(protocol: Protocol, batch: TaskBatch) -> dict[str, Observations] | None:
-    """Return what the answers to these tasks say, by criterion; None for protocols that must be asked one by one."""
+    """Return the observations by criterion; None for protocols that must be answered one by one."""
     return None
 
 
@@ -101,7 +101,7 @@ def _(protocol: Pairwise, batch: TaskBatch) -> dict[str, Observations] | None:
 def _(protocol: BestWorst, batch: TaskBatch) -> dict[str, Observations] | None:
     value = batch.percepts[0]
     task = np.arange(len(value))
-    # Of equal ones, the last shown is the best and the first the worst, as sorting leaves them.
+    # Among equal values, the last item is the best and the first the worst, as in a stable sort.
     best = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)
     worst = np.argmin(value, axis=1)
     return {

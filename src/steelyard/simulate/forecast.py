@@ -1,4 +1,4 @@
-"""A study's dry run: what people would be asked, what it takes, and how reliable its scores may be."""
+"""Forecast of a study by simulation: its tasks, time, cost and reliability."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from steelyard.simulate.task_time import task_seconds
 from steelyard.study.config import StudyConfig
 
 STUDIES = 10
-"""How many times the study is simulated, each time with other people and other values."""
+"""Number of simulated studies, each with other annotators and other true values."""
 
 _LEVEL = 0.9
 _FEW_ITEMS, _LONG_HOURS = 20, 2.0
@@ -31,7 +31,7 @@ _FEW_ITEMS, _LONG_HOURS = 20, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task somebody was asked, and what was answered."""
+    """A simulated task with its answer."""
 
     annotator: str
     stage: str
@@ -41,7 +41,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class StageForecast:
-    """What is to be expected of one stage; the reliability is over simulated studies, None where it has none."""
+    """Forecast of one stage; the reliability is over simulated studies, None if it cannot be computed."""
 
     name: str
     protocol: str
@@ -56,7 +56,7 @@ class StageForecast:
 
 @dataclass(frozen=True, slots=True)
 class StudyForecast:
-    """What a study would ask and give. `tasks_each` are the tasks of every person, fewest first."""
+    """Forecast of a study. `tasks_each` are the tasks per annotator in ascending order."""
 
     people: int
     tasks: int
@@ -85,15 +85,14 @@ def forecast_study(
 ) -> StudyForecast:
     """Simulate a study in memory; its database is neither read nor written.
 
-    `price` is paid for each task; where it is not given, the study's own pay counts. `seconds` a task are those
-    usual for the protocol unless given. `jobs` studies are simulated at a time, by joblib: under
-    ``joblib.parallel_config(backend=…)`` anywhere, with the same result. `told` is called after each of the `STUDIES`
-    simulated.
+    `price` is the pay per task, by default that of the study. `seconds` is the time per task, by default an estimate
+    for the protocol. joblib simulates `jobs` studies at a time; ``joblib.parallel_config(backend=…)`` selects where,
+    with the same result. `on_progress` is called after each of the `STUDIES` simulated studies.
     """
     settings = population or Population()
     first = _simulated(config, items, people, settings, seed, 0, None)
     on_progress()
-    # A design that does not learn asks the same tasks of everybody: only the answers are others.
+    # A design that does not learn from answers picks the same tasks again: only the answers differ.
     tasks_of = None if first.learns else first
     results = [_reliabilities(first)]
     work = (delayed(_repeated)(config, items, people, settings, seed, number, tasks_of) for number in range(1, STUDIES))
@@ -130,7 +129,7 @@ def _simulated(
     number: int,
     tasks_of: SimulatedStudy | None,
 ) -> SimulatedStudy:
-    """Simulate one study: from the start, or other people's answers to the tasks that were `asked`."""
+    """Simulate one study: from the start, or with other annotators' answers to the tasks of an earlier one."""
     annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
     if tasks_of is not None:
         return tasks_of.answered_by(annotators)
@@ -146,7 +145,7 @@ def _repeated(
     number: int,
     tasks_of: SimulatedStudy | None,
 ) -> list[float | None]:
-    """Simulate one study, and return the reliability of its stages: little to send back from another process."""
+    """Simulate one study and return the reliability of its stages, which is cheap to send between processes."""
     return _reliabilities(_simulated(config, items, people, population, seed, number, tasks_of))
 
 
@@ -194,13 +193,13 @@ def _reliability(study: SimulatedStudy, stage: int) -> float | None:
     observations: Observations = next(iter(study.observations(stage).values()))
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
-    # Counting, which is quick, says little where pairs were chosen to be close: then who was met must count.
+    # Counting wins is fast, but uninformative if pairs were chosen to be close; the model accounts for opponents.
     close = isinstance(study.config.stages[stage].design, Adaptive) and isinstance(observations, Comparisons)
     return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
 
 
 def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:
-    """Return what a study costs in which people answer `each` so many tasks; bonuses as if every check was passed."""
+    """Return the cost of a study with `each` tasks per annotator, with bonuses as if every check was passed."""
     tasks = sum(each)
     if price is not None:
         return tasks * price
@@ -242,8 +241,8 @@ def _warnings(
     people = len(each)
     if not study.complete:
         results.append(
-            f"{people} people are too few: the design is not done when nobody has anything left to judge "
-            f"(“{study.ended}”). Find more people, or ask less."
+            f"{people} annotators are too few: the design is not complete when no annotator has a task left "
+            f"(“{study.ended}”). Recruit more annotators, or plan fewer judgments."
         )
     if len(items) < _FEW_ITEMS:
         results.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")

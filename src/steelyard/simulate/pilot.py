@@ -1,9 +1,8 @@
-"""What a pilot says about the people and the items to come.
+"""A population fitted to the judgments of a pilot.
 
-A population is fitted by simulating the pilot itself: the same people are asked about the same items, over and
-over, and the parameters are moved until a few statistics of the simulated answers equal those of the real ones
-(indirect inference). Whatever the simulation does to the answers, such as cutting them at the ends of the scale,
-it does on both sides, so that it does not bias the fit.
+The population is fitted by simulating the pilot with the same layout of annotators and items, and adjusting the
+parameters until a few statistics of the simulated answers equal those of the real ones (indirect inference). Effects of
+the simulation on the answers, such as truncation at the ends of the scale, occur on both sides and do not bias the fit.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ _CORRECTION = 0.25
 """Lapses and cut ends make the moments too small. They are corrected for that, by no more than this share: answers
 that no population here can give would otherwise drive the parameters apart without end."""
 _NOBODY_KNOWN = 40
-"""How many people are simulated where the pilot does not say who judged."""
+"""Number of simulated annotators if the pilot does not identify its annotators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """A population fitted to a pilot, and others the pilot could as well have come from.
+    """A population fitted to a pilot, and a sample of populations that could have produced the pilot.
 
-    `samples` spread as the fit would over pilots of this size; a plan draws from them, so that its interval
-    says how little a small pilot knows.
+    `samples` vary as the fit would over pilots of this size (parametric bootstrap); a plan draws from them, so its
+    interval includes the uncertainty of a small pilot.
     """
 
     population: Population
@@ -56,7 +55,7 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class _Handle:
-    """A parameter, the statistic that moves with it, and the power: statistic ∝ parameter^power, about."""
+    """A parameter, the statistic that identifies it, and the power: statistic ∝ parameter^power, approximately."""
 
     parameter: str
     statistic: str
@@ -65,7 +64,7 @@ class _Handle:
     highest: float
 
     def around(self, base: Population) -> _Handle:
-        """Keep what the moments told within what lapses and cut ends can explain."""
+        """Limit the parameter to a range around its moment estimate that lapses and truncation can explain."""
         if self not in _MOMENT_HANDLES:
             return self
         estimate = float(getattr(base, self.parameter))
@@ -149,7 +148,7 @@ class _Fitting:
 
     def solve(self) -> Population:
         """Return the parameters that reproduce the pilot's statistics."""
-        # One parameter settles sooner than five.
+        # One parameter converges faster than five.
         few = len(self._handles) <= 2
         return self._search(
             self._base,
@@ -195,7 +194,7 @@ class _Fitting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Who judged what in the pilot."""
+    """The layout of the pilot: which annotator judged which items."""
 
     protocol: Protocol
     who: IntArray
@@ -228,7 +227,7 @@ class _Layout:
         raise ConfigError(f"{pilot.kind} cannot be simulated.")
 
     def simulate(self, population: Population, rng: np.random.Generator) -> Observations:
-        """Return the pilot as other people, and other items, would have answered it."""
+        """Return the pilot as other annotators with other true values would have answered it."""
         crowd = make_crowd(self.people, rng, population)
         truth = population.truth(self.index.ids, rng)
         annotators = SimulatedAnnotators(crowd, truth, rng)

@@ -1,4 +1,4 @@
-"""The ways of asking that a plan compares: a protocol with a design, at any budget."""
+"""The options that a plan compares: a protocol with a design, at any budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
     ("scored_ranking", "match_quality"),
     ("ranking", "random_tuples"),
 )
-"""What is compared when nothing is chosen."""
+"""The options compared by default."""
 
 _TUPLES_PER_ITEM = 2.0
 
@@ -40,21 +40,21 @@ _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
     "adaptive": lambda each, size, items: {"judgments": each},
     "all_pairs": lambda each, size, items: {"annotators": ceil(each / max(items - 1, 1))},
 }
-"""Each design's settings, so that every item is shown at least so often: times, items a task, items."""
+"""Settings of each design that show every item a number of times, by (times, items per task, items)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOption:
-    """A protocol and a design that asks with it."""
+    """A protocol with a design."""
 
     protocol: str
     design: str
     settings: tuple[tuple[str, Any], ...] = ()
-    """The protocol's settings, where they are not the usual ones."""
+    """Settings of the protocol that differ from the defaults."""
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Display name."""
         return f"{self.protocol} · {self.design}"
 
     def create_protocol(self) -> Protocol:
@@ -77,17 +77,17 @@ class PlanOption:
         )
 
     def problems(self, n_items: int) -> list[Problem]:
-        """Name what does not go together for so many items."""
+        """List the conflicts between protocol, design and number of items."""
         return _create_design(self.design, 2, self.create_protocol(), n_items).problems(self.create_protocol(), n_items)
 
     @property
     def items_per_judgment(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.create_protocol().task_size
 
     @property
     def seconds(self) -> float:
-        """How long one task takes, by the usual pace."""
+        """Estimated seconds per task."""
         return task_seconds(self.create_protocol())
 
 
@@ -101,20 +101,20 @@ def choose_options(
     protocols: Sequence[str] = (),
     designs: Sequence[str] = (),
 ) -> list[PlanOption]:
-    """Return the options to compare: the usual ones, or all that fit the protocols or designs named."""
+    """Return the options to compare: the default ones, or all that fit the named protocols or designs."""
     for name in protocols:
         registry.find("protocols", name)
     for name in designs:
         registry.find("designs", name)
     if "choice" in protocols:
         raise ConfigError(
-            "labels have no split-half reliability, so that choice cannot be planned for one.",
-            "Dry-run the study instead: steelyard simulate DIR.",
+            "labels have no split-half reliability, so choice cannot be planned for a target.",
+            "Simulate the study instead: steelyard simulate DIR.",
         )
     names = [name for name in _SETTINGS if name in registry.names("designs")]
     for name in designs:
         if name not in names:
-            raise ConfigError(f"{name} has no budget to plan.", did_you_mean(name, names))
+            raise ConfigError(f"the number of judgments of {name} cannot be planned.", did_you_mean(name, names))
     pairs = (
         [pair for pair in DEFAULT_OPTIONS if pair[1] in names]
         if not protocols and not designs
@@ -134,13 +134,13 @@ def choose_options(
 
 
 _WHEN_NAMED = {"adaptive"}
-"""Designs that think about every task, so that simulating many studies takes minutes: planned for when named."""
+"""Designs that compute every task, so simulating many studies takes minutes: compared only when named."""
 
 _FEW_ITEMS = 40
-"""Up to so many items, comparing all pairs is worth a look."""
+"""Up to this many items, all_pairs is among the options."""
 
 
 def numbered_items(count: int) -> list[Item]:
-    """Return so many items with nothing but a name."""
+    """Return `count` items with an id and no text."""
     width = len(str(count))
     return [Item(f"item-{number:0{width}d}", "") for number in range(1, count + 1)]

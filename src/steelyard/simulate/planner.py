@@ -1,8 +1,8 @@
-"""How many judgments are needed for a reliability, found by simulating studies of growing size.
+"""Number of judgments needed for a target reliability, found by simulating studies of growing size.
 
 Reliability is plain split-half reliability (Spearman's ρ between the scores of two random halves of the judgments),
-as `steelyard agreement` reports it. A study's first judgments are a smaller study, so that one long simulated study
-gives its whole curve of reliability by budget.
+as `steelyard agreement` reports it. The first judgments of a study are a smaller study, so one long simulated study
+gives the whole curve of reliability by budget.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from steelyard.simulate.population import Population, make_crowd
 from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
 
 REPLICATES = 20
-"""Simulated studies for each option; each has other items and other people."""
+"""Simulated studies per option, each with other items and other annotators."""
 LEARNING_REPLICATES = 8
-"""The same where a design listens to answers, so that each study must be asked anew."""
+"""Simulated studies per option if the design learns from answers, so that each study must be simulated again."""
 MOST_EACH = 200
-"""Nobody plans to show an item more often than this."""
+"""Maximum number of showings per item in a plan."""
 
 _TRIALS = 4
 _POINTS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)
-"""Budgets at which reliability is measured, as shares of the one that is expected to do."""
+"""Budgets at which reliability is measured, as fractions of the budget expected to reach the target."""
 _FIRST_EACH, _FEWEST_EACH = 6, 4
-"""Showings of an item in the first look, and at least: halves need two."""
+"""Showings per item in the first simulation, and the minimum: each half needs two."""
 _LEVEL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Reliability by budget for one option: replicates × budgets, and what it means for the target.
+    """Reliability by budget for one option (replicates × budgets), and the judgments needed for the target.
 
-    `needed` is None where the target was not reached; `best` is the highest reliability that was.
+    `judgments` is None if the target was not reached; `best` is the highest mean reliability.
     """
 
     option: PlanOption
@@ -56,11 +56,11 @@ class Curve:
     best: float
     note: str
     truth: tuple[tuple[float, ...], ...] = ()
-    """ρ of the scores from all judgments with the values people went by, replicates × budgets."""
+    """ρ of the scores from all judgments with the true values, replicates × budgets."""
 
     @property
     def truth_at_target(self) -> float | None:
-        """The mean correlation with the truth at the budget needed."""
+        """Mean correlation with the true values at the needed budget."""
         if self.judgments is None:
             return None
         return float(np.interp(self.judgments, self.budgets, np.mean(self.truth, axis=0)))
@@ -68,7 +68,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Judgments needed by option, with the curves they were read off."""
+    """Judgments needed by option, with the reliability curves."""
 
     n_items: int
     people: int
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def curve(self) -> pl.DataFrame:
-        """Reliability by budget: option, judgments, the mean over simulated studies, and the middle nine tenths."""
+        """Reliability by budget: option, judgments, the mean over simulated studies, and the 90 % range."""
         rows = []
         for curve in self.curves:
             values = np.array(curve.reliability)
@@ -103,10 +103,10 @@ class Plan:
     def table(
         self, *, price: float | None = None, wage: float | None = None, seconds: dict[str, float] | None = None
     ) -> pl.DataFrame:
-        """Return a row for each option, the cheapest in judgments' time first.
+        """Return one row per option, the one with the least annotation time first.
 
-        `price` is paid for each judgment, `wage` for each hour; `seconds` a judgment, by protocol, where they are
-        not the usual ones.
+        `price` is the pay per judgment, `wage` per hour; `seconds` is the time per judgment by protocol, if it differs
+        from the default.
         """
         rows = [self._row(curve, price, wage, seconds or {}) for curve in self.curves]
         return pl.DataFrame(rows, schema=_COLUMNS).sort("hours", nulls_last=True, maintain_order=True)
@@ -177,15 +177,15 @@ def plan(
 ) -> Plan:
     """Find how many judgments each option needs for a target reliability.
 
-    `populations` are taken in turn by the simulated studies: several of them, as from a pilot, make the interval
-    wider by how little is known. `told` is called with the steps done, of `REPLICATES` for each option.
+    The simulated studies cycle through `populations`: several of them, as from a pilot, widen the interval by the
+    uncertainty of the pilot. `on_progress` is called with the number of steps done, of `REPLICATES` per option.
     """
     if not 0 < target < 1:
         raise ConfigError(f"a reliability of {target:g} cannot be reached.", "Give a target between 0 and 1.")
     if n_items < 5:
         raise ConfigError(f"{n_items} items are too few to correlate.", "Plan for at least 5.")
     if people < 2:
-        raise ConfigError("one person cannot be split in halves.", "Plan with at least two people.")
+        raise ConfigError("one annotator cannot be split into halves.", "Plan with at least two annotators.")
     tasks = [(option, n_items, target, tuple(populations), people, seed) for option in options]
     if jobs > 1 and len(tasks) > 1:
         curves = _in_processes(tasks, jobs, on_progress)
@@ -196,19 +196,19 @@ def plan(
         raise ConfigError(
             f"a reliability of {target:g} is out of reach: the best is {best.best:.3f}, by {best.option.name} "
             f"({best.note}).",
-            "Lower the target, or plan with more people.",
+            "Lower the target, or plan with more annotators.",
         )
     return Plan(n_items, people, target, tuple(curves), _notes(curves))
 
 
 def _notes(curves: Sequence[Curve]) -> tuple[str, ...]:
-    """Say what a reader of the table should know."""
+    """Return the caveats of the table."""
     designs = {curve.option.design for curve in curves}
     if not {"balanced_tuples", "all_pairs"} & designs or len(designs) == 1:
         return ()
     return (
-        "where several people judge the same tuples, both halves share them, which raises split-half reliability: "
-        "hold the correlation with the truth beside it",
+        "if several annotators judge the same tuples, both halves share them, which raises split-half reliability: "
+        "compare it with the correlation with the true values",
     )
 
 
@@ -220,7 +220,7 @@ def _in_processes(
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    # Workers start afresh: forking a process that runs threads (numba, polars) may hang.
+    # Spawn workers: forking a process with running threads (numba, polars) may hang.
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(_curve, *task) for task in tasks]
         for _ in as_completed(futures):
@@ -237,7 +237,7 @@ def _curve(
     seed: int,
     on_progress: Callable[[int], None] = lambda steps: None,
 ) -> Curve:
-    """Measure one option, with a budget that grows until the target is passed or cannot be."""
+    """Measure one option with a growing budget, until the target is reached or out of reach."""
     simulation = _Simulation(option, n_items, populations, people, seed)
     showings_each, reached = _FIRST_EACH, 0.0
     while True:
@@ -247,7 +247,7 @@ def _curve(
         times = showings_each * expected / measurement.budgets[-1]
         if times <= showings_each or showings_each >= MOST_EACH or measurement.ended_early:
             break
-        # The first guess, from few showings, is rough: look again from halfway.
+        # The first estimate, from few showings, is rough: measure again at a larger budget.
         showings_each = min(ceil(times), showings_each * 4, MOST_EACH)
     showings = min(max(times * _POINTS[-1], _FEWEST_EACH), MOST_EACH)
     measurement = simulation.run(
@@ -286,8 +286,8 @@ def _odds(reliability: float) -> float:
 def _crossing(budgets: Sequence[int], reliability: FloatArray, target: float) -> float:
     """Return the budget at which a curve reaches the target.
 
-    ρ/(1 - ρ) grows in proportion to the budget (Spearman–Brown), so that it is interpolated, from (0, 0), and
-    extended beyond the last budget, in straight lines.
+    ρ/(1 - ρ) is proportional to the budget (Spearman–Brown), so it is interpolated linearly from (0, 0), and
+    extrapolated beyond the last budget.
     """
     odds = np.maximum.accumulate(np.concatenate([[0.0], [_odds(float(r)) for r in reliability]]))
     at = np.concatenate([[0.0], np.asarray(budgets, np.float64)])
@@ -328,12 +328,12 @@ class _Simulation:
         points: Sequence[float],
         on_progress: Callable[[int], None] = lambda steps: None,
     ) -> _Measurement:
-        """Measure reliability at shares of the budget that shows every item `each` times."""
+        """Measure reliability at fractions of the budget that shows every item `showings_each` times."""
         config = self.option.config(showings_each, len(self.items), self.seed)
         first = simulate_study(config, self.items, self._annotators(0), np.random.default_rng([self.seed, 0]))
         full = showings_each * len(self.items) // self.option.items_per_judgment
         early = not first.complete and len(first) < 0.95 * full
-        # Halves that share few items correlate by chance: every item must have been shown twice, about.
+        # Halves with few common items correlate by chance: every item must be shown about twice.
         least = ceil(2 * len(self.items) / self.option.items_per_judgment)
         budgets = tuple(sorted({min(max(least, round(len(first) * share)), len(first)) for share in points}))
         count = replicates or (LEARNING_REPLICATES if first.learns else REPLICATES)
@@ -350,7 +350,7 @@ class _Simulation:
             rows.append([self._reliability(study, budget, number) for budget in budgets])
             if replicates is None:
                 on_progress(REPLICATES * (number + 1) // count - REPLICATES * number // count)
-        ended = f"with {self.people} people, who then have nothing left to judge" if early else ""
+        ended = f"with {self.people} people, who then have no tasks left" if early else ""
         values = np.array(rows)
         return _Measurement(budgets, values[..., 0], values[..., 1], early, ended)
 
@@ -365,7 +365,7 @@ class _Simulation:
         return SimulatedAnnotators(crowd, dict(zip(ids, self._truth(number).tolist(), strict=True)), rng)
 
     def _reliability(self, study: SimulatedStudy, budget: int, number: int) -> tuple[float, float]:
-        """Return the split-half reliability of the first judgments, and ρ of their scores with the truth."""
+        """Return the split-half reliability of the first judgments, and ρ of their scores with the true values."""
         observations = next(iter(study.observations(most=budget).values()))
         measurement = split_half(observations, trials=_TRIALS, seed=number)["Spearman"].value
         scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))

@@ -1,7 +1,7 @@
-"""Recorded judgments as annotators: a design tried out on what real people said.
+"""Recorded judgments as annotators: a design tested on the answers of real annotators.
 
-Whoever asks gets the answer of a recorded person, so that any design can be run over the recorded items. What can
-be asked hangs on what was recorded:
+Every task is answered by a recorded judgment, so any design can be run on the recorded items. The possible protocols
+depend on the recorded kind:
 
 ========================  ==========================================================================
 recorded                  protocols it can answer
@@ -41,7 +41,7 @@ from steelyard.simulate.answers import answer_for
 
 
 class RecordedAnnotators:
-    """Answers drawn from recorded judgments, each used once as long as there are unused ones.
+    """Answers drawn from recorded judgments, each used once while there are unused ones.
 
     A task is answered by one recorded person wherever one judged all its items and has not been drawn for any
     of them; at random among such people. Otherwise ratings and labels are drawn item by item, each from some
@@ -65,7 +65,7 @@ class RecordedAnnotators:
         rng: np.random.Generator,
     ) -> None:
         if seats < 1:
-            raise ConfigError("there is nobody to ask.", "Replay with at least one seat.")
+            raise ConfigError("there are no annotators.", "Replay with at least one seat.")
         parts = observations.by_criterion if isinstance(observations, JudgmentFile) else observations
         self._parts = {ONLY: parts} if isinstance(parts, Observations) else dict(parts)
         self.names = tuple(f"seat-{number:0{len(str(seats))}d}" for number in range(1, seats + 1))
@@ -82,7 +82,7 @@ class RecordedAnnotators:
         return tuple(item for item in pools[0].by_item if all(item in pool.by_item for pool in pools))
 
     def seconds(self, protocol: Protocol) -> float | None:
-        """Nothing: the recorded times are of other tasks."""
+        """Return None: the recorded times are of other tasks."""
         return None
 
     def answer(self, annotator: str, protocol: Protocol, items: Sequence[str]) -> Any:
@@ -124,7 +124,7 @@ class RecordedAnnotators:
         return float(pool.unit[row])
 
     def _rows(self, criterion: str, items: Sequence[str]) -> list[int]:
-        """Choose a row of the record for each item: of one person, if there is one; unused ones, if there are."""
+        """Choose a recorded row for each item: all of one annotator if possible, and unused rows if there are any."""
         name = self._criterion(criterion)
         pool = self._pools[name]
         rows_of = [self._rows_of(pool, item) for item in items]
@@ -174,7 +174,7 @@ class RecordedAnnotators:
 
 
 class _Pool:
-    """The recorded judgments of one criterion, found by item."""
+    """The recorded judgments of one criterion, indexed by item."""
 
     def __init__(self, observations: Observations) -> None:
         self.observations = observations

@@ -1,7 +1,7 @@
-"""A study rehearsed in memory: the same designs, protocols and annotators as in a real one, without the store.
+"""A study simulated in memory: the designs, protocols and annotators of a real study, without the store.
 
-With the same seed, people and answers, a rehearsal asks the very tasks a real study asks: it draws each pick
-from the generator the study would use, and tells the designs what the study's ledger would.
+With the same seed, annotators and answers, a simulated study asks exactly the tasks of a real study: it draws each pick
+from the generator that the study would use, and notifies the designs as the study would (tests/simulate).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from steelyard.study.config import StudyConfig
 from steelyard.study.picking import pick_from_designs
 
 ITEMS_PER_EVENT = 1000
-"""A study's log takes its items in so many at a time."""
+"""Items per event in the log of a study."""
 
 _WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class StageTasks:
-    """The tasks one stage asked, in order: who got each, after how many others, with which items.
+    """The tasks of one stage, in order: annotator, earlier tasks of the annotator, and items.
 
-    `row` is the number of each among all tasks under the stage's protocol.
+    `row` is the number of each task among all tasks under the protocol of the stage.
     """
 
     who: list[int] = field(default_factory=list)
@@ -47,10 +47,10 @@ class StageTasks:
     row: list[int] = field(default_factory=list)
     items: list[tuple[int, ...]] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
-    """What was answered, where each task was answered as it came."""
+    """The answers, if each task was answered when it was picked."""
 
     def matrix(self) -> IntArray:
-        """Return the items' codes, a row for each task, padded with UNKNOWN."""
+        """Return the item codes, one row per task, padded with UNKNOWN."""
         width = max(map(len, self.items), default=0)
         if all(len(row) == width for row in self.items):
             return np.array(self.items, np.int32).reshape(len(self.items), width)
@@ -62,10 +62,10 @@ class StageTasks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedStudy:
-    """What was asked, and what the answers say.
+    """The tasks of a simulated study, and their answers.
 
-    `stages` are by number; `ended` is why nobody was asked anything further; `complete` says whether the
-    designs had all they wanted.
+    `stages` are by number; `ended` is the reason why there were no further tasks; `complete` tells whether the designs
+    were complete.
     """
 
     config: StudyConfig
@@ -78,34 +78,34 @@ class SimulatedStudy:
     _cache: dict[int, TaskBatch] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Count the judgments."""
+        """Return the number of judgments."""
         return len(self.order)
 
     @property
     def learns(self) -> bool:
-        """Whether tasks were answered as they came, so that other answers might have led to other tasks."""
+        """Whether other answers might have led to other tasks."""
         return any(stage.answers for stage in self.stages)
 
     def answered_by(self, annotators: SimulatedAnnotators) -> SimulatedStudy:
-        """Return the same tasks, answered by other people of the same number, who know the same items."""
+        """Return the same tasks, answered by the same number of other annotators."""
         if self.learns:
-            raise ConfigError("the tasks hang on the answers.", "Rehearse anew.")
+            raise ConfigError("the tasks depend on the answers.", "Simulate the study again.")
         if len(annotators.names) != len(self.annotators.names):
-            raise DataError("these people are others in number.", "Rehearse anew.")
+            raise DataError("the number of annotators differs.", "Simulate the study again.")
         if annotators.answer_counts:
-            raise DataError("these people have answered before.", "Make new ones.")
+            raise DataError("these annotators have answered before.", "Create new ones.")
         return SimulatedStudy(self.config, self.index, annotators, self.stages, self.order, self.complete, self.ended)
 
     def observations(
         self, stage: int = 0, *, most: int | None = None, kind: str | None = None
     ) -> dict[str, Observations]:
-        """Return what the answers to a stage (or the first `most` of them) say, by criterion.
+        """Return the observations of a stage, or of its first `most` answers, by criterion.
 
-        `kind` is the most telling kind of the stage's protocol unless given.
+        `kind` is the most informative kind of the protocol by default.
         """
         tasks = self.stages[stage]
         if not tasks.items:
-            raise DataError("nothing was asked.", "See why in `ended`.")
+            raise DataError("the stage has no tasks.", "The attribute `ended` gives the reason.")
         protocol = self.config.stages[stage].protocol
         kind = kind or protocol.kinds[0]
         if kind == protocol.kinds[0] and isinstance(self.annotators, SimulatedAnnotators):
@@ -126,7 +126,7 @@ class SimulatedStudy:
         return collect(kind, judgments, {self.config.stages[stage].name: protocol}, self.index)
 
     def judgments(self, stage: int) -> list[Judgment]:
-        """Return the judgments of a stage one by one."""
+        """Return the judgments of a stage."""
         tasks, stage_config = self.stages[stage], self.config.stages[stage]
         return [
             Judgment(
@@ -157,9 +157,9 @@ class SimulatedStudy:
         if stage not in self._cache:
             people, tasks = self.annotators, self.stages[stage]
             if not isinstance(people, SimulatedAnnotators):
-                raise DataError("only simulated people can be asked all at once.")
+                raise DataError("only simulated annotators can answer in batches.")
             who, items = np.array(tasks.who, np.int32), tasks.matrix()
-            # The people may know the items in another order, or more of them; -1 stays -1.
+            # The annotators may have the items in another order, or more of them; UNKNOWN stays UNKNOWN.
             theirs = np.append(people.items.codes(self.index.ids), UNKNOWN)[items]
             percepts: FloatArray = people.percepts(
                 self.config.stages[stage].protocol, who, np.array(tasks.done), theirs, np.array(tasks.row)
@@ -169,19 +169,19 @@ class SimulatedStudy:
 
 
 class _StageProgress:
-    """How far the stages are, told directly what happens instead of by events from the store."""
+    """Progress of the stages, updated directly instead of by events from the store."""
 
     def __init__(self, config: StudyConfig, items: Sequence[Item]) -> None:
         self.config = config
         self.progress = [stage.design.new_progress(stage.protocol, items) for stage in config.stages]
         self.learns = any(progress.design_state is not None for progress in self.progress)
         self.tasks_of: Counter[str] = Counter()
-        # A study's log has one event for each thousand items and one for the configuration before anybody is asked.
+        # Before the first pick, the log of a study has one event per thousand items and one for the configuration.
         self.seq = ceil(len(items) / ITEMS_PER_EVENT) + 1
 
     @property
     def learns_from_answers(self) -> bool:
-        """Whether a design looks at what is answered."""
+        """Whether a design learns from answers."""
         return any(
             p.design_state is not None and type(p.design_state).on_answer is not DesignState.on_answer
             for p in self.progress
@@ -221,10 +221,10 @@ def simulate_study(
     on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
 ) -> SimulatedStudy:
-    """Work through a study in memory until nobody has anything left to do, or `most` judgments are made.
+    """Simulate a study in memory until no task is left, or until there are `most` judgments.
 
-    Where no design listens to answers, the tasks are picked one by one and simulated people answer all of them
-    at the end; otherwise each task is answered as it comes. Checks and repeats are left out.
+    If no design learns from answers, the tasks are picked one by one and answered in one batch at the end; otherwise
+    each task is answered when it is picked. Checks and repeats are not simulated.
     """
     stage_progress = _StageProgress(config, items)
     index = Index([item.id for item in items])
@@ -234,7 +234,7 @@ def simulate_study(
     queue = AnnotatorQueue(annotators.names, rng.spawn(1)[0])
     code = {name: number for number, name in enumerate(annotators.names)}
     order: list[int] = []
-    last_refusal = NoTask("There was nobody to ask.")
+    last_refusal = NoTask("There were no annotators.")
     while (most is None or len(order) < most) and (annotator := queue.next()) is not None:
         choice = stage_progress.pick(annotator)
         if isinstance(choice, NoTask):
@@ -262,5 +262,5 @@ def simulate_study(
         queue.on_answer()
         on_progress()
     if most is not None and len(order) >= most:
-        last_refusal = NoTask("As many judgments as were wanted.")
+        last_refusal = NoTask("The requested number of judgments was reached.")
     return SimulatedStudy(config, index, annotators, stages, tuple(order), last_refusal.complete, last_refusal.reason)

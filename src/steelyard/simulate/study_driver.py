@@ -1,4 +1,4 @@
-"""Annotators at work on a real study, through ask and tell like anybody."""
+"""Simulated or recorded annotators who answer a real study through ask and tell."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BLOCK = 4096
 
 
 class AnnotatorQueue:
-    """Who comes next: anybody who may have something to do, at random.
+    """Which annotator asks next: a random one of those who may get a task.
 
-    Who is told that there is nothing waits until all others have been told so too, and is then called once
-    more if there has been an answer since: it may have opened a round or a stage.
+    An annotator without a task waits until no other annotator has one, and then asks again if there was an answer in
+    between, which may have started a round or a stage.
     """
 
     def __init__(self, names: Sequence[str], rng: np.random.Generator) -> None:
@@ -31,7 +31,7 @@ class AnnotatorQueue:
         self._has_new_answer = False
 
     def next(self) -> str | None:
-        """Return whose turn it is; None when nobody has anything to do."""
+        """Return the next annotator; None if no annotator can get a task."""
         if not self._available and self._has_new_answer:
             self._available, self._waiting = self._waiting, []
             self._has_new_answer = False
@@ -42,11 +42,11 @@ class AnnotatorQueue:
         return self._available[int(self._random_numbers.pop() * len(self._available))]
 
     def on_answer(self) -> None:
-        """Note that somebody answered."""
+        """Record that a task was answered."""
         self._has_new_answer = True
 
     def on_no_task(self, annotator: str, no_task: NoTask) -> None:
-        """Note that there is nothing for an annotator now; nor for anybody, if the study is complete."""
+        """Record that there is no task for an annotator now, or for anybody if the study is complete."""
         if no_task.complete:
             self._available, self._waiting = [], []
         else:
@@ -63,10 +63,10 @@ def answer_study(
     most: int | None = None,
     threads: int = 1,
 ) -> int:
-    """Let annotators answer a study until nobody has anything left to do; return the number of judgments.
+    """Let annotators answer a study until no task is left; return the number of judgments.
 
-    `told` is called after each judgment; `most` ends it sooner. With several threads the people are shared out
-    among them, and who comes when is up to the machine.
+    `on_progress` is called after each judgment; `most` limits the number of judgments. Several threads divide the
+    annotators among them; the order of answers is then not reproducible.
     """
     if threads < 1:
         raise ConfigError(f"{threads} threads.", "Use at least one.")

@@ -1,17 +1,17 @@
-"""How long a task takes, for plans: reading each item, and setting each mark."""
+"""Estimated time of a task: reading each item, and making each mark."""
 
 from __future__ import annotations
 
 from steelyard.protocols import BestWorst, Pairwise, Protocol, Ranking
 from steelyard.protocols.per_item import PerItemProtocol
 
-READING, MARKING = 5.0, 4.0
-"""Seconds to read an item of a line or so, and to decide on a mark and set it. Recorded medians: 12.5 seconds a slider
-for two sentences (Pavlick & Kwiatkowski 2019), 11 to 22 a pair (four sessions of comparative judgement)."""
+SECONDS_PER_ITEM, SECONDS_PER_MARK = 5.0, 4.0
+"""Seconds to read an item of about one line, and to decide on a mark and make it. Recorded medians: 12.5 s per slider
+for two sentences (Pavlick & Kwiatkowski 2019), 11 to 22 s per pair (four sessions of comparative judgement)."""
 
 
 def marks(protocol: Protocol) -> int:
-    """Count the marks a person sets in one task: sliders, labels, clicks."""
+    """Return the number of marks in one task: sliders, labels, clicks."""
     if isinstance(protocol, Pairwise):
         return 1
     if isinstance(protocol, BestWorst):
@@ -23,5 +23,5 @@ def marks(protocol: Protocol) -> int:
 
 
 def task_seconds(protocol: Protocol) -> float:
-    """Return the seconds one task takes: five for each item read, four for each mark set."""
-    return READING * protocol.task_size + MARKING * marks(protocol)
+    """Return the estimated seconds per task: five per item, four per mark."""
+    return SECONDS_PER_ITEM * protocol.task_size + SECONDS_PER_MARK * marks(protocol)

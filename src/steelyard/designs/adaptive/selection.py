@@ -69,7 +69,7 @@ class TaskSelector:
             self.excluded[history.items.rows.ravel()] = True
         available = int((~self.excluded).sum())
         self.size = min(state.task_size, available) if state.short_pages and available else state.task_size
-        self._shown = shown_sets(history, self.size)
+        self._seen_sets = shown_sets(history, self.size)
         self.information = state.information_of(annotator)
 
     def best(self, rng: np.random.Generator) -> SelectedTask | None:
@@ -80,9 +80,9 @@ class TaskSelector:
             if not avoided and leased:
                 candidates = candidates._replace(excluded_pairs=self._pair_keys(avoided))
             for targets, gain in self._by_gain(candidates):
-                shown = self._items_for(targets, rng)
-                if shown is not None and tuple(sorted(shown.items)) not in avoided:
-                    return SelectedTask(shown.items, gain, shown.probability)
+                task_items = self._items_for(targets, rng)
+                if task_items is not None and tuple(sorted(task_items.items)) not in avoided:
+                    return SelectedTask(task_items.items, gain, task_items.probability)
         return self._best_of_remaining(candidates, rng)
 
     def random(self, rng: np.random.Generator) -> SelectedTask | None:
@@ -93,9 +93,9 @@ class TaskSelector:
         candidates = self.state.candidates(self.excluded, _NO_PAIRS)
         for _ in range(_MAX_RANDOM_DRAWS):
             targets = tuple(rng.choice(available, self.size, replace=False).tolist())
-            shown = self._items_for(targets, rng) if self._labels_fit(targets) else None
-            if shown is not None:
-                return SelectedTask(shown.items, self._gain(targets, candidates), shown.probability)
+            task_items = self._items_for(targets, rng) if self._labels_fit(targets) else None
+            if task_items is not None:
+                return SelectedTask(task_items.items, self._gain(targets, candidates), task_items.probability)
         return None
 
     def count(self) -> int | None:
@@ -108,7 +108,7 @@ class TaskSelector:
         if state.label_rule != ANY:
             same_label = sum(comb(int(number), self.size) for number in np.bincount(state.labels[available]))
             total = same_label if state.label_rule == SAME else total - same_label
-        unavailable = {tuple(row) for row in sets_of_size(self._shown, self.size).tolist()} | {
+        unavailable = {tuple(row) for row in sets_of_size(self._seen_sets, self.size).tolist()} | {
             items for items in state.full_sets if len(items) == self.size
         }
         return total - sum(
@@ -135,9 +135,9 @@ class TaskSelector:
         remaining = [targets for targets in combinations(available, self.size) if self._labels_fit(targets)]
         by_gain = sorted(((self._gain(targets, candidates), targets) for targets in remaining), reverse=True)
         for gain, targets in by_gain:
-            shown = self._items_for(targets, rng)
-            if shown is not None:
-                return SelectedTask(shown.items, gain, shown.probability)
+            task_items = self._items_for(targets, rng)
+            if task_items is not None:
+                return SelectedTask(task_items.items, gain, task_items.probability)
         return None
 
     def _gain(self, targets: tuple[int, ...], candidates: Candidates) -> float:
@@ -145,8 +145,8 @@ class TaskSelector:
 
     def _items_for(self, targets: tuple[int, ...], rng: np.random.Generator) -> TargetItems | None:
         """Return items for the targets, unless this annotator or enough others have seen them together."""
-        shown = self.state.targets.choose_items(targets, self.history, rng)
-        return None if shown is None or tuple(sorted(shown.items)) in self.state.full_sets else shown
+        task_items = self.state.targets.choose_items(targets, self.history, rng)
+        return None if task_items is None or tuple(sorted(task_items.items)) in self.state.full_sets else task_items
 
     def _labels_fit(self, targets: tuple[int, ...]) -> bool:
         if self.state.label_rule == ANY:
@@ -159,7 +159,7 @@ class TaskSelector:
         if self.size != 2 or not isinstance(self.state.targets, ItemTargets):
             return _NO_PAIRS
         others = [items for items in [*avoided, *self.state.full_sets] if len(items) == 2]
-        rows = np.concatenate([sets_of_size(self._shown, 2), np.array(others, np.int32).reshape(-1, 2)])
+        rows = np.concatenate([sets_of_size(self._seen_sets, 2), np.array(others, np.int32).reshape(-1, 2)])
         return np.sort(rows[:, 0].astype(np.int64) * self.state.targets.count + rows[:, 1])
 
 

@@ -38,8 +38,8 @@ def top_heads(variance: FloatArray, count: int, rng: np.random.Generator) -> Int
     n = len(variance)
     threshold = np.partition(variance, n - count)[n - count]
     above, level = np.flatnonzero(variance > threshold), np.flatnonzero(variance == threshold)
-    tied = rng.choice(level, size=count - len(above), replace=False)
-    heads = rng.permutation(np.concatenate([above, tied]))
+    at_threshold = rng.choice(level, size=count - len(above), replace=False)
+    heads = rng.permutation(np.concatenate([above, at_threshold]))
     return heads[np.argsort(-variance[heads], kind="stable")].astype(np.int32)
 
 

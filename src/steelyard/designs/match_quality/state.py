@@ -149,8 +149,10 @@ class MatchQualityState(PlannedState[HeadPlan]):
         self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
     ) -> DrawnTask | None:
         if self.task_size == 1:
-            shown = self.targets.choose_items((head,), history, rng)
-            return None if shown is None else DrawnTask(shown.items, 1.0, self._if_exact(shown.probability))
+            task_items = self.targets.choose_items((head,), history, rng)
+            return (
+                None if task_items is None else DrawnTask(task_items.items, 1.0, self._if_exact(task_items.probability))
+            )
         if self.targets.count <= EXACT_PROPENSITY_ITEMS:
             return self._draw_exactly(head, plan, history, rng)
         return self._draw_quickly(head, plan, history, rng)
@@ -169,13 +171,13 @@ class MatchQualityState(PlannedState[HeadPlan]):
             return None
         for _ in range(_MAX_DRAWS):
             places = draw_in_proportion(weights, count, rng)
-            shown = self.targets.choose_items((head, *partners[places].tolist()), history, rng)
-            if shown is not None:
-                chosen = weights[places]
+            task_items = self.targets.choose_items((head, *partners[places].tolist()), history, rng)
+            if task_items is not None:
+                partner_weights = weights[places]
                 other_weight = np.array([np.delete(weights, places).sum()])
-                probability = float(set_probability(chosen[None], other_weight)[0])
-                propensity = self._if_exact(probability / (1 - seen_probability) * shown.probability)
-                return DrawnTask(shown.items, float(chosen.prod()), propensity)
+                probability = float(set_probability(partner_weights[None], other_weight)[0])
+                propensity = self._if_exact(probability / (1 - seen_probability) * task_items.probability)
+                return DrawnTask(task_items.items, float(partner_weights.prod()), propensity)
         return None
 
     def _probability_of_seen(
@@ -188,9 +190,11 @@ class MatchQualityState(PlannedState[HeadPlan]):
             return 0.0
         others = np.array([[target for target in targets if target != head] for targets in sets])
         others = others[np.isin(others, partners).all(axis=1)]
-        chosen = weights[np.searchsorted(partners, others)]
-        rest = total - chosen.sum(axis=1) if len(partners) >= self.task_size else np.zeros(len(chosen))
-        return float(set_probability(chosen, rest).sum())
+        partner_weights = weights[np.searchsorted(partners, others)]
+        rest = (
+            total - partner_weights.sum(axis=1) if len(partners) >= self.task_size else np.zeros(len(partner_weights))
+        )
+        return float(set_probability(partner_weights, rest).sum())
 
     def _draw_quickly(
         self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
@@ -208,10 +212,10 @@ class MatchQualityState(PlannedState[HeadPlan]):
         pool = PartnerPool(plan.state, plan.count, plan.least_variance, gamma, is_allowed)
         for _ in range(_MAX_DRAWS):
             partners = draw_by_rejection(pool, head, count, rng)
-            shown = self.targets.choose_items((head, *partners), history, rng)
-            if shown is not None:
+            task_items = self.targets.choose_items((head, *partners), history, rng)
+            if task_items is not None:
                 weight = qualities(plan.state, head, np.array(partners), gamma).prod()
-                return DrawnTask(shown.items, float(weight), None)
+                return DrawnTask(task_items.items, float(weight), None)
         return None
 
     def _may_join(

@@ -184,18 +184,18 @@ class PropagationState(DesignState):
 
     def _join(self, one: int, other: int) -> None:
         """Merge the graphs of two items under the lower number."""
-        merged, removed = sorted((self._graph_of[one], self._graph_of[other]))
-        if merged == removed:
+        merged_graph, removed_graph = sorted((self._graph_of[one], self._graph_of[other]))
+        if merged_graph == removed_graph:
             return
-        for item in self._members[removed]:
-            self._graph_of[item] = merged
-        self._members[merged] += self._members.pop(removed)
-        self._outcomes[merged].update(self._outcomes.pop(removed, {}))
-        for graph in (merged, removed):
+        for item in self._members[removed_graph]:
+            self._graph_of[item] = merged_graph
+        self._members[merged_graph] += self._members.pop(removed_graph)
+        self._outcomes[merged_graph].update(self._outcomes.pop(removed_graph, {}))
+        for graph in (merged_graph, removed_graph):
             self._orders.pop(graph, None)
-        self._discard_labels(removed)
-        self._changed.discard(removed)
-        self._changed.add(merged)
+        self._discard_labels(removed_graph)
+        self._changed.discard(removed_graph)
+        self._changed.add(merged_graph)
 
     def _discard_labels(self, graph: int) -> None:
         evaluation = self._evaluations.pop(graph, None)
@@ -232,12 +232,12 @@ class PropagationState(DesignState):
         """Whether a vertex has fewer leases and answers than it needs."""
         return sum(self.assignments[item] for item in evaluation.items[vertex]) < self.judgments
 
-    def next_item(self, graph: int, shown: ShownSets) -> int | None:
+    def next_item(self, graph: int, seen_sets: ShownSets) -> int | None:
         """Return the next item of a graph to ask an annotator who was shown these items."""
         evaluation = self._evaluations[graph]
         for vertex in evaluation.ready:
             items = evaluation.items[vertex]
-            if self.has_free_place(evaluation, vertex) and not any((item,) in shown for item in items):
+            if self.has_free_place(evaluation, vertex) and not any((item,) in seen_sets for item in items):
                 return items[0]
         return None
 

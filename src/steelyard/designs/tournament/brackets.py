@@ -24,14 +24,14 @@ def draw_bracket(groups: Sequence[Collection[int]], existing: Collection[Pair], 
         order = rng.permutation(len(remaining)).tolist()
         if len(order) % 2:
             order.append(order[int(rng.integers(len(order) - 1))])
-        merged = []
+        merged_groups = []
         for one, other in zip(order[::2], order[1::2], strict=True):
             pair = _draw_pair(remaining[one], remaining[other], used_pairs, rng)
             if pair is not None:
                 used_pairs.add(pair)
                 bracket.append(pair)
-            merged.append(sorted({*remaining[one], *remaining[other]}))
-        remaining = merged
+            merged_groups.append(sorted({*remaining[one], *remaining[other]}))
+        remaining = merged_groups
     return bracket
 
 

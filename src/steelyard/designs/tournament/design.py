@@ -101,11 +101,11 @@ class Tournament(Design):
     def _continued_pair(self, progress: Progress, annotator: str) -> Pair | None:
         """Return the next pair of a source reserved for this annotator, or abandoned by them and still free."""
         state = cast("TournamentState", progress.design_state)
-        shown = progress.history(annotator).sets
+        seen_sets = progress.history(annotator).sets
         unfinished = state.unfinished.get(annotator, {}).values()
         for run in sorted(unfinished, key=lambda run: not run.is_reserved):
             if run.is_reserved or state.places_taken.level[run.source] < self.annotators:
-                pair = run.next_pair(shown)
+                pair = run.next_pair(seen_sets)
                 if pair is not None:
                     return pair
         return None
@@ -115,24 +115,24 @@ class Tournament(Design):
     ) -> tuple[int, Pair, int] | None:
         """Draw a source with the fewest places taken; return it, its first pair, and the number of such sources."""
         state = cast("TournamentState", progress.design_state)
-        shown = progress.history(annotator).sets
+        seen_sets = progress.history(annotator).sets
 
         def opening_pair(source: int) -> Pair | None:
             has_begun = state.has_begun(annotator, source)
             pair = None if has_begun else state.opening_pair(annotator, source, plan)
-            return None if pair is None or pair in shown else pair
+            return None if pair is None or pair in seen_sets else pair
 
         own_sources = state.runs_of_annotator.get(annotator, {})
         for level in range(min(self.annotators, state.places_taken.height)):
             members = state.places_taken.members(level)
             at_level = [source for source in own_sources if state.places_taken.level[source] == level]
-            closed = {source for source in at_level if opening_pair(source) is None}
-            eligible = len(members) - len(closed)
+            closed_sources = {source for source in at_level if opening_pair(source) is None}
+            eligible = len(members) - len(closed_sources)
             if 0 < eligible * 10 < len(members):
-                members = [source for source in members if source not in closed]
+                members = [source for source in members if source not in closed_sources]
             while eligible:
                 source = members[int(rng.integers(len(members)))]
-                pair = opening_pair(source) if source not in closed else None
+                pair = opening_pair(source) if source not in closed_sources else None
                 if pair is not None:
                     return source, pair, eligible
         inactive = state.inactive_run(annotator)

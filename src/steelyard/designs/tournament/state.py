@@ -49,10 +49,10 @@ class Run:
         """Whether a task is leased to the annotator."""
         return any(count > len(self.answers.get(pair, ())) for pair, count in self.assignments.items())
 
-    def next_pair(self, shown: ShownSets) -> Pair | None:
+    def next_pair(self, seen_sets: ShownSets) -> Pair | None:
         """Return the next pair to ask; None if all others are leased, or the annotator has skipped one."""
         open_pairs = [pair for pair in self.pairs if not self.answers.get(pair) and not self.assignments[pair]]
-        return None if any(pair in shown for pair in open_pairs) else next(iter(open_pairs), None)
+        return None if any(pair in seen_sets for pair in open_pairs) else next(iter(open_pairs), None)
 
 
 class TournamentState(PlannedState[int]):
