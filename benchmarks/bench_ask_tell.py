@@ -19,7 +19,7 @@ from steelyard.study.study import ImportedAnswer
 ITEMS = 10_000
 PEOPLE = 200
 STAGES = {
-    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = 2000'),
+    "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 2000'),
     "random_tuples": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 2000'),
 }
 
@@ -50,7 +50,7 @@ def grow(study: Study, design: str, size: int, rng: np.random.Generator) -> None
     count = size - study.status().judgments
     answers = []
     for number in range(count):
-        ids = tuple(f"i{n}" for n in rng.choice(ITEMS, 1 if design == "redundant" else 4, replace=False))
+        ids = tuple(f"i{n}" for n in rng.choice(ITEMS, 1 if design == "per_item" else 4, replace=False))
         answer = {ids[0]: 50} if len(ids) == 1 else {"best": ids[0], "worst": ids[-1]}
         answers.append(ImportedAnswer(f"{size}-{number}", f"old-{number % PEOPLE}", ids, answer))
     study.import_answers(0, answers)

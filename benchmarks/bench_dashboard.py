@@ -31,7 +31,7 @@ def make_study(folder: Path) -> Path:
     rows = "".join(f"i{n},This is the text of item number {n}\n" for n in range(ITEMS))
     (folder / "items.csv").write_text("id,text\n" + rows, encoding="utf-8")
     lines = ['name = "large"', 'title = "Large"', 'question = "How good?"', 'items = "items.csv"', "[protocol]"]
-    lines += ['name = "direct"', "[design]", 'name = "redundant"', "judgments = 12"]
+    lines += ['name = "direct"', "[design]", 'name = "per_item"', "judgments = 12"]
     (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     rng = np.random.default_rng(0)
     truth = rng.random(ITEMS) * 100

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.designs import AllPairs, BalancedTuples, Design, MatchQuality, Nothing, RandomTuples
+from steelyard.designs import AllPairs, BalancedTuples, Design, MatchQuality, NoTask, RandomTuples
 from steelyard.designs.balancing import plan_tuples, repeated_pairs
 from steelyard.designs.base import generator_for
-from steelyard.designs.match_quality_sampling import sample_round
-from steelyard.designs.memory import Heard
+from steelyard.designs.match_quality.selection import sample_round
+from steelyard.designs.state import AnswerNotice
 from steelyard.models.easl import EASL, BetaState
 from steelyard.models.match_quality import Located
 from steelyard.models.trueskill import SkillState, TrueSkill
@@ -69,7 +69,7 @@ def match_quality_picks(tasks: int = 2000) -> None:
         items = [Item(f"i{number}", "") for number in range(n)]
         for mode in ("rounds", "continuous"):
             design = MatchQuality(mode=mode, rounds=30)
-            progress = design.progress(protocol, items)
+            progress = design.new_progress(protocol, items)
             answers = np.random.default_rng(0).integers(0, 101, (tasks + 1, 5)).astype(float)
             picking = opening = 0.0
             for step in range(tasks + 1):
@@ -77,13 +77,13 @@ def match_quality_picks(tasks: int = 2000) -> None:
                 began = time.perf_counter()
                 pick = design.pick(progress, 5, annotator, generator_for(0, 0, step))
                 spent = time.perf_counter() - began
-                if isinstance(pick, Nothing):
+                if isinstance(pick, NoTask):
                     break
-                progress.picked(annotator, pick.items, pick.slot, pick.round, generator_for(0, 0, step))
+                progress.on_leased(annotator, pick.items, pick.slot, pick.round, generator_for(0, 0, step))
                 ids = [items[code].id for code in pick.items]
                 said = protocol.observations(ids, dict(zip(ids, answers[step].tolist(), strict=True)))
-                progress.answer(pick.items, pick.slot)
-                progress.hear(Heard(str(step), annotator, pick.items, said))
+                progress.on_answered(pick.items, pick.slot)
+                progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, said))
                 if step == 0:
                     opening, after_first = spent, time.perf_counter()
                 else:
@@ -118,15 +118,15 @@ def planned_picks(n: int = 100_000, tasks: int = 2000) -> None:
     items = [Item(f"i{number}", "") for number in range(n)]
     protocols: list[tuple[Design, Protocol]] = [(BalancedTuples(), BestWorst()), (AllPairs(), Pairwise())]
     for design, protocol in protocols:
-        progress = design.progress(protocol, items)
+        progress = design.new_progress(protocol, items)
         times = []
         for step in range(tasks + 1):
             annotator = f"ann-{step % 50}"
             began = time.perf_counter()
             pick = design.pick(progress, protocol.task_size, annotator, generator_for(0, 0, step))
-            if isinstance(pick, Nothing):
+            if isinstance(pick, NoTask):
                 break
-            progress.picked(annotator, pick.items, pick.slot, pick.round, generator_for(0, 0, step))
+            progress.on_leased(annotator, pick.items, pick.slot, pick.round, generator_for(0, 0, step))
             times.append(time.perf_counter() - began)
         total = design.goal(progress, protocol.task_size).total
         print(
@@ -161,23 +161,23 @@ def correlations(
     rng = np.random.default_rng(seed)
     items = [Item(f"i{number}", "") for number in range(n)]
     truth = rng.beta(1.5, 1.5, n)
-    progress = design.progress(protocol, items)
+    progress = design.new_progress(protocol, items)
     shown: list[tuple[int, ...]] = []
     perceived: list[list[float]] = []
     found = []
     while len(shown) < stages[-1]:
         step, annotator = len(shown), f"ann-{len(shown) % 40}"
         pick = design.pick(progress, protocol.task_size, annotator, generator_for(seed, 0, step))
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             break
-        progress.picked(annotator, pick.items, pick.slot, pick.round, generator_for(seed, 0, step))
+        progress.on_leased(annotator, pick.items, pick.slot, pick.round, generator_for(seed, 0, step))
         shown.append(pick.items)
         values = truth[list(pick.items)] + rng.normal(0, noise, protocol.task_size)
         perceived.append(values.tolist())
         ids = [items[code].id for code in pick.items]
         said = protocol.observations(ids, answer_for(protocol, dict(zip(ids, perceived[-1], strict=True)), 0.0))
-        progress.answer(pick.items, pick.slot)
-        progress.hear(Heard(str(step), annotator, pick.items, said))
+        progress.on_answered(pick.items, pick.slot)
+        progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, said))
         if len(shown) in stages:
             found.append(float(stats.spearmanr(scored(np.array(shown), np.array(perceived), n), truth).statistic))
     return found

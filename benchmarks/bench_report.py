@@ -22,7 +22,7 @@ from steelyard.study import events as ev
 
 PEOPLE, SECOND = 200, 1_000_000
 STUDIES = {
-    "direct": ('name = "direct"', "redundant", 2_000, 1),
+    "direct": ('name = "direct"', "per_item", 2_000, 1),
     "pairwise": ('name = "pairwise"', "random_tuples", 500, 2),
     "best_worst": ('name = "best_worst"', "random_tuples", 500, 4),
 }
@@ -56,7 +56,7 @@ def fill(study: Study, judgments: int, items: int, size: int) -> None:
                     stage=0,
                     items=tuple(shown),
                     slot=None,
-                    design="redundant",
+                    design="per_item",
                     settings={},
                     seed=0,
                     round=0,

@@ -17,20 +17,20 @@ import numpy as np
 
 from steelyard import registry
 from steelyard.records import Item
-from steelyard.simulate import Population, SimulatedAnnotators, choose_options, make_crowd, plan, rehearse
+from steelyard.simulate import Population, SimulatedAnnotators, choose_options, make_crowd, plan, simulate_study
 from steelyard.study.config import parse_config
 
 ITEMS, PEOPLE, RUNS = 500, 50, 3
 STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"name": "direct"}, {"name": "redundant", "judgments": 20}),
-    ({"name": "direct", "items_per_page": 5}, {"name": "redundant", "judgments": 20}),
+    ({"name": "direct"}, {"name": "per_item", "judgments": 20}),
+    ({"name": "direct", "items_per_page": 5}, {"name": "per_item", "judgments": 20}),
     ({"name": "pairwise"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "pairwise"}, {"name": "all_pairs"}),
     ({"name": "best_worst"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 2, "annotators": 3}),
     ({"name": "scored_ranking"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 20}),
-    ({"name": "pairwise"}, {"name": "information_gain", "judgments": 20}),
+    ({"name": "pairwise"}, {"name": "adaptive", "judgments": 20}),
 ]
 
 
@@ -42,7 +42,7 @@ def rehearsed(protocol: dict[str, Any], design: dict[str, Any], most: int) -> tu
     truth = population.truth([item.id for item in items], rng)
     people = SimulatedAnnotators(make_crowd(PEOPLE, rng, population), truth, rng)
     began = time.process_time()
-    study = rehearse(config, items, people, rng, most=most)
+    study = simulate_study(config, items, people, rng, most=most)
     asked = time.process_time()
     study.observations()
     return len(study), asked - began, time.process_time() - asked

@@ -31,7 +31,7 @@ ITEMS = 10_000
 JUDGMENTS = 100_000
 PEOPLE = 50
 STAGES = {
-    "direct, redundant": ('name = "direct"', 'name = "redundant"\njudgments = 2000', 1),
+    "direct, per_item": ('name = "direct"', 'name = "per_item"\njudgments = 2000', 1),
     "best_worst, random_tuples": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 2000', 4),
 }
 

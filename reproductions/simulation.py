@@ -9,19 +9,19 @@ from steelyard.observations import IntArray, Observations
 from steelyard.protocols import Protocol
 from steelyard.simulate import SimulatedAnnotators
 from steelyard.simulate.annotators import protocol_key
-from steelyard.simulate.columns import Seen, observed
+from steelyard.simulate.batch_answers import TaskBatch, batch_observations
 
 
 def ask(people: SimulatedAnnotators, protocol: Protocol, tasks: IntArray, who: IntArray) -> Observations:
     """Return what these people say to these tasks (a row of item codes each), one observation after the other."""
     key = protocol_key(protocol)
-    first = people.answered[key]
-    people.answered[key] += len(tasks)
+    first = people.answer_counts[key]
+    people.answer_counts[key] += len(tasks)
     rows = np.arange(first, first + len(tasks), dtype=np.int32)
     fresh = np.zeros(len(tasks), np.int32)
     percepts = people.percepts(protocol, who, fresh, tasks, rows)
-    seen = Seen(tasks, who, percepts, people.tie_margins(who), people.items, people.people)
-    found = observed(protocol, seen)
+    batch = TaskBatch(tasks, who, percepts, people.tie_margins(who), people.items, people.people)
+    found = batch_observations(protocol, batch)
     if found is None:
         raise ConfigError(f"{protocol.name} cannot be asked all at once.", "Rehearse the study instead.")
     (observations,) = found.values()

@@ -381,10 +381,10 @@ def split_half() -> Any:
 
 
 @figure
-def information_gain() -> Any:
+def adaptive() -> Any:
     """What a comparison tells by how far apart the items are, for annotators of different noise."""
-    from steelyard.designs.gain_kernels import look_up
-    from steelyard.designs.gains import expected_answers
+    from steelyard.designs.adaptive.information import information_table
+    from steelyard.designs.adaptive.kernels import comparison_information
     from steelyard.models.calibrated_online import LEVELS, START
 
     variance = 0.15
@@ -392,9 +392,9 @@ def information_gain() -> Any:
     people["nothing known"] = START
     x, y = "distance of the two means, in sds of the items", "fall of either variance, %"
     rows = [
-        {x: distance, y: 100 * variance / 2 * look_up(answers, distance, variance), "annotator": who}
+        {x: distance, y: 100 * variance / 2 * comparison_information(answers, distance, variance), "annotator": who}
         for who, chance in people.items()
-        for answers in [expected_answers(chance, 0.0)]
+        for answers in [information_table(chance, 0.0)]
         for distance in np.linspace(0, 2, 101).tolist()
     ]
     title = "A precise annotator tells most of close pairs; a noisy one little, but of any"

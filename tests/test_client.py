@@ -18,12 +18,12 @@ def _no_waiting(monkeypatch):
 
 
 def test_a_whole_study_is_judged_from_a_script(make_study, serve_study):  # noqa: F811
-    server = serve_study(make_study(design='name = "redundant"\njudgments = 2'))
+    server = serve_study(make_study(design='name = "per_item"\njudgments = 2'))
     for number, name in enumerate(("ann", "bob")):
         with Client(server.page, name=name) as client:
             while (task := client.ask()) is not None:
                 client.tell(task, {item.id: 10 * int(item.id[1:]) + number for item in task.items}, seconds=1.5)
-            assert client.offer().because == "done"
+            assert client.offer().reason_code == "done"
     with Client(server.url, "study", token=TOKEN) as client:
         polars.testing.assert_frame_equal(client.scores(), server.study.scores())
     # Item w3 had 30 and 31.

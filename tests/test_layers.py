@@ -24,7 +24,7 @@ LAYERS = [
     {"protocols"},
     {"grouping"},
     {"observations"},
-    {"records", "errors", "registry", "version", "examples"},
+    {"records", "errors", "registry", "renamed", "version", "examples"},
 ]
 HEIGHT = {name: len(LAYERS) - depth for depth, layer in enumerate(LAYERS) for name in layer}
 

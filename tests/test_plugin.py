@@ -106,8 +106,8 @@ def test_an_unknown_name_gets_a_did_you_mean():
 
 
 def test_an_unknown_setting_gets_a_did_you_mean():
-    with pytest.raises(ConfigError, match=r"redundant has no setting 'judgements'.*Did you mean 'judgments'"):
-        registry.create("designs", "redundant", {"judgements": 3})
+    with pytest.raises(ConfigError, match=r"per_item has no setting 'judgements'.*Did you mean 'judgments'"):
+        registry.create("designs", "per_item", {"judgements": 3})
 
 
 def test_all_wrong_settings_are_reported_at_once():

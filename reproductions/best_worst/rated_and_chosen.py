@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from reproductions.simulation import ask, in_turn
-from steelyard.designs.balanced_tuples import tuples_wanted
+from steelyard.designs.balanced_tuples import tuple_count
 from steelyard.designs.balancing import plan_tuples
 from steelyard.observations import Choices, FloatArray, Ratings
 from steelyard.protocols import BestWorst, Likert
@@ -26,7 +26,7 @@ CHOOSING = BestWorst(size=4)
 PAPER = "Kiritchenko & Mohammad, 2017"
 
 PEOPLE = 200
-LIKE_THE_PAPER = Population(bias=0.063, stretch=0.1, noise=0.039, noise_spread=0.0, lapse=0.031)
+LIKE_THE_PAPER = Population(bias=0.063, stretch=0.1, noise=0.039, noise_cv=0.0, lapse=0.031)
 """Annotators with the paper's inconsistency: noise of 0.31 and bias of 0.50 of the 8 points, 3.1 % of lapses."""
 
 _POLES, _WITHIN = (0.28, 0.72), 0.1
@@ -65,6 +65,6 @@ class Terms:
 
     def chosen(self, factor: float, times: int) -> Choices:
         """Have each of factor·N balanced 4-tuples judged by so many people."""
-        tuples = plan_tuples(len(self), tuples_wanted(factor, len(self)), CHOOSING.size, [], self.rng)
+        tuples = plan_tuples(len(self), tuple_count(factor, len(self)), CHOOSING.size, [], self.rng)
         who = in_turn(len(tuples), times, PEOPLE, self.rng)
         return cast("Choices", ask(self.people, CHOOSING, np.repeat(tuples, times, axis=0), who))

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from reproductions.calibrated.comparisons_asap import Asap
 from reproductions.calibrated.comparisons_people import People
+from steelyard.designs.adaptive.design import Adaptive
 from steelyard.designs.base import Pick, generator_for
-from steelyard.designs.information_gain import InformationGain
-from steelyard.designs.match_quality_sampling import sample_round
-from steelyard.designs.memory import Heard
+from steelyard.designs.match_quality.selection import sample_round
+from steelyard.designs.state import AnswerNotice
 from steelyard.errors import SteelyardWarning
 from steelyard.models import paired_kernels as kernels
 from steelyard.models.calibrated_scale import CalibratedScale
@@ -136,9 +136,9 @@ def _gain(people: People, rng: np.random.Generator) -> Scored:
     """Ask through the design as a study does, several people at a time; score from the log."""
     n = len(people.truth)
     protocol = Pairwise(ties=False)
-    design = InformationGain(judgments=10_000)
+    design = Adaptive(judgments=10_000)
     items = [Item(f"item-{number}", "") for number in range(n)]
-    progress = design.progress(protocol, items)
+    progress = design.new_progress(protocol, items)
     log = _Log(n)
     seed = int(rng.integers(2**31))
     every = max(n // 2, 1)
@@ -150,7 +150,7 @@ def _gain(people: People, rng: np.random.Generator) -> Scored:
             pick = design.pick(progress, 2, str(person), generator_for(seed, 0, step))
             if not isinstance(pick, Pick):
                 raise TypeError(pick.reason)
-            progress.picked(str(person), pick.items, pick.slot, pick.round, generator_for(seed, 0, step))
+            progress.on_leased(str(person), pick.items, pick.slot, pick.round, generator_for(seed, 0, step))
             picks.append(pick.items)
             step += 1
         left, right = np.array(picks, np.int32).T
@@ -158,9 +158,9 @@ def _gain(people: People, rng: np.random.Generator) -> Scored:
         log.add(left, right, outcome, who)
         for number, (shown, person, first_won) in enumerate(zip(picks, who.tolist(), outcome > 0, strict=True)):
             ids = [items[code].id for code in shown]
-            progress.answer(shown, None)
+            progress.on_answered(shown, None)
             said = protocol.observations(ids, {"winner": ids[0 if first_won else 1]})
-            progress.hear(Heard(f"{step}-{number}", str(person), shown, said))
+            progress.notify_answer(AnswerNotice(f"{step}-{number}", str(person), shown, said))
         if len(log) >= due:
             due += every
             yield len(log), log.calibrated(people.count)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.designs.information_gain import InformationGain
-from steelyard.designs.information_gain_memory import GainMemory
-from steelyard.designs.information_gain_search import Search
-from steelyard.designs.memory import Heard
+from steelyard.designs.adaptive.design import Adaptive
+from steelyard.designs.adaptive.selection import TaskSelector
+from steelyard.designs.adaptive.state import AdaptiveState
+from steelyard.designs.state import AnswerNotice
 from steelyard.observations import IntArray, Ratings
 from steelyard.protocols import Direct
 from steelyard.records import Item
@@ -59,33 +59,33 @@ class Visits:
 
 
 class _ByGain:
-    """Ask by the design information_gain, with its usual settings."""
+    """Ask by the design adaptive, with its usual settings."""
 
     def __init__(self, ratings: Ratings, rng: np.random.Generator) -> None:
         self._ratings, self._rng = ratings, rng
         self._protocol = Direct()
-        self._design = InformationGain(aim="scores")
+        self._design = Adaptive(objective="scores")
         self._items = [Item(name, "") for name in ratings.items.ids]
-        self._progress = self._design.progress(self._protocol, self._items)
+        self._progress = self._design.new_progress(self._protocol, self._items)
 
     def choose(self, who: int, rows: dict[int, int]) -> int:
         if self._rng.random() < self._design.explore:
             return int(self._rng.choice(list(rows)))
-        memory = self._progress.memory
-        if not isinstance(memory, GainMemory):
-            raise TypeError(memory)
-        looks = self._design.looks(rates=True)
-        search = Search(memory, self._progress.person(str(who)), str(who), looks=looks, only_new=True)
-        search.barred[:] = True
-        search.barred[list(rows)] = False
+        state = self._progress.design_state
+        if not isinstance(state, AdaptiveState):
+            raise TypeError(state)
+        views = self._design.views_before_gain(uses_ratings=True)
+        search = TaskSelector(state, self._progress.history(str(who)), str(who), initial_views=views, only_new=True)
+        search.excluded[:] = True
+        search.excluded[list(rows)] = False
         found = search.best(self._rng)
         if found is None:
             raise RuntimeError("there is something left to ask, and nothing was found")
         return found.items[0]
 
     def learn(self, who: int, item: int, row: int) -> None:
-        self._progress.picked(str(who), (item,), None, 0, self._rng)
-        self._progress.answer((item,), None)
+        self._progress.on_leased(str(who), (item,), None, 0, self._rng)
+        self._progress.on_answered((item,), None)
         name = self._items[item].id
         said = self._protocol.observations([name], {name: float(self._ratings.value[row])})
-        self._progress.hear(Heard(str(row), str(who), (item,), said))
+        self._progress.notify_answer(AnswerNotice(str(row), str(who), (item,), said))

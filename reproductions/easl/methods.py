@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from reproductions.simulation import ask
-from steelyard.designs.match_quality_sampling import sample_round
+from steelyard.designs.match_quality.selection import sample_round
 from steelyard.models.bounded_ranking import BoundedRanking
 from steelyard.models.easl import EASL, BetaState
 from steelyard.models.online import as_comparisons

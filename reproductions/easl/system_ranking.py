@@ -14,7 +14,7 @@ import polars as pl
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.charts import curves
 from reproductions.easl.methods import GAMMA, PAPER, TOGETHER, Method
-from steelyard.designs.match_quality_sampling import sample_round
+from steelyard.designs.match_quality.selection import sample_round
 from steelyard.formats import read_table
 from steelyard.models.easl import EASL, BetaState
 from steelyard.observations import FloatArray, IntArray

@@ -8,11 +8,11 @@ import numpy as np
 
 from reproductions.tournament.recordings import Sources
 from steelyard.designs import Propagation
-from steelyard.designs.memory import Heard
-from steelyard.designs.propagation_memory import AdequacyLabel, Effort
+from steelyard.designs.propagation.state import AdequacyLabel, Effort
+from steelyard.designs.state import AnswerNotice
 from steelyard.observations import Comparison, Observation
 from steelyard.records import Item
-from steelyard.simulate import Rehearsal
+from steelyard.simulate import SimulatedStudy
 
 READING = (
     "the rankings have no adequacy: an output is taken to be adequate if its rank is at or above a cut, drawn for "
@@ -36,15 +36,17 @@ def draw_adequacy(sources: Sources, slip: float, seed: int) -> dict[str, bool]:
     }
 
 
-def judged(rehearsal: Rehearsal, items: list[Item]) -> tuple[Effort, list[AdequacyLabel]]:
+def judged(rehearsal: SimulatedStudy, items: list[Item]) -> tuple[Effort, list[AdequacyLabel]]:
     """Return the effort table and every item's label, from the answers of both stages."""
     stage = rehearsal.config.stages[1]
     design = cast("Propagation", stage.design)
-    progress = design.progress(stage.protocol, items)
+    progress = design.new_progress(stage.protocol, items)
     for number, asked in enumerate(rehearsal.config.stages):
         for judgment in rehearsal.judgments(number):
             codes = tuple(rehearsal.index.code(name) for name in judgment.items)
             said: list[Observation] = list(asked.protocol.observations(judgment.items, judgment.answer))
             own = not isinstance(said[0], Comparison)
-            progress.hear(Heard(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, said, own=own))
+            progress.notify_answer(
+                AnswerNotice(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, said, own_stage=own)
+            )
     return design.effort(progress), design.labels(progress)

@@ -14,7 +14,7 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.charts import curves
 from reproductions.tournament.intervals import mean_interval
 from reproductions.tournament.recordings import PAPER, correlations, graphs_of
-from steelyard.designs.tournament_memory import comparisons_for, first_pairs
+from steelyard.designs.tournament.brackets import comparisons_for, first_pairs
 from steelyard.observations import Comparisons, FloatArray, Index
 
 FIVE = SIX = 6

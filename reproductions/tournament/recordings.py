@@ -16,7 +16,7 @@ from steelyard.models.dominance import Dominance, DominanceGraphs
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 from steelyard.protocols import Choice, Protocol
 from steelyard.records import Item
-from steelyard.simulate import RecordedAnnotators, Rehearsal, rehearse
+from steelyard.simulate import RecordedAnnotators, SimulatedStudy, simulate_study
 from steelyard.study.config import parse_config
 
 PAPER = "Pighin et al., 2012"
@@ -146,7 +146,7 @@ def hold(
     follow_up: bool = False,
     adequate: Mapping[str, bool] | None = None,
     rankings: Rankings | None = None,
-) -> Rehearsal:
+) -> SimulatedStudy:
     """Hold a tournament on every source, answered by its ranking (or by `rankings`), then ask for adequacy if given."""
     stages = [TOURNAMENT | {"design": {"name": "tournament", "follow_up": follow_up}}]
     stages += [] if adequate is None else [ADEQUACY]
@@ -156,10 +156,10 @@ def hold(
     rng = np.random.default_rng([seed, 1])
     recorded = RecordedAnnotators(rankings or sources.rankings(), SEATS, rng)
     people = StagedAnnotators(recorded, adequate or {})
-    return rehearse(config, sources.items(), people, np.random.default_rng([seed, 2]))
+    return simulate_study(config, sources.items(), people, np.random.default_rng([seed, 2]))
 
 
-def comparisons_of(rehearsal: Rehearsal) -> Comparisons:
+def comparisons_of(rehearsal: SimulatedStudy) -> Comparisons:
     """Return the answers of the tournaments."""
     (found,) = rehearsal.observations(0).values()
     return cast("Comparisons", found)

@@ -14,7 +14,7 @@ import httpx
 import polars as pl
 
 from steelyard import registry
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import AnswerError, ConfigError, Problem, SteelyardError, StoreError, TaskError
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item, Task
@@ -128,10 +128,10 @@ class Client:
             return tasks
         return tasks[0] if tasks else None
 
-    def offer(self) -> Task | Nothing:
+    def offer(self) -> Task | NoTask:
         """Like `ask`, but say why when there is nothing to ask."""
         tasks, nothing = self._lease(1)
-        return tasks[0] if tasks else nothing or Nothing("There is nothing to ask.")
+        return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
 
     def tell(self, task: Task | str, answer: Any, *, seconds: float | None = None) -> None:
         """Send an answer; when this returns, it is on the server's disk. The same again is harmless."""
@@ -181,13 +181,13 @@ class Client:
         found: dict[str, Any] = self._send(method, path, json=body, headers={"X-CSRF-Token": self._csrf or ""}).json()
         return found
 
-    def _lease(self, count: int) -> tuple[list[Task], Nothing | None]:
+    def _lease(self, count: int) -> tuple[list[Task], NoTask | None]:
         found = self._change("POST", "/tasks", {"count": count})
         for task in found["tasks"]:
             self._settings[task["stage"]] = (task["protocol"], task["settings"])
         nothing = found["nothing"]
         tasks = [_task(self.annotator, task) for task in found["tasks"]]
-        return tasks, None if nothing is None else Nothing(nothing["reason"], because=nothing["because"])
+        return tasks, None if nothing is None else NoTask(nothing["reason"], reason_code=nothing["because"])
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         for attempt in range(self._retries + 1):

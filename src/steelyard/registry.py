@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias
 
 from steelyard.errors import ConfigError, Problem, did_you_mean
+from steelyard.renamed import renamed_remedy
 
 Kind: TypeAlias = Literal["protocols", "designs", "models"]
 
@@ -43,7 +44,7 @@ def find(kind: Kind, name: str) -> type[Any]:
     if entry is None:
         raise ConfigError(
             f"there is no {kind[:-1]} called '{name}'.",
-            _which(name, names(kind)),
+            renamed_remedy(f"{kind}.{name}") or _which(name, names(kind)),
             field=f"{kind[:-1]}.name",
         )
     try:
@@ -83,7 +84,11 @@ def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) 
     given = dict(settings or {})
     known = [f.name for f in fields(cls)]
     problems = [
-        Problem(f"{name} has no setting '{key}'.", did_you_mean(key, known), field=f"{kind[:-1]}.{key}")
+        Problem(
+            f"{name} has no setting '{key}'.",
+            renamed_remedy(f"{kind[:-1]}.{key}") or did_you_mean(key, known),
+            field=f"{kind[:-1]}.{key}",
+        )
         for key in given
         if key not in known
     ]

@@ -212,7 +212,7 @@ def test_unknown_annotators_count_among_the_others_but_have_no_row():
 
 
 def test_the_table_has_a_row_for_everybody_with_their_work(open_study, clock):
-    study = open_study(design='name = "redundant"\njudgments = 3', items=5)
+    study = open_study(design='name = "per_item"\njudgments = 3', items=5)
     values = {
         name: {i.id: v for i, v in zip(study.items, given, strict=True)}
         for name, given in {"ann": (10, 40, 50, 90, 70), "bob": (20, 30, 70, 80, 75)}.items()

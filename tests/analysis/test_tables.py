@@ -35,7 +35,7 @@ def rated(value):
 
 
 def test_progress_adds_up_to_the_judgments_and_excluded_people_are_left_out(open_study, clock):
-    study = open_study(design='name = "redundant"\njudgments = 3', items=4)
+    study = open_study(design='name = "per_item"\njudgments = 3', items=4)
     for annotator in ("ann", "bob", "cleo"):
         answer_all(study, annotator, rated(50))
         clock.now += 10 * MINUTE
@@ -73,7 +73,7 @@ def test_the_rate_is_that_of_the_last_hour_with_garwoods_interval(open_study, cl
 
 
 def test_the_forecast_is_what_is_left_at_that_rate(open_study, clock):
-    study = open_study(design='name = "redundant"\njudgments = 2', items=10)
+    study = open_study(design='name = "per_item"\njudgments = 2', items=10)
     answer_all(study, "ann", rated(1), count=4)
     clock.now += 30 * MINUTE
     now = datetime.fromtimestamp(clock.now / 1e6, UTC)
@@ -85,7 +85,7 @@ def test_the_forecast_is_what_is_left_at_that_rate(open_study, clock):
 
 
 def test_goals_counted_in_items_are_forecast_in_tasks(open_study, clock):
-    study = open_study('name = "direct"\nitems_per_page = 2', 'name = "redundant"\njudgments = 2', items=10)
+    study = open_study('name = "direct"\nitems_per_page = 2', 'name = "per_item"\njudgments = 2', items=10)
     answer_all(study, "ann", rated(1), count=2)
     # 4 of 20 items done by 2 tasks, 16 items left: 8 tasks.
     assert forecast(history_of(study), study.status(), BEGIN).tasks == 8
@@ -93,7 +93,7 @@ def test_goals_counted_in_items_are_forecast_in_tasks(open_study, clock):
 
 def test_costs_are_pay_and_fee_of_all_paid_work(open_study):
     pay = "[pay]\nper_task = 0.10\nper_hour = 6.0\nfee = 0.5"
-    study = open_study('name = "direct"', 'name = "redundant"\njudgments = 1\n' + pay, items=4)
+    study = open_study('name = "direct"', 'name = "per_item"\njudgments = 1\n' + pay, items=4)
     for seconds in (20, 40):
         answer_all(study, f"ann{seconds}", rated(1), seconds=seconds, count=1)
     study.annotators.exclude("ann40", "bot")
@@ -109,7 +109,7 @@ def test_costs_are_pay_and_fee_of_all_paid_work(open_study):
 
 def test_visits_and_bonuses_go_on_as_they_came(open_study):
     pay = "[pay]\nper_visit = 2.0\nbonus = '0.5 * tasks'\nfee = 0.1"
-    study = open_study('name = "direct"', 'name = "redundant"\njudgments = 3\n' + pay, items=4)
+    study = open_study('name = "direct"', 'name = "per_item"\njudgments = 3\n' + pay, items=4)
     for name in ("ann", "bob"):
         answer_all(study, name, rated(1), seconds=9, count=2)
     study.annotators.exclude("bob", "bot")

@@ -10,7 +10,7 @@ from tests.cli.running import run
 
 @pytest.fixture
 def judged(make_study):
-    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=3)
+    folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=3)
     with Study.open(folder) as study:
         for annotator in ("ann", "bob"):
             while (task := study.ask(annotator)) is not None:

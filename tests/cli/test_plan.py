@@ -25,7 +25,7 @@ def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_pa
 
 def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    many = {"protocol": "scored_ranking", "design": "information_gain", "judgments": 1_234_567, "lower": 1_100_000}
+    many = {"protocol": "scored_ranking", "design": "adaptive", "judgments": 1_234_567, "lower": 1_100_000}
     many |= {"upper": 1_400_000, "items_per_judgment": 5, "hours": 12_345.6, "cost": 185_185.05, "truth": 0.9351}
     fewer = many | {"judgments": 9_999, "lower": 9_500, "upper": 10_049, "hours": 99.94, "cost": 1_499.85}
     never = many | dict.fromkeys(("judgments", "lower", "upper", "hours", "cost", "truth")) | {"best": 0.62}
@@ -34,9 +34,9 @@ def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, ca
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split() for line in lines[2:]] == [
-        ["scored_ranking", "information_gain", "1,234,567", "1.10M–1.40M", "5", "12,346", "185,185", "0.935"],
-        ["scored_ranking", "information_gain", "9,999", "9,500–10.0k", "5", "99.9", "1,500", "0.935"],
-        ["scored_ranking", "information_gain", "–", "best", "0.62", "5"],
+        ["scored_ranking", "adaptive", "1,234,567", "1.10M–1.40M", "5", "12,346", "185,185", "0.935"],
+        ["scored_ranking", "adaptive", "9,999", "9,500–10.0k", "5", "99.9", "1,500", "0.935"],
+        ["scored_ranking", "adaptive", "–", "best", "0.62", "5"],
     ]
 
 
@@ -47,7 +47,7 @@ def test_json_has_what_the_table_has_and_more(tmp_path):
         "-p",
         "direct",
         "-d",
-        "redundant",
+        "per_item",
         "--price",
         "0.5",
         "--seconds",
@@ -67,7 +67,7 @@ def test_json_has_what_the_table_has_and_more(tmp_path):
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
     done = run(
-        "plan", *SMALL, "-p", "direct", "-d", "redundant", "--chart", f"plan.{ending}", "-f", "json", cwd=tmp_path
+        "plan", *SMALL, "-p", "direct", "-d", "per_item", "--chart", f"plan.{ending}", "-f", "json", cwd=tmp_path
     )
     drawn = (tmp_path / f"plan.{ending}").read_bytes()
     (row,) = json.loads(done.stdout)
@@ -83,14 +83,14 @@ def test_a_pilot_moves_the_plan(tmp_path):
     """Ratings that agree to the point need far fewer judgments than those of the usual people."""
     rows = [f"item-{i},ann-{a},{3 * i + (i * a) % 3}" for i in range(30) for a in range(4)]
     (tmp_path / "pilot.csv").write_text("item,annotator,value\n" + "\n".join(rows) + "\n")
-    usual = json.loads(run("plan", *SMALL, "-p", "direct", "-d", "redundant", "-f", "json", cwd=tmp_path).stdout)
+    usual = json.loads(run("plan", *SMALL, "-p", "direct", "-d", "per_item", "-f", "json", cwd=tmp_path).stdout)
     piloted = run(
         "plan",
         *SMALL,
         "-p",
         "direct",
         "-d",
-        "redundant",
+        "per_item",
         "--pilot",
         "pilot.csv",
         "--scale",
@@ -107,7 +107,7 @@ def test_a_pilot_moves_the_plan(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-p", "direct", "-d", "redundant", "--people", "2", "-t", "0.99"), "out of reach: the best is 0."),
+        (("-p", "direct", "-d", "per_item", "--people", "2", "-t", "0.99"), "out of reach: the best is 0."),
         (("-p", "best_wurst"), "Did you mean 'best_worst'"),
         (("-p", "choice"), "labels have no split-half reliability"),
         (("--price", "1", "--wage", "9"), "Give --price or --wage"),

@@ -19,7 +19,7 @@ def judged(make_study):
     """A study of which one annotator always says 50, at once."""
 
     def make(extra: str):
-        folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 5', items=30, extra=extra)
+        folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 5', items=30, extra=extra)
         rng = np.random.default_rng(0)
         with Study.open(folder) as study:
             truth = {item.id: 3 * n + 2 for n, item in enumerate(study.items)}

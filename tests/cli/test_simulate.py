@@ -40,7 +40,7 @@ def test_json_gives_the_expected_reliability_with_its_interval(words):
 
 def test_spammers_cost_reliability(words):
     honest, spammed = (
-        json.loads(run("simulate", "words", "--spam", spam, "-f", "json", cwd=words).stdout)[0]["reliability"]
+        json.loads(run("simulate", "words", "--careless", spam, "-f", "json", cwd=words).stdout)[0]["reliability"]
         for spam in ("0", "0.5")
     )
     assert spammed < honest - 0.1

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from steelyard import registry
-from steelyard.designs import Design, Nothing, Pick, Progress
-from tests.designs.making import make_items, protocol_of, take
+from steelyard.designs import Design, NoTask, Pick, Progress
+from tests.designs.helpers import make_items, protocol_of, take
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
-    "redundant": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
+    "per_item": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
     "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators": 2}, 4), ({"judgments": 5}, 5)],
     "match_quality": [
         ({"rounds": 3}, 1),
@@ -29,11 +29,11 @@ SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators": 1}, 5)],
     "all_pairs": [({}, 2), ({"annotators": 2}, 2)],
     "tournament": [({}, 2), ({"annotators": 2, "follow_up": True}, 2)],
-    "information_gain": [
+    "adaptive": [
         ({"judgments": 6}, 2),
-        ({"judgments": 6, "aim": "top", "top": 3, "annotators": 1}, 2),
-        ({"judgments": 8, "aim": "scores"}, 4),
-        ({"judgments": 4, "aim": "threshold", "threshold": 0.5}, 1),
+        ({"judgments": 6, "objective": "top", "top": 3, "annotators": 1}, 2),
+        ({"judgments": 8, "objective": "scores"}, 4),
+        ({"judgments": 4, "objective": "threshold", "threshold": 0.5}, 1),
     ],
     "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
 }
@@ -68,7 +68,7 @@ def _so_many_tasks(design: Any, size: int) -> Promise:
 
 def _on_average(design: Any, size: int) -> Promise:
     tasks = ceil(design.judgments * N_ITEMS / size)
-    return Promise(design.looks(rates=False), tasks, tasks * size)
+    return Promise(design.views_before_gain(uses_ratings=False), tasks, tasks * size)
 
 
 def _every_tuple(design: Any, size: int) -> Promise:
@@ -93,10 +93,10 @@ def _every_item(design: Any, size: int) -> Promise:
 
 
 PROMISES: dict[str, Callable[[Any, int], Promise]] = {
-    "redundant": _judgments_each,
+    "per_item": _judgments_each,
     "random_tuples": _judgments_each,
     "match_quality": _so_many_tasks,
-    "information_gain": _on_average,
+    "adaptive": _on_average,
     "balanced_tuples": _every_tuple,
     "all_pairs": _every_pair,
     "tournament": _every_source,
@@ -121,9 +121,9 @@ def run(
 
     Who has to wait asks again when somebody else was given something.
     """
-    progress = design.progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
+    progress = design.new_progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
     rng = np.random.default_rng(seed)
-    shown: list[tuple[str, tuple[int, ...]]] = []
+    shown_tasks: list[tuple[str, tuple[int, ...]]] = []
     active = [f"ann-{n}" for n in range(people)]
     waiting: list[str] = []
     steps = 0
@@ -131,36 +131,36 @@ def run(
         annotator = active[int(rng.integers(len(active)))]
         pick = take(design, progress, protocol_of(size), annotator, (seed, steps), answer=not rng.random() < lose)
         steps += 1
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             active.remove(annotator)
-            waiting += [annotator] if pick.because == "waiting" else []
+            waiting += [annotator] if pick.reason_code == "waiting" else []
             continue
         active, waiting = active + waiting, []
-        shown.append((annotator, pick.items))
-        if progress.tasks_out:
-            progress.released(annotator, pick.items, pick.slot)
-    return progress, shown
+        shown_tasks.append((annotator, pick.items))
+        if progress.tasks_leased:
+            progress.on_released(annotator, pick.items, pick.slot)
+    return progress, shown_tasks
 
 
 @pytest.mark.slow
 def test_a_task_shows_different_items_and_never_more_than_it_should(case):
     design, size = case
-    _, shown = run(design, size)
-    for _, items in shown:
+    _, shown_tasks = run(design, size)
+    for _, items in shown_tasks:
         assert len(items) == len(set(items)) <= size
 
 
 def test_nobody_sees_the_same_task_twice(case):
     design, size = case
-    _, shown = run(design, size, lose=0.2)
-    tasks = [(annotator, tuple(sorted(items))) for annotator, items in shown]
+    _, shown_tasks = run(design, size, lose=0.2)
+    tasks = [(annotator, tuple(sorted(items))) for annotator, items in shown_tasks]
     assert len(tasks) == len(set(tasks))
 
 
 def test_every_item_gets_its_judgments_when_there_are_people_enough(case):
     design, size = case
     progress, _ = run(design, size, people=40)
-    assert progress.answered.min() >= promise(design, size).least
+    assert progress.answers.min() >= promise(design, size).least
     goal = design.goal(progress, size)
     assert goal.done == goal.total
 
@@ -169,19 +169,19 @@ def test_it_says_when_it_is_complete(case):
     design, size = case
     progress, _ = run(design, size, people=40)
     nothing = design.pick(progress, size, "newcomer", np.random.default_rng(0))
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoTask)
     assert nothing.complete
     assert nothing.reason
 
 
 def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
     design, size = case
-    progress = design.progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
+    progress = design.new_progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES))
     for number in range(10_000):
         pick = take(design, progress, protocol_of(size), f"ann-{number}", (1, number), answer=False)
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             break
-    assert isinstance(pick, Nothing)
+    assert isinstance(pick, NoTask)
     assert not pick.complete
     assert "other annotators" in pick.reason
 
@@ -189,7 +189,7 @@ def test_it_says_why_there_is_nothing_while_tasks_are_out(case):
 def test_what_is_given_up_is_asked_again(case):
     design, size = case
     progress, _ = run(design, size, people=60, lose=0.3)
-    assert progress.answered.min() >= promise(design, size).least
+    assert progress.answers.min() >= promise(design, size).least
     goal = design.goal(progress, size)
     assert goal.done == goal.total
 
@@ -198,8 +198,8 @@ def test_nothing_is_asked_beyond_the_plan(case):
     design, size = case
     progress, _ = run(design, size, people=40)
     promised = promise(design, size)
-    assert progress.answered.sum() <= promised.total
-    assert progress.answered.max() <= promised.most
+    assert progress.answers.sum() <= promised.total
+    assert progress.answers.max() <= promised.most
 
 
 def test_the_same_state_and_seed_give_the_same_task(case):
@@ -213,23 +213,23 @@ def test_items_added_later_are_asked_too(case):
     design, size = case
     progress, _ = run(design, size, people=40)
     progress.add_items(make_items(3, first=N_ITEMS, sources=N_SOURCES))
-    seen: Counter[int] = Counter()
+    item_counts: Counter[int] = Counter()
     for number in range(200):
         for step in range(200):
             pick = take(design, progress, protocol_of(size), f"new-{number}", (number, step))
-            if isinstance(pick, Nothing):
+            if isinstance(pick, NoTask):
                 break
-            seen.update(pick.items)
-        if isinstance(pick, Nothing) and pick.complete:
+            item_counts.update(pick.items)
+        if isinstance(pick, NoTask) and pick.complete:
             break
-    assert min(seen[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
+    assert min(item_counts[item] for item in range(N_ITEMS, N_ITEMS + 3)) >= promise(design, size).least
 
 
 @pytest.mark.slow
 def test_the_order_shown_is_random(case):
     design, size = case
-    shown = [items for seed in range(10) for _, items in run(design, size, people=40, seed=seed)[1]]
-    places = Counter(items.index(max(items)) for items in shown if len(items) == size)
+    shown_tasks = [items for seed in range(10) for _, items in run(design, size, people=40, seed=seed)[1]]
+    places = Counter(items.index(max(items)) for items in shown_tasks if len(items) == size)
     expected = places.total() / size
     assert all(abs(places[place] - expected) < 5 * np.sqrt(expected) for place in range(size))
 
@@ -242,14 +242,14 @@ def test_propensities_are_those_of_the_draw(case):
     """
     design, size = case
     # Two sources: who begins one goes on with it, so that there is always something for ann.
-    progress, rng = design.progress(protocol_of(size), make_items(7, sources=2)), np.random.default_rng(3)
+    progress, rng = design.new_progress(protocol_of(size), make_items(7, sources=2)), np.random.default_rng(3)
     for step, annotator in enumerate(["ann", "bob"]):
         assert isinstance(take(design, progress, protocol_of(size), annotator, (3, step)), Pick)
     draws = 3000
     picks = [design.pick(progress, size, "ann", rng) for _ in range(draws)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
-    stated = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
-    assert stated
-    for items, propensity in stated.items():
+    propensities = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    assert propensities
+    for items, propensity in propensities.items():
         assert propensity is not None
         assert counts[items] == pytest.approx(draws * propensity, abs=5 * np.sqrt(draws * propensity) + 1)

@@ -39,8 +39,8 @@ CASES = [(name, settings) for name in registry.names("protocols") for settings i
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{json.dumps(case[1])}")
 def protocol(request: pytest.FixtureRequest) -> Protocol:
     name, settings = request.param
-    made: Protocol = registry.create("protocols", name, settings)
-    return made
+    instance: Protocol = registry.create("protocols", name, settings)
+    return instance
 
 
 def items_of(protocol: Protocol) -> list[str]:
@@ -67,8 +67,8 @@ def test_answers_survive_json(protocol: Protocol):
 
 def test_an_answer_yields_just_the_kinds_it_promises(protocol: Protocol):
     items = items_of(protocol)
-    seen = {KIND_OF[type(o)] for o in protocol.observations(items, protocol.validate(items, good_answer(protocol)))}
-    assert seen == set(protocol.kinds)
+    kinds = {KIND_OF[type(o)] for o in protocol.observations(items, protocol.validate(items, good_answer(protocol)))}
+    assert kinds == set(protocol.kinds)
 
 
 def test_observations_name_only_items_of_the_task(protocol: Protocol):
@@ -86,9 +86,9 @@ def test_observations_name_only_items_of_the_task(protocol: Protocol):
     "nonsense", [None, 3, "item 0", [], {}, [["item 0"]], {"winner": "elsewhere"}, {"item 0": None}]
 )
 def test_nonsense_is_refused_with_a_remedy(protocol: Protocol, nonsense: object):
-    with pytest.raises(AnswerError) as caught:
+    with pytest.raises(AnswerError) as error_info:
         protocol.validate([*items_of(protocol), "one more"], nonsense)
-    assert all(problem.remedy for problem in caught.value.problems)
+    assert all(problem.remedy for problem in error_info.value.problems)
 
 
 def test_an_item_that_is_not_in_the_task_is_refused(protocol: Protocol):

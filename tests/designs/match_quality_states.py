@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.designs import MatchQuality, Pick, Progress
-from steelyard.designs.match_quality_memory import MatchQualityMemory
-from steelyard.designs.memory import Heard
+from steelyard.designs.match_quality.state import MatchQualityState
+from steelyard.designs.state import AnswerNotice
 from steelyard.protocols import Protocol
 from steelyard.records import Item
-from tests.designs.making import make_items, take
+from tests.designs.helpers import make_items, take
 
 
-def memory_of(progress: Progress) -> MatchQualityMemory:
-    assert isinstance(progress.memory, MatchQualityMemory)
-    return progress.memory
+def state_of(progress: Progress) -> MatchQualityState:
+    assert isinstance(progress.design_state, MatchQualityState)
+    return progress.design_state
 
 
 def started(design: MatchQuality, protocol: Protocol, n: int = 12, tasks: int = 5, people: int = 4) -> Progress:
     """A stage in which some tasks have been answered."""
-    progress = design.progress(protocol, make_items(n))
+    progress = design.new_progress(protocol, make_items(n))
     for step in range(tasks):
         assert isinstance(take(design, progress, protocol, f"ann-{step % people}", (9, step)), Pick)
     return progress
 
 
-def heard(items: tuple[int, ...], said: list[Any], judgment_id: str = "j", annotator: str = "ann") -> Heard:
-    return Heard(judgment_id, annotator, items, said)
+def heard(
+    items: tuple[int, ...], observations: list[Any], judgment_id: str = "j", annotator: str = "ann"
+) -> AnswerNotice:
+    return AnswerNotice(judgment_id, annotator, items, observations)
 
 
 def systems(groups: int, contexts: int) -> list[Item]:

@@ -13,21 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.designs import MatchQuality, Nothing, Pick
-from steelyard.designs.beliefs import RatedBeliefs
-from steelyard.designs.match_quality_plans import Running
+from steelyard.designs import MatchQuality, NoTask, Pick
+from steelyard.designs.match_quality.heads import ContinuousHeads
+from steelyard.designs.match_quality.online_models import OnlineEasl
 from steelyard.models.match_quality import match_quality
 from steelyard.observations import Rating
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
-from tests.designs.making import make_items, take
-from tests.designs.match_quality_states import heard, memory_of, started
+from tests.designs.helpers import make_items, take
+from tests.designs.match_quality_states import heard, started, state_of
 
 # Rounds
 
 
 def test_150_items_by_5_make_rounds_of_30_tasks_and_300_in_all():
     design, protocol = MatchQuality(rounds=10), ScoredRanking(size=5)
-    progress = design.progress(protocol, make_items(150))
+    progress = design.new_progress(protocol, make_items(150))
     assert design.goal(progress, 5).total == 300
     rounds: Counter[int] = Counter()
     for step in range(300):
@@ -35,16 +35,16 @@ def test_150_items_by_5_make_rounds_of_30_tasks_and_300_in_all():
         assert isinstance(pick, Pick)
         rounds[pick.round] += 1
     assert rounds == dict.fromkeys(range(10), 30)
-    assert isinstance(take(design, progress, protocol, "ann", (1,)), Nothing)
+    assert isinstance(take(design, progress, protocol, "ann", (1,)), NoTask)
 
 
 @pytest.mark.parametrize("model", ["easl", "trueskill"])
 def test_heads_are_the_least_certain_when_the_round_opens_and_partners_are_outside_them(model):
     design, protocol = MatchQuality(rounds=6, model=model), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(16))
+    progress = design.new_progress(protocol, make_items(16))
     variance, tasks = np.zeros(0), []
     for step in range(30):
-        before = np.array(memory_of(progress).beliefs.state.variance)
+        before = np.array(state_of(progress).model.state.variance)
         pick = take(design, progress, protocol, f"ann-{step % 7}", (3, step))
         assert isinstance(pick, Pick)
         if step % 5 == 0:
@@ -67,9 +67,9 @@ def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
     design, protocol = MatchQuality(rounds=1), ScoredRanking(size=4)
     firsts = Counter()
     for seed in range(1200):
-        progress = design.progress(protocol, make_items(8))
+        progress = design.new_progress(protocol, make_items(8))
         tasks = [take(design, progress, protocol, "ann", (seed, n), answer=False) for n in range(2)]
-        plan = memory_of(progress).plan
+        plan = state_of(progress).plan
         assert plan is not None
         assert all(isinstance(task, Pick) for task in tasks)
         firsts.update(item for item in range(8) if not plan.may_join(np.array([item]), -1)[0])
@@ -79,28 +79,29 @@ def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
 
 def test_a_round_is_drawn_from_the_state_at_its_opening_not_from_answers_since():
     design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
-    told, untold = (design.progress(protocol, make_items(12)) for _ in range(2))
+    with_answers, without_answers = (design.new_progress(protocol, make_items(12)) for _ in range(2))
     for step in range(4):
         picks = [
-            take(design, progress, protocol, "ann", (5, step), answer=progress is told) for progress in (told, untold)
+            take(design, progress, protocol, "ann", (5, step), answer=progress is with_answers)
+            for progress in (with_answers, without_answers)
         ]
         assert picks[0] == picks[1]
-    assert memory_of(told).beliefs.state.variance.min() < memory_of(untold).beliefs.state.variance.min()
+    assert state_of(with_answers).model.state.variance.min() < state_of(without_answers).model.state.variance.min()
 
 
 def test_when_a_round_fills_people_go_on_with_the_next_or_wait_as_told():
     protocol = ScoredRanking(size=3)
-    for when, expected in (("next_round", Pick), ("wait", Nothing)):
+    for when, expected in (("next_round", Pick), ("wait", NoTask)):
         design = MatchQuality(rounds=3, when_waiting=when)
-        progress = design.progress(protocol, make_items(9))
+        progress = design.new_progress(protocol, make_items(9))
         picks = [take(design, progress, protocol, f"ann-{n}", (n,), answer=n > 0) for n in range(3)]
         fourth = design.pick(progress, 3, "bob", np.random.default_rng(7))
         assert isinstance(fourth, expected)
-        if isinstance(fourth, Nothing):
-            assert (fourth.because, fourth.complete) == ("waiting", False)
+        if isinstance(fourth, NoTask):
+            assert (fourth.reason_code, fourth.complete) == ("waiting", False)
             first = picks[0]
             assert isinstance(first, Pick)
-            progress.answer(first.items, first.slot)
+            progress.on_answered(first.items, first.slot)
             fourth = design.pick(progress, 3, "bob", np.random.default_rng(7))
         assert isinstance(fourth, Pick)
         assert fourth.round == 1
@@ -108,10 +109,10 @@ def test_when_a_round_fills_people_go_on_with_the_next_or_wait_as_told():
 
 def test_more_tasks_than_heads_go_through_the_heads_again():
     design, protocol = MatchQuality(rounds=1, tasks_per_round=9), ScoredRanking(size=4)
-    progress = design.progress(protocol, make_items(8))
+    progress = design.new_progress(protocol, make_items(8))
     picks = [take(design, progress, protocol, f"ann-{n}", (n,), answer=False) for n in range(9)]
-    assert isinstance(take(design, progress, protocol, "eve", (99,)), Nothing)
-    plan = memory_of(progress).plan
+    assert isinstance(take(design, progress, protocol, "eve", (99,)), NoTask)
+    plan = state_of(progress).plan
     assert plan is not None
     heads = Counter(item for pick in picks for item in pick.items if not plan.may_join(np.array([item]), -1)[0])
     assert sorted(heads.values()) == [4, 5]
@@ -119,9 +120,9 @@ def test_more_tasks_than_heads_go_through_the_heads_again():
 
 def test_items_that_join_in_a_round_are_the_first_heads_of_the_next():
     design, protocol = MatchQuality(rounds=4), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(9))
+    progress = design.new_progress(protocol, make_items(9))
     ids = [f"item-{code}" for code in range(9)]
-    progress.hear(heard(tuple(range(9)), protocol.observations(ids, dict.fromkeys(ids, 40))))
+    progress.notify_answer(heard(tuple(range(9)), protocol.observations(ids, dict.fromkeys(ids, 40))))
     take(design, progress, protocol, "ann", (0,))
     before = design.goal(progress, 3).total
     progress.add_items(make_items(3, first=9))
@@ -139,38 +140,38 @@ def test_items_that_join_in_a_round_are_the_first_heads_of_the_next():
 
 def test_a_task_given_back_goes_to_the_next_who_has_not_seen_it():
     design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(9))
-    given = take(design, progress, protocol, "ann", (0,), answer=False)
-    assert isinstance(given, Pick)
-    progress.released("ann", given.items, given.slot)
+    progress = design.new_progress(protocol, make_items(9))
+    first_task = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(first_task, Pick)
+    progress.on_released("ann", first_task.items, first_task.slot)
     other = take(design, progress, protocol, "ann", (1,))
     again = take(design, progress, protocol, "bob", (2,))
     third = take(design, progress, protocol, "cleo", (3,))
     assert isinstance(other, Pick)
     assert isinstance(again, Pick)
     assert isinstance(third, Pick)
-    assert set(other.items) != set(given.items)
-    assert (set(again.items), again.slot) == (set(given.items), given.slot)
-    assert third.slot not in {given.slot, other.slot}
+    assert set(other.items) != set(first_task.items)
+    assert (set(again.items), again.slot) == (set(first_task.items), first_task.slot)
+    assert third.slot not in {first_task.slot, other.slot}
 
 
 def test_a_late_answer_counts_once_however_often_its_task_went_out():
     design, protocol = MatchQuality(rounds=1), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(9))
-    given = take(design, progress, protocol, "ann", (0,), answer=False)
-    assert isinstance(given, Pick)
-    progress.released("ann", given.items, given.slot)
-    progress.forget("ann", given.items)
+    progress = design.new_progress(protocol, make_items(9))
+    first_task = take(design, progress, protocol, "ann", (0,), answer=False)
+    assert isinstance(first_task, Pick)
+    progress.on_released("ann", first_task.items, first_task.slot)
+    progress.allow_again("ann", first_task.items)
     again = take(design, progress, protocol, "bob", (1,))
     assert isinstance(again, Pick)
-    progress.reclaimed("ann", given.items, given.slot)
-    progress.answer(given.items, given.slot)
+    progress.on_late_answer("ann", first_task.items, first_task.slot)
+    progress.on_answered(first_task.items, first_task.slot)
     goal = design.goal(progress, 3)
     assert (goal.done, goal.total) == (1, 3)
     rest = [take(design, progress, protocol, "cleo", (step,)) for step in (2, 3)]
     assert all(isinstance(pick, Pick) for pick in rest)
     end = take(design, progress, protocol, "cleo", (4,))
-    assert isinstance(end, Nothing)
+    assert isinstance(end, NoTask)
     assert end.complete
 
 
@@ -183,7 +184,7 @@ def test_a_late_answer_counts_once_however_often_its_task_went_out():
 def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode):
     design = MatchQuality(model=model, mode=mode)
     progress = started(design, protocol, n=8, tasks=9, people=2)
-    plan = memory_of(progress).plan
+    plan = state_of(progress).plan
     assert plan is not None
     head = next(plan.heads())
     partners = np.flatnonzero(plan.may_join(np.arange(8), head)).tolist()
@@ -192,8 +193,8 @@ def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode
     total, expected = sum(quality.values()), Counter()
     for a, b in permutations(partners, 2):
         expected[tuple(sorted((head, a, b)))] += quality[a] / total * quality[b] / (total - quality[a])
-    seen = {tuple(row) for row in progress.person("ann-0").sets.rows.tolist()}
-    possible = {task: chance for task, chance in expected.items() if task not in seen}
+    seen_sets = {tuple(row) for row in progress.history("ann-0").sets.rows.tolist()}
+    possible = {task: chance for task, chance in expected.items() if task not in seen_sets}
     rng = np.random.default_rng(1)
     picks = [design.pick(progress, 3, "ann-0", rng) for _ in range(6000)]
     counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
@@ -212,26 +213,26 @@ def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode
 def test_propensities_leave_out_what_the_annotator_has_seen():
     """Of four items, one is head and has three pairs of partners; who has seen two of the tasks gets the third."""
     design, protocol = MatchQuality(rounds=40, tasks_per_round=1), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(4))
-    seen = []
+    progress = design.new_progress(protocol, make_items(4))
+    seen_sets = []
     for step in range(4):
         pick = take(design, progress, protocol, "ann", (step,), answer=False)
         assert isinstance(pick, Pick)
-        seen.append(tuple(sorted(pick.items)))
-    assert len(set(seen)) == 4
-    assert isinstance(design.pick(progress, 3, "ann", np.random.default_rng(0)), Nothing)
-    for known, chances in ((1, {1 / 3, 1 / 2}), (2, {1 / 2, 1.0})):
-        progress = design.progress(protocol, make_items(4))
-        for step in range(known):
+        seen_sets.append(tuple(sorted(pick.items)))
+    assert len(set(seen_sets)) == 4
+    assert isinstance(design.pick(progress, 3, "ann", np.random.default_rng(0)), NoTask)
+    for n_seen, chances in ((1, {1 / 3, 1 / 2}), (2, {1 / 2, 1.0})):
+        progress = design.new_progress(protocol, make_items(4))
+        for step in range(n_seen):
             take(design, progress, protocol, "ann", (step,), answer=False)
-        found = {design.pick(progress, 3, "ann", np.random.default_rng(step)).propensity for step in range(40)}
-        assert {round(chance, 9) for chance in found} == {round(chance, 9) for chance in chances}
+        result = {design.pick(progress, 3, "ann", np.random.default_rng(step)).propensity for step in range(40)}
+        assert {round(chance, 9) for chance in result} == {round(chance, 9) for chance in chances}
 
 
 def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
     design, protocol = MatchQuality(), ScoredRanking(size=4)
     progress = started(design, protocol, n=10_003, tasks=3)
-    plan = memory_of(progress).plan
+    plan = state_of(progress).plan
     assert plan is not None
     pick = design.pick(progress, 4, "bob", np.random.default_rng(0))
     assert isinstance(pick, Pick)
@@ -248,27 +249,27 @@ def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
 def test_folding_the_same_events_gives_the_same_next_picks(mode, model, protocol):
     """The replay never picks; the original also picks for nothing, as a study does before it asks a check instead."""
     design = MatchQuality(mode=mode, model=model, rounds=8)
-    first, again = (design.progress(protocol, make_items(10)) for _ in range(2))
+    first, again = (design.new_progress(protocol, make_items(10)) for _ in range(2))
     for step in range(25):
         annotator = f"ann-{step % 3}"
         design.pick(first, protocol.task_size, annotator, np.random.default_rng([8, step]))
         pick = take(design, first, protocol, annotator, (7, step), answer=False)
         assert isinstance(pick, Pick)
-        again.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng([7, step]))
+        again.on_leased(annotator, pick.items, pick.slot, pick.round, np.random.default_rng([7, step]))
         for progress in (first, again):
             if step % 5 == 4:
-                progress.released(annotator, pick.items, pick.slot)
+                progress.on_released(annotator, pick.items, pick.slot)
             else:
                 ids = [f"item-{code}" for code in pick.items]
                 answer = {name: 10 * code for name, code in zip(ids, pick.items, strict=True)}
-                told = answer if model == "easl" else {"winner": max(ids, key=answer.__getitem__)}
-                progress.answer(pick.items, pick.slot)
-                progress.hear(heard(pick.items, protocol.observations(ids, told), str(step), annotator))
-        wanted = [
+                answer_data = answer if model == "easl" else {"winner": max(ids, key=answer.__getitem__)}
+                progress.on_answered(pick.items, pick.slot)
+                progress.notify_answer(heard(pick.items, protocol.observations(ids, answer_data), str(step), annotator))
+        picks = [
             design.pick(progress, protocol.task_size, "dan", np.random.default_rng([6, step]))
             for progress in (first, again)
         ]
-        assert wanted[0] == wanted[1]
+        assert picks[0] == picks[1]
 
 
 def test_picking_changes_nothing():
@@ -283,23 +284,23 @@ def test_picking_changes_nothing():
 def test_a_changed_configuration_opens_a_new_round_with_what_is_known():
     design, protocol = MatchQuality(rounds=4), ScoredRanking(size=3)
     progress = started(design, protocol, n=12, tasks=2)
-    known = np.array(memory_of(progress).beliefs.state.variance)
-    progress.restart()
+    variance_before = np.array(state_of(progress).model.state.variance)
+    progress.on_config_change()
     pick = take(design, progress, protocol, "bob", (5,), answer=False)
     assert isinstance(pick, Pick)
     assert pick.round == 1
-    assert known.tolist() == memory_of(progress).beliefs.state.variance.tolist()
+    assert variance_before.tolist() == state_of(progress).model.state.variance.tolist()
 
 
 def test_picks_of_another_design_may_be_folded_before_the_configuration_changes():
     design, protocol = MatchQuality(rounds=9), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(9))
+    progress = design.new_progress(protocol, make_items(9))
     for step, items in enumerate([(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 4, 8), (2, 5, 6)]):
-        progress.picked("ann", items, step, 0, np.random.default_rng(step))
-        progress.answer(items, step)
+        progress.on_leased("ann", items, step, 0, np.random.default_rng(step))
+        progress.on_answered(items, step)
     progress.add_items(make_items(1, first=9))
-    progress.picked("ann", (1, 5, 9), 5, 0, np.random.default_rng(8))
-    progress.restart()
+    progress.on_leased("ann", (1, 5, 9), 5, 0, np.random.default_rng(8))
+    progress.on_config_change()
     assert isinstance(take(design, progress, protocol, "ann", (3,)), Pick)
 
 
@@ -309,13 +310,13 @@ def test_picks_of_another_design_may_be_folded_before_the_configuration_changes(
 def test_the_next_head_is_the_least_certain_that_nobody_looks_at():
     design, protocol = MatchQuality(mode="continuous", rounds=30), ScoredRanking(size=3)
     progress = started(design, protocol, n=15, tasks=20, people=5)
-    memory = memory_of(progress)
+    state = state_of(progress)
     out: set[int] = set()
     for step in range(3):
-        variance = np.array(memory.beliefs.state.variance)
+        variance = np.array(state.model.state.variance)
         variance[list(out)] = -1
-        assert memory.plan is not None
-        assert next(memory.plan.heads()) == int(variance.argmax())
+        assert state.plan is not None
+        assert next(state.plan.heads()) == int(variance.argmax())
         pick = take(design, progress, protocol, f"new-{step}", (1, step), answer=False)
         assert isinstance(pick, Pick)
         assert int(variance.argmax()) in pick.items
@@ -324,9 +325,9 @@ def test_the_next_head_is_the_least_certain_that_nobody_looks_at():
 
 def test_an_answer_counts_for_the_very_next_task():
     design, protocol = MatchQuality(mode="continuous"), Direct()
-    progress = design.progress(protocol, make_items(6))
-    asked = [take(design, progress, protocol, f"ann-{step}", (2, step)).items[0] for step in range(6)]
-    assert sorted(asked) == list(range(6))
+    progress = design.new_progress(protocol, make_items(6))
+    asked_sets = [take(design, progress, protocol, f"ann-{step}", (2, step)).items[0] for step in range(6)]
+    assert sorted(asked_sets) == list(range(6))
     # A rating in the middle leaves a Beta wider than one at an end: 49/97 for item 5, 0 for item 0.
     assert take(design, progress, protocol, "bob", (3,)).items == (5,)
 
@@ -337,21 +338,21 @@ def test_an_answer_counts_for_the_very_next_task():
     st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0, 1, -1]), st.sampled_from([0, 50, 100])), max_size=120),
 )
 def test_heads_come_in_the_order_of_a_sort(n, steps):
-    beliefs, out = RatedBeliefs(Direct(), 0.1, 0.1), [0] * n
-    beliefs.grow(n)
-    running = Running(beliefs, out, np.random.default_rng(n))
+    online_model, out = OnlineEasl(Direct(), 0.1, 0.1), [0] * n
+    online_model.grow(n)
+    plan = ContinuousHeads(online_model, out, np.random.default_rng(n))
     # While all are alike, the order is the one drawn for equals.
-    priority = {unit: place for place, unit in enumerate(running.heads())}
+    priority = {target: place for place, target in enumerate(plan.heads())}
     for code, by, value in steps:
-        unit = code % n
-        if out[unit] + by >= 0:
-            out[unit] += by
+        target = code % n
+        if out[target] + by >= 0:
+            out[target] += by
             if by == 0:
-                beliefs.learn("j", {"item": unit}, [Rating("item", value)])
-            running.moved([unit])
-        key = [(out[unit], -beliefs.state.variance[unit], priority[unit]) for unit in range(n)]
-        assert list(running.heads()) == sorted(range(n), key=key.__getitem__)
-    assert len(running._heap) <= 2 * n + 64
+                online_model.learn("j", {"item": target}, [Rating("item", value)])
+            plan.on_change([target])
+        key = [(out[target], -online_model.state.variance[target], priority[target]) for target in range(n)]
+        assert list(plan.heads()) == sorted(range(n), key=key.__getitem__)
+    assert len(plan._heap) <= 2 * n + 64
 
 
 def test_items_that_join_come_first_in_the_continuous_mode():
@@ -367,7 +368,7 @@ def test_items_that_join_come_first_in_the_continuous_mode():
 def test_both_modes_ask_as_many_tasks_in_all():
     for mode in ("rounds", "continuous"):
         design = MatchQuality(mode=mode, rounds=3, tasks_per_round=4)
-        progress = design.progress(ScoredRanking(size=3), make_items(10))
+        progress = design.new_progress(ScoredRanking(size=3), make_items(10))
         assert design.goal(progress, 3).total == 12
         done = 0
         while isinstance(take(design, progress, ScoredRanking(size=3), f"ann-{done % 5}", (done,)), Pick):
@@ -381,29 +382,29 @@ def test_both_modes_ask_as_many_tasks_in_all():
 @pytest.mark.parametrize("mode", ["rounds", "continuous"])
 def test_nobody_judges_a_single_item_twice_and_is_told_when_there_is_nothing_left(mode):
     design, protocol = MatchQuality(mode=mode, rounds=4), Direct()
-    progress = design.progress(protocol, make_items(6))
-    asked = []
+    progress = design.new_progress(protocol, make_items(6))
+    asked_sets = []
     for step in range(50):
         pick = take(design, progress, protocol, "ann", (step,))
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             break
-        asked += pick.items
-    assert sorted(asked) == list(range(6))
-    assert isinstance(pick, Nothing)
+        asked_sets += pick.items
+    assert sorted(asked_sets) == list(range(6))
+    assert isinstance(pick, NoTask)
     assert (pick.reason, pick.complete) == ("You have judged every item.", False)
 
 
 def test_items_are_met_once_where_the_study_says_so():
     design, protocol = MatchQuality(rounds=9, same_item_again=False), ScoredRanking(size=3)
-    progress = design.progress(protocol, make_items(12))
-    met = Counter()
+    progress = design.new_progress(protocol, make_items(12))
+    items_met = Counter()
     for step in range(40):
         annotator = f"ann-{step % 3}"
         pick = take(design, progress, protocol, annotator, (step,))
         if isinstance(pick, Pick):
-            met.update((annotator, item) for item in pick.items)
-    assert set(met.values()) == {1}
-    assert len(met) > 3 * 12 * 0.7
+            items_met.update((annotator, item) for item in pick.items)
+    assert set(items_met.values()) == {1}
+    assert len(items_met) > 3 * 12 * 0.7
 
 
 # What goes together
@@ -428,7 +429,7 @@ def test_protocols_whose_answers_the_model_cannot_use_are_refused_with_what_to_s
         assert bool(problems) == (model not in models)
         for problem in problems:
             assert all(f'"{name}"' in problem.remedy for name in models)
-            assert models or "redundant" in problem.remedy
+            assert models or "per_item" in problem.remedy
 
 
 def test_too_few_items_are_refused_and_just_enough_are_not():
@@ -446,7 +447,7 @@ def test_groups_cannot_be_met_just_once():
 def test_the_compiler_is_loaded_only_when_a_whole_round_or_a_comparison_model_needs_it():
     code = (
         "import sys; from steelyard.designs import MatchQuality; from steelyard.protocols import ScoredRanking; "
-        "assert not {'numba', 'scipy'} & set(sys.modules); MatchQuality().memory(ScoredRanking()); "
+        "assert not {'numba', 'scipy'} & set(sys.modules); MatchQuality().initial_state(ScoredRanking()); "
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

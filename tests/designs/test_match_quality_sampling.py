@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.designs.match_quality_kernels import draw_round
-from steelyard.designs.match_quality_sampling import (
+from steelyard.designs.match_quality.kernels import RoundItems, draw_round
+from steelyard.designs.match_quality.selection import (
     FLOOR,
+    PartnerPool,
     draw_by_rejection,
     draw_in_proportion,
     sample_round,
@@ -46,6 +47,10 @@ def uneven_state(model: str) -> BetaState | SkillState:
     return skill.update(skill.start(N), matches)
 
 
+def round_items(state: BetaState | SkillState, is_head: np.ndarray, gamma: float = GAMMA) -> RoundItems:
+    return RoundItems(state.mode, state.variance, is_head, 2 * gamma**2, FLOOR)
+
+
 def by_equation_23(state: BetaState | SkillState, i: int, j: int, gamma: float = GAMMA) -> float:
     c2 = 2 * gamma**2 + float(state.variance[i]) + float(state.variance[j])
     return sqrt(2 * gamma**2 / c2) * exp(-((float(state.mode[i]) - float(state.mode[j])) ** 2) / (2 * c2))
@@ -53,13 +58,13 @@ def by_equation_23(state: BetaState | SkillState, i: int, j: int, gamma: float =
 
 def enumerated(weights: dict[int, float], count: int) -> dict[tuple[int, ...], float]:
     """Every ordered draw without replacement, and its probability."""
-    found = {}
+    result = {}
     for order in permutations(weights, count):
         chance = 1.0
         for place, other in enumerate(order):
             chance *= weights[other] / sum(weights[j] for j in weights if j not in order[:place])
-        found[order] = chance
-    return found
+        result[order] = chance
+    return result
 
 
 def algorithm_1(state: BetaState | SkillState, gamma: float = GAMMA) -> dict[tuple[int, ...], float]:
@@ -76,12 +81,12 @@ def algorithm_1(state: BetaState | SkillState, gamma: float = GAMMA) -> dict[tup
 def chi2_p(tasks: np.ndarray, expected: dict[tuple[int, ...], float]) -> float:
     codes = tasks @ (N ** np.arange(tasks.shape[1]))
     cells = np.array(list(expected)) @ (N ** np.arange(tasks.shape[1]))
-    seen, counts = np.unique(codes, return_counts=True)
-    assert set(seen) <= set(cells), "a task that Algorithm 1 never makes"
-    observed = np.zeros(len(cells))
-    observed[np.searchsorted(np.sort(cells), seen)] = counts
+    seen_sets, counts = np.unique(codes, return_counts=True)
+    assert set(seen_sets) <= set(cells), "a task that Algorithm 1 never makes"
+    counts_ = np.zeros(len(cells))
+    counts_[np.searchsorted(np.sort(cells), seen_sets)] = counts
     chance = np.array(list(expected.values()))[np.argsort(cells)]
-    return float(stats.chisquare(observed, chance / chance.sum() * len(tasks)).pvalue)
+    return float(stats.chisquare(counts_, chance / chance.sum() * len(tasks)).pvalue)
 
 
 @pytest.mark.slow
@@ -95,27 +100,18 @@ def test_a_million_tasks_follow_the_exact_distribution_of_algorithm_1(model):
     assert chi2_p(tasks, algorithm_1(state, gamma=1.1 * GAMMA)) < 1e-9
 
 
-@pytest.mark.parametrize("patience", [0, 2, 5])
-def test_tasks_drawn_from_all_weights_follow_it_too(patience):
+@pytest.mark.parametrize("proposals", [0, 2, 5])
+def test_tasks_drawn_from_all_weights_follow_it_too(proposals):
     state = uneven_state("trueskill")
     heads = np.argsort(-state.variance)[: N // SIZE].astype(np.int32)
     is_head = np.isin(np.arange(N), heads)
     tasks = np.empty((300_000, SIZE), np.int32)
-    draw_round(
-        state.mode,
-        state.variance,
-        is_head,
-        np.resize(heads, len(tasks)),
-        GAMMA,
-        FLOOR,
-        patience,
-        np.random.default_rng(2),
-        tasks,
-    )
+    items = round_items(state, is_head)
+    draw_round(items, np.resize(heads, len(tasks)), proposals, np.random.default_rng(2), tasks)
     assert chi2_p(tasks, algorithm_1(state)) > 0.001
 
 
-def twin(state, is_head, heads, gamma, patience, rng, size):
+def twin(state, is_head, heads, gamma, proposals, rng, size):
     """The kernel, line by line in plain numpy."""
     n = len(state.mode)
     tasks = []
@@ -123,7 +119,7 @@ def twin(state, is_head, heads, gamma, patience, rng, size):
         quality = np.array([max(by_equation_23(state, head, j, gamma), FLOOR) for j in range(n)])
         most = max(sqrt(2 * gamma**2 / (2 * gamma**2 + state.variance[head] + state.variance.min())), FLOOR)
         partners: list[int] = []
-        for _ in range(patience):
+        for _ in range(proposals):
             if len(partners) == size - 1:
                 break
             other, luck = int(rng.random() * n), rng.random()
@@ -147,15 +143,15 @@ def twin(state, is_head, heads, gamma, patience, rng, size):
     st.sampled_from([0, 3, 40, 1000]),
     st.sampled_from([0.01, 0.1, 2.0]),
 )
-def test_the_kernel_draws_what_its_numpy_twin_draws(seed, n, size, patience, gamma):
+def test_the_kernel_draws_what_its_numpy_twin_draws(seed, n, size, proposals, gamma):
     rng = np.random.default_rng(seed)
     state = SkillState(rng.normal(size=n), rng.uniform(0.001, 1, n))
     heads = top_heads(state.variance, max(n // size, 1), rng)
     is_head = np.isin(np.arange(n), heads)
     tasks = np.empty((len(heads), size), np.int32)
     drawing, again = np.random.default_rng(seed), np.random.default_rng(seed)
-    draw_round(state.mode, state.variance, is_head, heads, gamma, FLOOR, patience, drawing, tasks)
-    assert tasks.tolist() == twin(state, is_head, heads, gamma, patience, again, size).tolist()
+    draw_round(round_items(state, is_head, gamma), heads, proposals, drawing, tasks)
+    assert tasks.tolist() == twin(state, is_head, heads, gamma, proposals, again, size).tolist()
     assert drawing.random() == again.random()
 
 
@@ -173,9 +169,8 @@ def test_lazy_rejection_follows_the_exact_distribution(model, least):
     def outside(items):
         return ~np.isin(items, heads)
 
-    tasks = np.array(
-        [[head, *draw_by_rejection(state, head, SIZE - 1, N, bound, GAMMA, outside, rng)] for _ in range(20_000)]
-    )
+    pool = PartnerPool(state, N, bound, GAMMA, outside)
+    tasks = np.array([[head, *draw_by_rejection(pool, head, SIZE - 1, rng)] for _ in range(20_000)])
     assert chi2_p(tasks, {task: chance for task, chance in expected.items() if task[0] == head}) > 0.001
 
 
@@ -186,21 +181,17 @@ def test_a_head_far_from_all_others_is_served_by_the_scan_with_the_same_distribu
     weights = {j: by_equation_23(state, 0, j) for j in range(1, N)}
     assert max(weights.values()) < 1e-11
     rng = np.random.default_rng(6)
-    tasks = np.array(
-        [
-            [0, *draw_by_rejection(state, 0, SIZE - 1, N, 0.01, GAMMA, lambda items: items != 0, rng)]
-            for _ in range(20_000)
-        ]
-    )
+    pool = PartnerPool(state, N, 0.01, GAMMA, lambda items: items != 0)
+    tasks = np.array([[0, *draw_by_rejection(pool, 0, SIZE - 1, rng)] for _ in range(20_000)])
     expected = {(0, *order): chance for order, chance in enumerated(weights, SIZE - 1).items()}
     counts = dict.fromkeys(expected, 0)
     for task in tasks.tolist():
         counts[tuple(task)] += 1
     # Most of the weight is with the nearest two; the many unlikely draws are taken together.
     likely = [order for order, chance in expected.items() if chance * len(tasks) >= 5]
-    observed = [counts[order] for order in likely] + [len(tasks) - sum(counts[order] for order in likely)]
+    counts_ = [counts[order] for order in likely] + [len(tasks) - sum(counts[order] for order in likely)]
     chances = [expected[order] for order in likely] + [1 - sum(expected[order] for order in likely)]
-    assert stats.chisquare(observed, np.array(chances) * len(tasks)).pvalue > 0.001
+    assert stats.chisquare(counts_, np.array(chances) * len(tasks)).pvalue > 0.001
 
 
 def test_qualities_too_small_for_a_number_still_give_different_partners():
@@ -208,8 +199,9 @@ def test_qualities_too_small_for_a_number_still_give_different_partners():
     heads = np.array([0], np.int32)
     tasks = np.empty((1, 4), np.int32)
     is_head = np.array([True, False, False, False, False])
-    draw_round(state.mode, state.variance, is_head, heads, GAMMA, FLOOR, 100, np.random.default_rng(0), tasks)
-    lazy = draw_by_rejection(state, 0, 3, 5, 1e-6, GAMMA, lambda items: items != 0, np.random.default_rng(0))
+    draw_round(round_items(state, is_head), heads, 100, np.random.default_rng(0), tasks)
+    pool = PartnerPool(state, 5, 1e-6, GAMMA, lambda items: items != 0)
+    lazy = draw_by_rejection(pool, 0, 3, np.random.default_rng(0))
     for partners in (tasks[0, 1:].tolist(), lazy):
         assert len(set(partners)) == 3
         assert 0 not in partners
@@ -224,18 +216,18 @@ def test_the_probability_of_a_set_is_the_sum_over_its_orders(seed, n, count, spr
     ordered = enumerated(dict(enumerate(weights.tolist())), count)
     sets = np.array(list(combinations(range(n), count)))
     rest = np.array([np.delete(weights, members).sum() for members in sets])
-    found = set_probability(weights[sets], rest)
+    result = set_probability(weights[sets], rest)
     expected = [sum(ordered[order] for order in permutations(members)) for members in sets.tolist()]
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
-    assert found.sum() == pytest.approx(1, rel=1e-9)
+    assert result == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert result.sum() == pytest.approx(1, rel=1e-9)
 
 
 def test_large_tasks_have_exact_probabilities_too():
     """Of equal weights every set is as likely as the others."""
     from math import comb
 
-    found = set_probability(np.ones((1, 30)), np.array([10.0]))[0]
-    assert found == pytest.approx(1 / comb(40, 30), rel=1e-9)
+    result = set_probability(np.ones((1, 30)), np.array([10.0]))[0]
+    assert result == pytest.approx(1 / comb(40, 30), rel=1e-9)
 
 
 def test_draws_in_proportion_never_repeat_and_pass_over_what_weighs_nothing():
@@ -293,9 +285,9 @@ def test_fewer_tasks_have_fewer_heads_and_more_tasks_take_heads_again():
 
 
 def test_weights_of_the_sampler_are_the_match_quality_of_the_paper():
-    from steelyard.designs.match_quality_sampling import qualities
+    from steelyard.designs.match_quality.selection import qualities
 
     state = uneven_state("bounded_ranking")
-    found = qualities(state, 0, np.arange(1, N), GAMMA)
-    assert found == pytest.approx([by_equation_23(state, 0, j) for j in range(1, N)])
-    assert prod(found.tolist()) > 0
+    result = qualities(state, 0, np.arange(1, N), GAMMA)
+    assert result == pytest.approx([by_equation_23(state, 0, j) for j in range(1, N)])
+    assert prod(result.tolist()) > 0

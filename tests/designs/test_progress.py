@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.designs import RandomTuples
-from steelyard.designs.progress import Levels, Seen
+from steelyard.designs.progress import Levels, ShownSets
 from steelyard.protocols import Pairwise
-from tests.designs.making import make_items
+from tests.designs.helpers import make_items
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1, 1])), max_size=60))
@@ -30,68 +30,68 @@ def test_levels_hold_every_item_once_at_its_level(moves):
 
 @given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 4), min_size=1, max_size=3)), max_size=50))
 def test_seen_forgets_a_set_only_when_every_showing_is(steps):
-    seen, twin = Seen(), Counter()
+    seen_sets, twin = ShownSets(), Counter()
     for add, codes in steps:
         key = tuple(sorted(codes))
         if add:
-            seen.add(key)
+            seen_sets.add(key)
             twin[key] += 1
         elif twin[key]:
-            seen.discard(key)
+            seen_sets.discard(key)
             twin[key] -= 1
         there = {key for key, times in twin.items() if times}
-        assert all((codes in seen) for codes in there)
-        assert {tuple(sorted(set(row.tolist()))) for row in seen.rows} == there
-        assert len(seen.rows) == len(there)
+        assert all((codes in seen_sets) for codes in there)
+        assert {tuple(sorted(set(row.tolist()))) for row in seen_sets.rows} == there
+        assert len(seen_sets.rows) == len(there)
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
     design = RandomTuples(judgments=2, annotators=2)
-    progress = design.progress(Pairwise(), make_items(4))
+    progress = design.new_progress(Pairwise(), make_items(4))
     first = design.pick(progress, 2, "ann", np.random.default_rng(0))
-    progress.picked("ann", first.items, first.slot)
+    progress.on_leased("ann", first.items, first.slot)
     second = design.pick(progress, 2, "bob", np.random.default_rng(1))
     assert second.slot == first.slot
-    progress.picked("bob", second.items, second.slot)
-    progress.released("bob", second.items, second.slot)
+    progress.on_leased("bob", second.items, second.slot)
+    progress.on_released("bob", second.items, second.slot)
     assert design.pick(progress, 2, "bob", np.random.default_rng(2)).slot != first.slot
     assert design.pick(progress, 2, "cleo", np.random.default_rng(3)).slot == first.slot
 
 
 def test_one_person_alone_sees_every_pair_of_a_small_set_and_is_told_why_it_ends():
     design = RandomTuples(judgments=50)
-    progress = design.progress(Pairwise(), make_items(5))
-    seen = set()
+    progress = design.new_progress(Pairwise(), make_items(5))
+    seen_sets = set()
     for step in range(100):
         pick = design.pick(progress, 2, "ann", np.random.default_rng(step))
         if not hasattr(pick, "items"):
             break
-        progress.picked("ann", pick.items, pick.slot)
-        progress.answer(pick.items, pick.slot)
-        seen.add(tuple(sorted(pick.items)))
-    assert len(seen) == 10
+        progress.on_leased("ann", pick.items, pick.slot)
+        progress.on_answered(pick.items, pick.slot)
+        seen_sets.add(tuple(sorted(pick.items)))
+    assert len(seen_sets) == 10
     assert pick.reason == "You have judged every set of items that still needs judgments."
     assert not pick.complete
 
 
 def test_items_are_shown_evenly():
     design = RandomTuples(judgments=12)
-    progress = design.progress(Pairwise(), make_items(50))
+    progress = design.new_progress(Pairwise(), make_items(50))
     for step in range(100):
         pick = design.pick(progress, 4, f"ann-{step % 7}", np.random.default_rng(step))
-        progress.picked(f"ann-{step % 7}", pick.items, pick.slot)
-        assert progress.planned.level.max() - progress.planned.level.min() <= 1
+        progress.on_leased(f"ann-{step % 7}", pick.items, pick.slot)
+        assert progress.planned_tasks.level.max() - progress.planned_tasks.level.min() <= 1
 
 
 def test_late_answers_beyond_a_slots_places_do_not_stand_for_another_slots():
     design = RandomTuples(judgments=2, annotators=2)
-    progress = design.progress(Pairwise(), make_items(4))
+    progress = design.new_progress(Pairwise(), make_items(4))
     for slot, items in enumerate([(0, 1), (2, 3)]):
-        progress.picked("ann", items, slot)
-    progress.answer((0, 1), 0)
+        progress.on_leased("ann", items, slot)
+    progress.on_answered((0, 1), 0)
     for late in ("bob", "cleo", "dan"):
-        progress.picked(late, (0, 1), 0)
-        progress.answer((0, 1), 0)
-    progress.answer((2, 3), 1)
+        progress.on_leased(late, (0, 1), 0)
+        progress.on_answered((0, 1), 0)
+    progress.on_answered((2, 3), 1)
     assert (design.goal(progress, 2).done, design.goal(progress, 2).total) == (3, 4)
     assert design.pick(progress, 2, "eve", np.random.default_rng(0)).slot == 1

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.designs import Nothing, Pick, Propagation
-from steelyard.designs.graph import dominance_order
-from steelyard.designs.memory import Heard
-from steelyard.designs.propagation_memory import Effort
+from steelyard.designs import NoTask, Pick, Propagation
+from steelyard.designs.dominance_graph import dominance_order
+from steelyard.designs.propagation.state import Effort
+from steelyard.designs.state import AnswerNotice
 from steelyard.observations import Comparison
 from steelyard.protocols import Choice, Direct, Likert, Pairwise, Protocol
 from steelyard.protocols.rated import Criterion
@@ -42,33 +42,35 @@ class Stage:
 
     def __init__(self, design: Propagation, items: Sequence[Item], protocol: Protocol = YES_NO) -> None:
         self.design, self.items, self.protocol = design, list(items), protocol
-        self.progress = design.progress(protocol, self.items)
+        self.progress = design.new_progress(protocol, self.items)
         self.code = {item.id: code for code, item in enumerate(self.items)}
         self.events = count()
 
     def compare(self, rows: Iterable[tuple[str, str, int]], annotator: str = "ann", *, forget: bool = False) -> None:
         for left, right, outcome in rows:
             codes = (self.code[left], self.code[right])
-            said = Heard(f"{annotator}-{left}-{right}", annotator, codes, [Comparison(left, right, outcome)], own=False)
-            (self.progress.unhear if forget else self.progress.hear)(said)
+            said = AnswerNotice(
+                f"{annotator}-{left}-{right}", annotator, codes, [Comparison(left, right, outcome)], own_stage=False
+            )
+            (self.progress.notify_retraction if forget else self.progress.notify_answer)(said)
 
-    def offer(self, annotator: str = "ann") -> Pick | Nothing:
+    def offer(self, annotator: str = "ann") -> Pick | NoTask:
         return self.design.pick(self.progress, 1, annotator, np.random.default_rng(next(self.events)))
 
     def ask(self, annotator: str = "ann") -> str | None:
         pick = self.offer(annotator)
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             return None
-        self.progress.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(0))
+        self.progress.on_leased(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(0))
         return self.items[pick.items[0]].id
 
-    def heard(self, item: str, answer: object, annotator: str) -> Heard:
+    def heard(self, item: str, answer: object, annotator: str) -> AnswerNotice:
         said = self.protocol.observations([item], {item: answer})
-        return Heard(f"{annotator}-{item}", annotator, (self.code[item],), said)
+        return AnswerNotice(f"{annotator}-{item}", annotator, (self.code[item],), said)
 
     def tell(self, item: str, answer: object, annotator: str = "ann") -> None:
-        self.progress.answer((self.code[item],), None)
-        self.progress.hear(self.heard(item, answer, annotator))
+        self.progress.on_answered((self.code[item],), None)
+        self.progress.notify_answer(self.heard(item, answer, annotator))
 
     def work(self, adequate: Iterable[str] = (), annotator: str = "ann") -> list[str]:
         """Let somebody answer until there is nothing left; return whom they were asked about."""
@@ -79,7 +81,7 @@ class Stage:
         return asked
 
     def labels(self) -> dict[str, tuple[bool, str, str]]:
-        return {found.item: found[1:] for found in self.design.labels(self.progress)}
+        return {result.item: result[1:] for result in self.design.labels(self.progress)}
 
 
 def test_the_papers_example_an_inadequate_top_leaves_only_the_reference_to_ask():
@@ -174,11 +176,11 @@ def test_nobody_is_asked_more_than_by_the_papers_greedy_order_however_many_work_
         item = stage.ask(f"ann-{rng.integers(3)}") if rng.random() < 0.7 else None
         if item is not None:
             out.append(item)
-            asked.add(next(v for v, tied in enumerate(order.members) if names.index(item) in tied))
+            asked.add(next(v for v, tied_items in enumerate(order.members) if names.index(item) in tied_items))
         elif out:
-            told = out.pop(int(rng.integers(len(out))))
-            stage.tell(told, "no" if names.index(told) in bad else "yes", "whoever")
-        elif isinstance(stage.offer("newcomer"), Nothing):
+            answer_data = out.pop(int(rng.integers(len(out))))
+            stage.tell(answer_data, "no" if names.index(answer_data) in bad else "yes", "whoever")
+        elif isinstance(stage.offer("newcomer"), NoTask):
             break
     assert asked == expected
     assert len(stage.labels()) == 8
@@ -188,7 +190,7 @@ def test_it_waits_for_an_answer_that_may_spare_the_next_question():
     stage = Stage(Propagation(), [Item("a", "a"), Item("b", "b")])
     stage.compare([("a", "b", 1)])
     assert stage.ask("ann") == "a"
-    assert stage.offer("bob").because == "waiting"
+    assert stage.offer("bob").reason_code == "waiting"
     stage.tell("a", "yes")
     assert stage.ask("bob") == "b"
 
@@ -234,8 +236,8 @@ def test_an_answer_taken_back_takes_its_consequences_back():
     stage.ask()
     stage.tell("LW", "no")
     assert len(stage.labels()) == 5
-    stage.progress.set_aside("ann", (stage.code["LW"],), None)
-    stage.progress.unhear(stage.heard("LW", "no", "ann"))
+    stage.progress.on_excluded("ann", (stage.code["LW"],), None)
+    stage.progress.notify_retraction(stage.heard("LW", "no", "ann"))
     assert stage.labels() == {}
     assert sorted(stage.work(annotator="bob")) == ["LW", "Reference"]
 
@@ -243,7 +245,7 @@ def test_an_answer_taken_back_takes_its_consequences_back():
 def test_what_is_skipped_is_asked_of_somebody_else():
     stage = Stage(Propagation(), [Item("a", "a")])
     assert stage.ask("ann") == "a"
-    stage.progress.released("ann", (0,), None)
+    stage.progress.on_released("ann", (0,), None)
     assert stage.offer("ann").reason == "You have judged every item that can be asked now."
     assert stage.ask("bob") == "a"
 
@@ -289,7 +291,7 @@ def test_graphs_are_drawn_with_equal_chance_among_those_with_something_to_ask():
     stage = Stage(Propagation(), [Item(name, name) for name in "abcde"])
     stage.compare([("a", "b", 1)])
     stage.ask("zoe")
-    stage.progress.released("zoe", (0,), None)
+    stage.progress.on_released("zoe", (0,), None)
     picks = [stage.offer("ann") for _ in range(2000)]
     shares = np.bincount([pick.items[0] for pick in picks], minlength=5) / 2000
     assert {pick.propensity for pick in picks} == {1 / np.count_nonzero(shares)}
@@ -306,8 +308,8 @@ def test_graphs_are_drawn_with_equal_chance_among_those_with_something_to_ask():
         (Propagation(inadequate=("yes", "no")), YES_NO, "but not all"),
         (Propagation(inadequate=()), YES_NO, "but not all"),
         (Propagation(), Direct(), "below = 50"),
-        (Propagation(below=0), Direct(), "does not part the scale 0 to 100"),
-        (Propagation(below=6), Likert(), "does not part the scale 1 to 5"),
+        (Propagation(below=0), Direct(), "does not divide the scale 0 to 100"),
+        (Propagation(below=6), Likert(), "does not divide the scale 1 to 5"),
         (Propagation(below=3), Direct(criteria={"adequacy": Criterion(), "fluency": Criterion()}), "2 criteria"),
     ],
 )  # fmt: skip

@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from steelyard.designs import Nothing, Pick, Tournament
-from steelyard.designs.graph import dominance_order
-from steelyard.designs.memory import Heard
-from steelyard.designs.tournament_memory import comparisons_for, first_pairs
+from steelyard.designs import NoTask, Pick, Tournament
+from steelyard.designs.dominance_graph import dominance_order
+from steelyard.designs.state import AnswerNotice
+from steelyard.designs.tournament.brackets import comparisons_for, first_pairs
 from steelyard.observations import Comparison
 from steelyard.protocols import BestWorst, Direct, Pairwise
 from steelyard.records import Item
-from tests.designs.making import make_items
+from tests.designs.helpers import make_items
 
 
 class Task(NamedTuple):
@@ -34,49 +34,49 @@ class Stage:
     def __init__(self, design: Tournament, items: Iterable[Item]) -> None:
         self.design = design
         self.items = list(items)
-        self.progress = design.progress(Pairwise(), self.items)
+        self.progress = design.new_progress(Pairwise(), self.items)
         self.events = count()
 
-    def offer(self, annotator: str) -> Pick | Nothing:
+    def offer(self, annotator: str) -> Pick | NoTask:
         return self.design.pick(self.progress, 2, annotator, np.random.default_rng(next(self.events)))
 
     def ask(self, annotator: str) -> Task | None:
         event = next(self.events)
         pick = self.design.pick(self.progress, 2, annotator, np.random.default_rng(event))
-        if isinstance(pick, Nothing):
+        if isinstance(pick, NoTask):
             return None
-        self.progress.picked(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(event))
+        self.progress.on_leased(annotator, pick.items, pick.slot, pick.round, np.random.default_rng(event))
         left, right = pick.items
         return Task(str(event), annotator, (left, right))
 
-    def _heard(self, task: Task, outcome: int | None) -> Heard:
+    def _heard(self, task: Task, outcome: int | None) -> AnswerNotice:
         left, right = task.pair
-        shown = outcome if outcome is not None else (left > right) - (left < right)
-        said = Comparison(self.items[left].id, self.items[right].id, shown)
-        return Heard(task.judgment_id, task.annotator, task.pair, [said])
+        shown_sets = outcome if outcome is not None else (left > right) - (left < right)
+        notices = Comparison(self.items[left].id, self.items[right].id, shown_sets)
+        return AnswerNotice(task.judgment_id, task.annotator, task.pair, [notices])
 
     def tell(self, task: Task, outcome: int | None = None) -> None:
-        self.progress.answer(task.pair, None)
-        self.progress.hear(self._heard(task, outcome))
+        self.progress.on_answered(task.pair, None)
+        self.progress.notify_answer(self._heard(task, outcome))
 
     def skip(self, task: Task) -> None:
-        self.progress.released(task.annotator, task.pair, None)
+        self.progress.on_released(task.annotator, task.pair, None)
 
     def run_out(self, task: Task) -> None:
         self.skip(task)
-        self.progress.forget(task.annotator, task.pair)
+        self.progress.allow_again(task.annotator, task.pair)
 
     def tell_late(self, task: Task) -> None:
-        self.progress.reclaimed(task.annotator, task.pair, None)
+        self.progress.on_late_answer(task.annotator, task.pair, None)
         self.tell(task)
 
     def set_aside(self, task: Task) -> None:
-        self.progress.set_aside(task.annotator, task.pair, None)
-        self.progress.unhear(self._heard(task, None))
+        self.progress.on_excluded(task.annotator, task.pair, None)
+        self.progress.notify_retraction(self._heard(task, None))
 
     def restore(self, task: Task) -> None:
-        self.progress.restored(task.annotator, task.pair, None)
-        self.progress.hear(self._heard(task, None))
+        self.progress.on_readmitted(task.annotator, task.pair, None)
+        self.progress.notify_answer(self._heard(task, None))
 
     def work(self, annotator: str, most: int = 10_000) -> list[Task]:
         """Let somebody work alone until there is nothing left for them."""
@@ -129,17 +129,17 @@ def test_one_annotator_does_all_of_a_source():
     stage = Stage(Tournament(), make_items(30, sources=5))
     rng = np.random.default_rng(0)
     by: dict[str | None, set[str]] = {}
-    asked = Counter()
+    asked_sets = Counter()
     while True:
         tasks = [t for n in rng.permutation(4) if (t := stage.ask(f"ann-{n}")) is not None]
         if not tasks:
             break
         for task in tasks:
             by.setdefault(stage.source(task), set()).add(task.annotator)
-            asked[stage.source(task)] += 1
+            asked_sets[stage.source(task)] += 1
             stage.tell(task)
     assert {len(people) for people in by.values()} == {1}
-    assert set(asked.values()) == {6}
+    assert set(asked_sets.values()) == {6}
     assert len(by) == 5
     nothing = stage.offer("newcomer")
     assert nothing.complete
@@ -194,7 +194,7 @@ def test_a_skipped_source_goes_to_somebody_else_from_the_start_and_never_to_the_
     stage.work("ann", most=3)
     stage.skip(stage.ask("ann"))
     assert stage.ask("ann") is None
-    assert stage.offer("ann").reason == "You have ranked, or given up, every source that still needs an annotator."
+    assert stage.offer("ann").reason == "You have ranked, or abandoned, every source that still needs an annotator."
     assert len(stage.work("bob")) == 6
     assert stage.offer("ann").complete
     goal = stage.design.goal(stage.progress, 2)
@@ -204,11 +204,11 @@ def test_a_skipped_source_goes_to_somebody_else_from_the_start_and_never_to_the_
 def test_who_comes_back_in_time_goes_on_where_they_stopped():
     stage = Stage(Tournament(), make_items(6, sources=1))
     before = stage.work("ann", most=3)
-    lost = stage.ask("ann")
-    stage.run_out(lost)
+    losers = stage.ask("ann")
+    stage.run_out(losers)
     after = stage.work("ann")
     assert len(before + after) == 6
-    assert frozenset(after[0].pair) == frozenset(lost.pair)
+    assert frozenset(after[0].pair) == frozenset(losers.pair)
     assert len({frozenset(task.pair) for task in before + after}) == 6
     assert stage.offer("bob").complete
 
@@ -219,7 +219,7 @@ def test_who_comes_first_after_a_task_ran_out_has_the_source():
     stage.run_out(stage.ask("ann"))
     stage.tell(stage.ask("bob"))
     assert stage.ask("ann") is None
-    assert stage.offer("ann").because == "waiting"
+    assert stage.offer("ann").reason_code == "waiting"
     stage.work("bob", most=1)
     stage.run_out(stage.ask("bob"))
     # It is free again, and ann has not judged the rest of hers.
@@ -230,7 +230,7 @@ def test_who_comes_first_after_a_task_ran_out_has_the_source():
 def test_nobody_judges_a_pair_twice_whatever_is_given_up():
     rng = np.random.default_rng(4)
     stage = Stage(Tournament(annotators=2), make_items(40, sources=7))
-    judged: Counter[tuple[str, frozenset[int]]] = Counter()
+    judgments: Counter[tuple[str, frozenset[int]]] = Counter()
     skipped = set()
     waiting = 0
     while waiting < 100:
@@ -248,8 +248,8 @@ def test_nobody_judges_a_pair_twice_whatever_is_given_up():
             stage.run_out(task)
         else:
             stage.tell(task)
-            judged[annotator, frozenset(task.pair)] += 1
-    assert set(judged.values()) == {1}
+            judgments[annotator, frozenset(task.pair)] += 1
+    assert set(judgments.values()) == {1}
     assert stage.offer("newcomer").complete
 
 
@@ -301,7 +301,7 @@ def test_who_was_just_here_is_not_replaced():
     stage = Stage(Tournament(), make_items(12, sources=2))
     stage.work("ann", most=1)
     assert len(stage.work("bob")) == 6
-    assert stage.offer("cleo").because == "waiting"
+    assert stage.offer("cleo").reason_code == "waiting"
     assert len(stage.work("ann")) == 5
 
 
@@ -309,7 +309,7 @@ def test_a_change_of_configuration_frees_what_nobody_has_out():
     stage = Stage(Tournament(), make_items(12, sources=2))
     stage.work("ann", most=1)
     out = stage.ask("cleo")
-    stage.progress.restart()
+    stage.progress.on_config_change()
     assert len(stage.work("bob")) == 6
     stage.tell(out)
     assert len(stage.work("cleo")) == 5
@@ -318,7 +318,7 @@ def test_a_change_of_configuration_frees_what_nobody_has_out():
 def test_a_pair_that_everybody_gets_takes_no_place():
     stage = Stage(Tournament(), make_items(6, sources=1))
     anns = stage.ask("ann")
-    stage.progress.picked("bob", anns.pair, None, 0, np.random.default_rng(0))
+    stage.progress.on_leased("bob", anns.pair, None, 0, np.random.default_rng(0))
     shared = Task("shared", "bob", anns.pair)
     stage.tell(shared)
     assert stage.ask("bob") is None
@@ -371,10 +371,10 @@ def test_a_follow_up_leaves_one_at_the_top_and_asks_only_who_never_met(seed):
         outcomes[low, high] = 1 if value[low] > value[high] else -1
         tasks.append(task)
     first = dict(list(outcomes.items())[:6])
-    unbeaten = dominance_order(range(6), first).dominated.count(0)
+    unbeaten = dominance_order(range(6), first).dominators.count(0)
     assert len(tasks) == 6 + unbeaten - 1
     order = dominance_order(range(6), outcomes)
-    assert [order.members[v] for v, times in enumerate(order.dominated) if times == 0] == [[int(np.argmax(value))]]
+    assert [order.members[v] for v, times in enumerate(order.dominators) if times == 0] == [[int(np.argmax(value))]]
 
 
 def test_without_a_follow_up_the_best_is_often_not_alone_at_the_top():
@@ -382,7 +382,7 @@ def test_without_a_follow_up_the_best_is_often_not_alone_at_the_top():
     several = 0
     for seed in range(200):
         outcomes = dict.fromkeys(first_pairs(range(6), [seed]), -1)
-        several += dominance_order(range(6), outcomes).dominated.count(0) > 1
+        several += dominance_order(range(6), outcomes).dominators.count(0) > 1
     assert 0.2 < several / 200 < 0.9
 
 
@@ -408,20 +408,20 @@ def test_tournaments_give_the_rankings_of_wmt_2010_back(shared_data):
     """§4.4.1: the ranks from a tournament correlate with those a judge gave to five by r = 0.93, sd 0.08."""
     columns = [f"system{place}rank" for place in range(1, 6)]
     frame = pl.read_csv(shared_data / "wmt10" / "rankings.csv.gz")
-    given = frame.filter(pl.col("trglang") == "Spanish").select(columns).to_numpy()
-    given = given[(given > 0).all(axis=1)]
-    found = []
-    for number, ranks in enumerate(given):
+    first_task = frame.filter(pl.col("trglang") == "Spanish").select(columns).to_numpy()
+    first_task = first_task[(first_task > 0).all(axis=1)]
+    result = []
+    for number, ranks in enumerate(first_task):
         outcomes = {
             (a, b): int(ranks[a] < ranks[b]) - int(ranks[a] > ranks[b]) for a, b in first_pairs(range(5), [number])
         }
         order = dominance_order(range(5), outcomes)
         dominance = np.empty(5)
-        for tied, above, below in zip(order.members, order.dominates, order.dominated, strict=True):
-            dominance[tied] = above - below
+        for tied_items, above, below in zip(order.members, order.dominates, order.dominators, strict=True):
+            dominance[tied_items] = above - below
         again = stats.rankdata(-dominance, method="dense")
         if np.ptp(ranks) and np.ptp(again):
-            found.append(np.corrcoef(ranks, again)[0, 1])
-    assert len(found) > 500
-    assert np.mean(found) == pytest.approx(0.93, abs=0.015)
-    assert np.std(found) == pytest.approx(0.08, abs=0.02)
+            result.append(np.corrcoef(ranks, again)[0, 1])
+    assert len(result) > 500
+    assert np.mean(result) == pytest.approx(0.93, abs=0.015)
+    assert np.std(result) == pytest.approx(0.08, abs=0.02)

@@ -18,14 +18,14 @@ import httpx
 import psycopg
 
 from steelyard import Study
-from steelyard.designs import Redundant
+from steelyard.designs import PerItem
 from steelyard.study import differing_picks, rebuild
 from steelyard.study.events import Event
 from tests.durability.crowd import Crowd, Place, PlatformLedger
 from tests.study.crowds import SETUPS, check_places, check_shown_once, one_person, write_items
 from tests.web.processes import ServeProcess
 
-DESIGNS = ("redundant", "balanced_tuples", "match_quality")
+DESIGNS = ("per_item", "balanced_tuples", "match_quality")
 """One that counts items, one that plans its tasks, one that learns from the answers."""
 
 TOKEN = "the-manager-of-these-crashes"
@@ -224,7 +224,7 @@ def _check_quota(study: Study, events: list[Event]) -> None:
     for event in events:
         if event.kind == "picked":
             design = study.config.stages[event.data.stage].design
-            if not isinstance(design, Redundant):
+            if not isinstance(design, PerItem):
                 return
             asked[event.judgment_id] = event.data.items
             for item in event.data.items:

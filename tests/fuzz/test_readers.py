@@ -186,7 +186,7 @@ _LEAVES = [
     *(
         '"direct"',
         '"pairwise"',
-        '"redundant"',
+        '"per_item"',
         '"match_quality"',
         '"items.csv"',
         '"../items.csv"',

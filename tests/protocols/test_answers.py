@@ -158,6 +158,6 @@ def test_a_ranking_names_every_item_once():
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name, settings, field):
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error_info:
         registry.create("protocols", name, settings)
-    assert [problem.field for problem in caught.value.problems] == [field]
+    assert [problem.field for problem in error_info.value.problems] == [field]

@@ -11,14 +11,14 @@ from steelyard.quality.accuracy import probability_below
 
 @pytest.mark.parametrize(("right", "asked"), [(0, 3), (2, 5), (10, 20), (14, 20), (20, 20)])
 def test_one_annotator_alone_is_judged_under_a_uniform_prior(right, asked):
-    found = probability_below(np.array([right]), np.array([asked]), 0.7)
-    assert found == pytest.approx(stats.beta.cdf(0.7, 1 + right, 1 + asked - right), abs=0.01)
+    result = probability_below(np.array([right]), np.array([asked]), 0.7)
+    assert result == pytest.approx(stats.beta.cdf(0.7, 1 + right, 1 + asked - right), abs=0.01)
 
 
 def test_more_right_answers_never_raise_the_probability():
     right = np.arange(21)
-    found = probability_below(right, np.full(21, 20), 0.7)
-    assert (np.diff(found) <= 1e-9).all()
+    result = probability_below(right, np.full(21, 20), 0.7)
+    assert (np.diff(result) <= 1e-9).all()
 
 
 def test_the_crowd_teaches_what_guessing_looks_like():
@@ -44,7 +44,7 @@ def test_of_a_hundred_with_twenty_guessing_nearly_all_are_found_and_hardly_any_o
 
     Everybody is judged again as the checks come in, as in a study (benchmarks/coverage_checks.py runs whole ones).
     """
-    found, lost = [], []
+    result, losers = [], []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         accuracy = np.concatenate([np.full(20, 0.5), np.full(80, 0.93)])
@@ -55,10 +55,10 @@ def test_of_a_hundred_with_twenty_guessing_nearly_all_are_found_and_hardly_any_o
                 right[person] += rng.random() < accuracy[person]
             if step % 10 == 9:
                 out |= (probability_below(right, asked, 0.7) >= 0.95) & (asked >= 5)
-        found.append(out[:20].sum())
-        lost.append(out[20:].sum())
-    assert np.mean(found) >= 18
-    assert np.mean(lost) <= 2
+        result.append(out[:20].sum())
+        losers.append(out[20:].sum())
+    assert np.mean(result) >= 18
+    assert np.mean(losers) <= 2
 
 
 def test_nobody_checked_is_nobody_judged():

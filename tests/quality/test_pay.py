@@ -69,11 +69,11 @@ def test_a_bonus_is_plain_arithmetic_in_whole_hundredths(formula, amount):
     ],
 )
 def test_whatever_else_is_refused_and_says_what_may_stand_there(formula, said):
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as refusal:
         Bonus.parse(formula).amount(NUMBERS)
     if said:
-        assert said in str(refused.value)
-    assert "Use numbers" in str(refused.value)
+        assert said in str(refusal.value)
+    assert "Use numbers" in str(refusal.value)
 
 
 @pytest.mark.slow

@@ -118,6 +118,6 @@ def test_what_is_wrong_in_a_file_is_named(protocol, row, message):
 def test_problems_name_their_line(tmp_path):
     file = tmp_path / "training.csv"
     file.write_text("items,answer\njoy,90\nsad,lots\n")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error_info:
         read_questions(file, Direct())
-    assert [(p.file, p.line) for p in caught.value.problems] == [(str(file), 3)]
+    assert [(p.file, p.line) for p in error_info.value.problems] == [(str(file), 3)]

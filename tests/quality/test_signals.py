@@ -31,25 +31,25 @@ def table(*judgments):
 
 def test_an_answer_faster_than_the_text_can_be_read_is_too_fast():
     """150 letters at 75 a second take 2 seconds, and a reaction 0.4: 2.4 in all."""
-    found = table(rated("ann", [1], 2.39), rated("ann", [2], 2.41), rated("ann", [3], None)).row(0, named=True)
-    assert found["too_fast"] == 0.5
+    result = table(rated("ann", [1], 2.39), rated("ann", [2], 2.41), rated("ann", [3], None)).row(0, named=True)
+    assert result["too_fast"] == 0.5
     lower, upper = wilson(np.array([1], np.int32), np.array([2], np.int32), 0.95)
-    assert (found["too_fast_lower"], found["too_fast_upper"]) == pytest.approx((lower[0], upper[0]))
+    assert (result["too_fast_lower"], result["too_fast_upper"]) == pytest.approx((lower[0], upper[0]))
 
 
 def test_the_commonest_rating_and_its_share():
-    found = table(rated("ann", [50, 50, 50, 10])).row(0, named=True)
-    assert (found["constant"], found["commonest"]) == (0.75, "50")
-    assert found["place"] is None
+    result = table(rated("ann", [50, 50, 50, 10])).row(0, named=True)
+    assert (result["constant"], result["commonest"]) == (0.75, "50")
+    assert result["place"] is None
 
 
 def test_who_always_takes_the_left_one_is_one_sided_and_who_varies_is_not():
     pairs = [("a", "b"), ("c", "d")] * 20
     left = [judged("lefty", "pairwise", pair, {"winner": pair[0]}) for pair in pairs]
     fair = [judged("fair", "pairwise", pair, {"winner": pair[n // 2 % 2]}) for n, pair in enumerate(pairs)]
-    found = table(left, fair)
-    assert dict(found.select("annotator", "one_sided").iter_rows()) == {"lefty": True, "fair": False}
-    assert found.filter(annotator="lefty").select("place", "place_share").row(0) == (1, 1.0)
+    result = table(left, fair)
+    assert dict(result.select("annotator", "one_sided").iter_rows()) == {"lefty": True, "fair": False}
+    assert result.filter(annotator="lefty").select("place", "place_share").row(0) == (1, 1.0)
 
 
 def test_hardly_anybody_is_called_one_sided_by_chance():

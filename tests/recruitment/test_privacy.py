@@ -33,7 +33,7 @@ def worked(folder) -> Study:
 
 
 def test_an_exported_log_names_nobody_whom_a_platform_sent(make_study):
-    with worked(make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=3)) as study:
+    with worked(make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=3)) as study:
         events = list(exported_log(study))
     text = "\n".join(json.dumps([event.annotator, event.text]) for event in events)
     assert not any(trace in text for trace in (ANN, BOB, "session-of", "s-5f8a"))
@@ -41,7 +41,7 @@ def test_an_exported_log_names_nobody_whom_a_platform_sent(make_study):
 
 
 def test_who_is_forgotten_is_out_of_the_platform_ledger_and_the_amounts_stay(make_study):
-    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=3)
+    folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=3)
     with worked(folder) as study:
         forget(study, ANN)
         books = PlatformLedger.of(study.recruitment.steps())

@@ -73,7 +73,7 @@ def work(study: Study, *, items: int = 10, seed: int = 0) -> None:
         truth |= {f"good {number}": 0.97, f"bad {number}": 0.03}
         truth |= {f"low {number}": 0.1, f"mid {number}": 0.5, f"high {number}": 0.9}
     crowd = [
-        SimulatedAnnotator(name, bias=0.02 * number, noise=0.17, spam="random" if name in SPAMMERS else None)
+        SimulatedAnnotator(name, bias=0.02 * number, noise=0.17, careless="random" if name in SPAMMERS else None)
         for number, name in enumerate(f"person-{number}" for number in range(PEOPLE))
     ]
     people = SimulatedAnnotators(crowd, truth, rng)

@@ -28,7 +28,7 @@ TITLE = "Words <b>& more</b> | `code`"
 @pytest.fixture
 def answered(make_study):
     """A small study in which everybody has answered."""
-    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 4', items=5)
+    folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 4', items=5)
     text = (folder / "study.toml").read_text().replace('title = "Words"', f"title = '{TITLE}'")
     (folder / "study.toml").write_text(text)
     with Study.open(folder) as study:

@@ -18,9 +18,9 @@ from steelyard.study.importing import import_file
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
 ASKED = {
-    "direct": ('name = "direct"', 'name = "redundant"\njudgments = 5'),
-    "likert": ('name = "likert"\nscale = [1, 5]', 'name = "redundant"\njudgments = 5'),
-    "choice": ('name = "choice"\nlabels = ["yes", "no"]', 'name = "redundant"\njudgments = 5'),
+    "direct": ('name = "direct"', 'name = "per_item"\njudgments = 5'),
+    "likert": ('name = "likert"\nscale = [1, 5]', 'name = "per_item"\njudgments = 5'),
+    "choice": ('name = "choice"\nlabels = ["yes", "no"]', 'name = "per_item"\njudgments = 5'),
     "pairwise": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 12'),
     "best_worst": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 12'),
     "scored_ranking": ('name = "scored_ranking"\nsize = 3', 'name = "random_tuples"\njudgments = 12'),
@@ -82,7 +82,7 @@ def test_where_the_best_stood_is_counted(make_study):
 
 def test_criteria_have_scores_and_figures_of_their_own(make_study):
     protocol = 'name = "direct"\n[protocol.criteria.joy]\n[protocol.criteria."fear & awe"]\nscale = [-1, 1]'
-    with Study.open(make_study(protocol, 'name = "redundant"\njudgments = 4', items=6)) as study:
+    with Study.open(make_study(protocol, 'name = "per_item"\njudgments = 4', items=6)) as study:
         judge(study, 4)
         document = build_report(study)
     assert {"scores-joy", "scores-fear---awe"} <= names_of(document, Table) & names_of(document, Figure)
@@ -91,7 +91,7 @@ def test_criteria_have_scores_and_figures_of_their_own(make_study):
 
 
 def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_study):
-    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 3\n[pay]\nper_task = 0.5', items=4)
+    folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 3\n[pay]\nper_task = 0.5', items=4)
     with Study.open(folder) as study:
         judge(study, 2)
         table = build_report(study).table("forecast").frame
@@ -103,7 +103,7 @@ def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_st
 
 def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
     rule = '[stop]\nmeasure = "interval_width"\ntarget = 20\nlooks = 10\n[pay]\nper_task = 0.5'
-    folder = make_study('name = "direct"', f'name = "redundant"\njudgments = 40\n{rule}', items=5)
+    folder = make_study('name = "direct"', f'name = "per_item"\njudgments = 40\n{rule}', items=5)
     with Study.open(folder) as study:
         judge(study, 8)
         seen = study.quality.interim_analysis()
@@ -119,7 +119,7 @@ def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
     text = (folder / "study.toml").read_text().split("[protocol]")[0]
     text += '[[stage]]\nname = "first"\n[stage.protocol]\nname = "pairwise"\n[stage.design]\nname = "random_tuples"\n'
     text += 'judgments = 8\n[[stage]]\nname = "second"\n[stage.protocol]\nname = "direct"\n[stage.design]\n'
-    text += 'name = "redundant"\njudgments = 3\n[model]\nname = "mean"\n[pay]\nper_task = 0.1\n'
+    text += 'name = "per_item"\njudgments = 3\n[model]\nname = "mean"\n[pay]\nper_task = 0.1\n'
     (folder / "study.toml").write_text(text)
     with Study.open(folder) as study:
         judge(study, 4)

@@ -203,7 +203,7 @@ def test_contents_lead_to_every_section(made):
 
 @pytest.mark.slow
 def test_sections_without_data_vanish_and_one_line_says_why(make_study):
-    folder = make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=5)
+    folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=5)
     with Study.open(folder) as study:
         document = build_report(study)
         shown = [section.key for section in document.sections if section.blocks]
@@ -232,7 +232,7 @@ def test_hostile_titles_items_and_names_stay_text(tmp_path):
     texts.write_csv(folder / "items.csv")
     (folder / "study.toml").write_text(
         f"title = '''{HOSTILE}'''\nquestion = '''{HOSTILE}'''\nitems = 'items.csv'\n"
-        "[protocol]\nname = 'direct'\n[design]\nname = 'redundant'\njudgments = 5\n"
+        "[protocol]\nname = 'direct'\n[design]\nname = 'per_item'\njudgments = 5\n"
     )
     with Study.open(folder, clock=Clock()) as study:
         for person in range(5):

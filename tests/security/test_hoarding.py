@@ -107,7 +107,7 @@ def test_the_last_tasks_are_shared_out_one_at_a_time_and_for_a_short_while(make_
         assert len(study.ask("ann", 4)) == len(study.ask("bob", 4)) == 4
         # Four are free, eight are with others.
         tasks, nothing = study.offer_many("eve", 4)
-        assert (len(tasks), nothing.because) == (1, "waiting")
+        assert (len(tasks), nothing.reason_code) == (1, "waiting")
         assert (tasks[0].lease_end.timestamp() * 1e6 - clock.now) == 5 * MINUTE
         assert study.ask("zoe") is not None
         # Eve does nothing: hers comes back, and she may try again, but not for ever.

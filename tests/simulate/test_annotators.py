@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
 from steelyard.protocols.rated import Criterion
 from steelyard.simulate import Population, SimulatedAnnotator, SimulatedAnnotators, answer_for, make_crowd
-from tests.simulate.making import alone
+from tests.simulate.helpers import alone
 
 TRUTH = {"low": 0.1, "mid": 0.5, "high": 0.8}
 ITEMS = list(TRUTH)
@@ -46,32 +46,32 @@ def test_ratings_stay_on_the_scale_but_the_order_beyond_its_end_is_known():
 
 
 def test_noise_has_the_standard_deviation_that_is_set():
-    found = ratings(alone(TRUTH, noise=0.1))
-    assert found.mean() == pytest.approx(0.5, abs=5 * 0.1 / np.sqrt(3000))
-    assert found.std() == pytest.approx(0.1, rel=0.06)
+    result = ratings(alone(TRUTH, noise=0.1))
+    assert result.mean() == pytest.approx(0.5, abs=5 * 0.1 / np.sqrt(3000))
+    assert result.std() == pytest.approx(0.1, rel=0.06)
 
 
 def test_lapses_come_as_often_as_is_set_and_are_uniform():
-    found = ratings(alone(TRUTH, lapse=0.3))
-    lapsed = found[found != 0.5]
-    assert len(lapsed) / len(found) == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 3000))
-    assert stats.kstest(lapsed, "uniform").pvalue > 1e-3
+    result = ratings(alone(TRUTH, lapse=0.3))
+    lapse_count = result[result != 0.5]
+    assert len(lapse_count) / len(result) == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 3000))
+    assert stats.kstest(lapse_count, "uniform").pvalue > 1e-3
 
 
 def test_drift_moves_the_bias_with_the_tasks_done():
-    found = ratings(alone(TRUTH, drift=0.1), count=201)
-    assert found[0] == 0.5
-    assert found[100] == pytest.approx(0.6)
-    assert found[200] == pytest.approx(0.7)
+    result = ratings(alone(TRUTH, drift=0.1), count=201)
+    assert result[0] == 0.5
+    assert result[100] == pytest.approx(0.6)
+    assert result[200] == pytest.approx(0.7)
 
 
 def after(annotators: SimulatedAnnotators, done: int, count: int = 1500) -> np.ndarray:
     """Ratings by somebody who has always just done so many tasks."""
-    found = []
+    result = []
     for _ in range(count):
         annotators.done["ann"] = done
-        found.append(annotators.answer("ann", Direct(scale=(0, 1)), ["mid"])["mid"])
-    return np.array(found)
+        result.append(annotators.answer("ann", Direct(scale=(0, 1)), ["mid"])["mid"])
+    return np.array(result)
 
 
 def test_fatigue_lets_noise_and_lapses_grow():
@@ -93,9 +93,9 @@ def test_items_seen_together_are_judged_with_less_noise_and_share_a_shift():
         return np.array([list(people.answer("ann", protocol, ["a", "b"]).values()) for _ in range(3000)])
 
     assert both(noise=0.1, together=0.5).std() == pytest.approx(0.05, rel=0.06)
-    shifted = both(context_shift=0.1)
-    assert shifted[:, 0].std() == pytest.approx(0.1, rel=0.08)
-    assert (shifted[:, 0] == shifted[:, 1]).all()
+    shifted_values = both(context_shift=0.1)
+    assert shifted_values[:, 0].std() == pytest.approx(0.1, rel=0.08)
+    assert (shifted_values[:, 0] == shifted_values[:, 1]).all()
     assert ratings(alone(truth, noise=0.1, together=0.5, context_shift=0.3), "a").std() == pytest.approx(0.1, rel=0.06)
 
 
@@ -110,9 +110,9 @@ def test_the_tie_margin_says_what_looks_the_same():
 def test_confusion_draws_labels_at_random_and_leaves_ratings_alone():
     protocol = Choice(labels=("a", "b"))
     people = alone(TRUTH, confusion=0.4)
-    found = [people.answer("ann", protocol, ["high"])["high"] for _ in range(3000)]
+    result = [people.answer("ann", protocol, ["high"])["high"] for _ in range(3000)]
     # Half of the labels drawn at random are right all the same.
-    assert found.count("a") / 3000 == pytest.approx(0.2, abs=5 * np.sqrt(0.16 / 3000))
+    assert result.count("a") / 3000 == pytest.approx(0.2, abs=5 * np.sqrt(0.16 / 3000))
     assert set(ratings(alone(TRUTH, confusion=0.4), count=50)) == {0.5}
 
 
@@ -120,23 +120,23 @@ def test_spam_is_random_or_constant_or_a_copy():
     rng = np.random.default_rng(1)
     crowd = [
         SimulatedAnnotator("honest", noise=0.2, lapse=0.2),
-        SimulatedAnnotator("copier", noise=0.9, spam="copy", copies="honest"),
-        SimulatedAnnotator("robot", bias=0.2, spam="constant"),
-        SimulatedAnnotator("blind", noise=0.0, spam="random"),
+        SimulatedAnnotator("copier", noise=0.9, careless="copy", copies="honest"),
+        SimulatedAnnotator("robot", bias=0.2, careless="constant"),
+        SimulatedAnnotator("blind", noise=0.0, careless="random"),
         SimulatedAnnotator("other", noise=0.2),
     ]
     truth = {f"i{number}": value for number, value in enumerate(rng.random(300))}
     people = SimulatedAnnotators(crowd, truth, rng)
-    said = {
+    observations = {
         person.name: np.array([people.answer(person.name, Direct(), [item])[item] for item in truth])
         for person in crowd
     }
-    assert (said["copier"] == said["honest"]).all()
-    assert set(said["robot"]) == {70}
+    assert (observations["copier"] == observations["honest"]).all()
+    assert set(observations["robot"]) == {70}
     values = np.array(list(truth.values()))
-    assert abs(np.corrcoef(said["blind"], values)[0, 1]) < 0.2
-    assert np.corrcoef(said["honest"], values)[0, 1] > 0.6
-    assert (said["other"] != said["honest"]).mean() > 0.9
+    assert abs(np.corrcoef(observations["blind"], values)[0, 1]) < 0.2
+    assert np.corrcoef(observations["honest"], values)[0, 1] > 0.6
+    assert (observations["other"] != observations["honest"]).mean() > 0.9
 
 
 def test_criteria_have_values_of_their_own():
@@ -152,12 +152,12 @@ def test_criteria_have_values_of_their_own():
 def test_criteria_that_share_a_truth_are_seen_with_noise_of_their_own():
     protocol = Direct(criteria={"joy": Criterion(), "fear": Criterion()})
     people = alone({"x": 0.5}, noise=0.1)
-    found = np.array([list(people.answer("ann", protocol, ["x"])["x"].values()) for _ in range(2000)])
-    assert abs(np.corrcoef(found.T)[0, 1]) < 5 / np.sqrt(2000)
+    result = np.array([list(people.answer("ann", protocol, ["x"])["x"].values()) for _ in range(2000)])
+    assert abs(np.corrcoef(result.T)[0, 1]) < 5 / np.sqrt(2000)
 
 
 def test_a_crowd_has_the_population_s_parameters():
-    population = Population(bias=0.1, stretch=0.3, noise=0.2, noise_spread=0.4, lapse=0.05, spam=0.2)
+    population = Population(bias=0.1, stretch=0.3, noise=0.2, noise_cv=0.4, lapse=0.05, careless=0.2)
     crowd = make_crowd(4000, np.random.default_rng(0), population)
     bias, stretch, noise, lapse = (
         np.array([getattr(person, name) for person in crowd]) for name in ("bias", "stretch", "noise", "lapse")
@@ -166,15 +166,15 @@ def test_a_crowd_has_the_population_s_parameters():
     assert (stretch.mean(), np.log(stretch).std()) == pytest.approx((1, 0.3), rel=0.05)
     assert (noise.mean(), noise.std() / noise.mean()) == pytest.approx((0.2, 0.4), rel=0.06)
     assert lapse.mean() == pytest.approx(0.05, rel=0.1)
-    kinds = [person.spam for person in crowd if person.spam]
+    kinds = [person.careless for person in crowd if person.careless]
     assert len(kinds) == 800
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"random": 267, "constant": 267, "copy": 266}
-    honest = {person.name for person in crowd if person.spam is None}
-    assert all(person.copies in honest for person in crowd if person.spam == "copy")
+    honest = {person.name for person in crowd if person.careless is None}
+    assert all(person.copies in honest for person in crowd if person.careless == "copy")
 
 
 def test_values_have_the_mean_and_spread_that_are_set():
-    values = Population(mean=0.3, spread=0.2).values(20_000, np.random.default_rng(0))
+    values = Population(mean=0.3, item_sd=0.2).values(20_000, np.random.default_rng(0))
     assert (values.mean(), values.std()) == pytest.approx((0.3, 0.2), rel=0.03)
     assert values.min() >= 0
     assert values.max() <= 1
@@ -186,7 +186,7 @@ def test_what_no_population_can_be_is_refused():
     with pytest.raises(ConfigError, match="less than 1"):
         Population.of({"lapse": 2})
     with pytest.raises(ConfigError, match=r"mean 0\.1 cannot have"):
-        Population.of({"mean": 0.1, "spread": 0.4})
+        Population.of({"mean": 0.1, "item_sd": 0.4})
     with pytest.raises(ConfigError, match="nobody to ask"):
         SimulatedAnnotators([], TRUTH, np.random.default_rng(0))
 

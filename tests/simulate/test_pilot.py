@@ -12,9 +12,8 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.formats import read_judgments
 from steelyard.reliability import split_half
-from steelyard.simulate import Population, read_pilot, rehearse
-from tests.simulate.making import make_annotators, make_config, make_items
-from tests.sizes import FULL
+from steelyard.simulate import Population, read_pilot, simulate_study
+from tests.simulate.helpers import make_annotators, make_config, make_items
 
 
 def simulated(
@@ -23,7 +22,7 @@ def simulated(
     """The judgments of a pilot made by people from a population."""
     rows = make_items(items)
     annotators = make_annotators(people, rows, seed, population)
-    study = rehearse(make_config(protocol, design, seed=seed), rows, annotators, np.random.default_rng(seed))
+    study = simulate_study(make_config(protocol, design, seed=seed), rows, annotators, np.random.default_rng(seed))
     return study.observations()[""]
 
 
@@ -31,22 +30,14 @@ def simulated(
 @pytest.mark.parametrize(
     "population",
     [
-        pytest.param(Population(spread=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08), id="lapses"),
-        *(
-            [
-                pytest.param(Population(), id="default"),
-                pytest.param(
-                    Population(mean=0.4, spread=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02), id="noisy"
-                ),
-            ]
-            if FULL
-            else []
-        ),
+        Population(),
+        Population(item_sd=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08),
+        Population(mean=0.4, item_sd=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02),
     ],
 )
 def test_the_parameters_of_simulated_pilots_are_recovered(population):
     """On average over pilots of 150 items with 10 ratings; one pilot alone strays further."""
-    found = [
+    result = [
         asdict(
             read_pilot(
                 simulated(population, {"name": "direct"}, {"judgments": 10}, items=150, people=40, seed=seed),
@@ -55,10 +46,10 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
         )
         for seed in range(3)
     ]
-    mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+    mean = {name: float(np.mean([one[name] for one in result])) for name in result[0]}
     for name, tolerance in (
         ("mean", 0.05),
-        ("spread", 0.03),
+        ("item_sd", 0.03),
         ("noise", 0.04),
         ("bias", 0.03),
         # Where the noise is large, scale use can hardly be told.
@@ -80,13 +71,13 @@ def test_the_parameters_of_simulated_pilots_are_recovered(population):
 )
 def test_the_noise_behind_comparisons_choices_and_rankings_is_recovered(protocol, design):
     population = Population(noise=0.25, lapse=0.0)
-    found = [
+    result = [
         read_pilot(
             simulated(population, protocol, design, items=60, people=30, seed=seed), np.random.default_rng(seed)
         ).population.noise
         for seed in range(1)
     ]
-    assert np.mean(found) == pytest.approx(0.25, rel=0.25)
+    assert np.mean(result) == pytest.approx(0.25, rel=0.25)
 
 
 @pytest.mark.slow
@@ -99,7 +90,7 @@ def test_the_samples_spread_as_pilots_of_this_size_do():
         )
         for seed in range(2)
     ]
-    within = np.mean([np.std([one.spread for one in fit.samples]) for fit in fits])
+    within = np.mean([np.std([one.item_sd for one in fit.samples]) for fit in fits])
     assert 0.5 * 0.016 < within < 2.5 * 0.016
 
 
@@ -131,13 +122,13 @@ def test_a_pilot_that_says_nothing_is_refused():
 def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(shared_data):
     frame = pl.read_csv(shared_data / "nli" / "sliders.csv.gz", infer_schema_length=0)
     usable = frame.filter((pl.col("na") == "0") & (pl.col("status") != "Rejected"))
-    kept = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
-    few = kept["item"].unique(maintain_order=True)[:100]
-    read = read_judgments(kept.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
-    population = read_pilot(read, np.random.default_rng(0)).population
+    retained = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
+    few = retained["item"].unique(maintain_order=True)[:100]
+    pilot_fit = read_judgments(retained.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
+    population = read_pilot(pilot_fit, np.random.default_rng(0)).population
     ratings = simulated(population, {"name": "direct"}, {"judgments": 20}, items=100, people=200, seed=1)
     ours = split_half(ratings, trials=20)["Spearman"].value
-    theirs = split_half(read.observations, trials=20, per_half=10)["Spearman"].value
+    theirs = split_half(pilot_fit.observations, trials=20, per_half=10)["Spearman"].value
     assert ours == pytest.approx(theirs, abs=0.06)
 
 
@@ -148,9 +139,9 @@ def test_the_noise_of_a_comparative_judgement_session_gives_its_reliability(shar
     session = frame.filter(pl.col("session") == "Clark2018_Study1").select(
         pl.col("judge").alias("annotator"), "winner", "loser"
     )
-    read = read_judgments(session)
-    population = read_pilot(read, np.random.default_rng(0)).population
-    each = round(2 * len(read.observations) / 82)
+    pilot_fit = read_judgments(session)
+    population = read_pilot(pilot_fit, np.random.default_rng(0)).population
+    each = round(2 * len(pilot_fit.observations) / 82)
     pairs = simulated(population, {"name": "pairwise", "ties": False}, {"judgments": each}, items=82, people=56, seed=1)
     ours = split_half(pairs, trials=20)["Spearman"].value
-    assert ours == pytest.approx(split_half(read.observations, trials=20)["Spearman"].value, abs=0.05)
+    assert ours == pytest.approx(split_half(pilot_fit.observations, trials=20)["Spearman"].value, abs=0.05)

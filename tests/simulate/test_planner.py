@@ -7,20 +7,20 @@ from math import asin, pi
 import numpy as np
 import pytest
 
-from steelyard.designs import InformationGain
+from steelyard.designs import Adaptive
 from steelyard.errors import ConfigError
 from steelyard.reliability import split_half
-from steelyard.simulate import Option, Population, choose_options, plan, rehearse
-from tests.simulate.making import make_annotators, make_config, make_items
+from steelyard.simulate import PlanOption, Population, choose_options, plan, simulate_study
+from tests.simulate.helpers import make_annotators, make_config, make_items
 
 # Far from the ends of the scale, without lapses: the closed form holds.
-TAME = Population(spread=0.1, noise=0.13, noise_spread=0.0, bias=0.05, stretch=0.0, lapse=0.0)
+TAME = Population(item_sd=0.1, noise=0.13, noise_cv=0.0, bias=0.05, stretch=0.0, lapse=0.0)
 
 
 def pearson_of_halves(population: Population, per_half: float) -> float:
     """σ² / (σ² + (bias² + noise²)/m): the correlation of two means of m ratings by different people."""
     error = population.bias**2 + population.noise**2
-    return population.spread**2 / (population.spread**2 + error / per_half)
+    return population.item_sd**2 / (population.item_sd**2 + error / per_half)
 
 
 def spearman_of_halves(population: Population, per_half: float) -> float:
@@ -32,23 +32,23 @@ def spearman_of_halves(population: Population, per_half: float) -> float:
 @pytest.mark.parametrize("each", [4, 10, 20])
 def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
     items = make_items(300)
-    found = []
+    result = []
     for seed in range(4):
         config = make_config({"name": "direct"}, {"judgments": each}, seed=seed)
-        study = rehearse(config, items, make_annotators(60, items, seed, TAME), np.random.default_rng(seed))
-        found.append(split_half(study.observations()[""], trials=20))
-    plain = np.mean([one["Pearson"].value for one in found])
+        study = simulate_study(config, items, make_annotators(60, items, seed, TAME), np.random.default_rng(seed))
+        result.append(split_half(study.observations()[""], trials=20))
+    plain = np.mean([one["Pearson"].value for one in result])
     assert plain == pytest.approx(pearson_of_halves(TAME, each / 2), abs=0.02)
-    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in found])
+    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in result])
     assert stepped == pytest.approx(pearson_of_halves(TAME, each), abs=0.02)
-    assert np.mean([one["Spearman"].value for one in found]) == pytest.approx(
+    assert np.mean([one["Spearman"].value for one in result]) == pytest.approx(
         spearman_of_halves(TAME, each / 2), abs=0.025
     )
 
 
 @pytest.fixture(scope="module")
 def tame_plan():
-    return plan(200, 0.85, [Option("direct", "redundant")], populations=[TAME], people=60)
+    return plan(200, 0.85, [PlanOption("direct", "per_item")], populations=[TAME], people=60)
 
 
 @pytest.mark.slow
@@ -79,34 +79,34 @@ def test_truth_is_the_root_of_reliability_for_plain_ratings(tame_plan):
     [("best_worst", "random_tuples"), ("scored_ranking", "random_tuples"), ("pairwise", "random_tuples")],
 )
 def test_a_study_of_the_planned_size_has_the_planned_reliability(protocol, design):
-    planned = plan(50, 0.75, [Option(protocol, design)], people=30).table().row(0, named=True)
+    study_plan = plan(50, 0.75, [PlanOption(protocol, design)], people=30).table().row(0, named=True)
     items = make_items(50)
-    found = []
+    result = []
     for seed in range(100, 106):
-        each = round(planned["judgments"] * planned["items_per_judgment"] / 50)
+        each = round(study_plan["judgments"] * study_plan["items_per_judgment"] / 50)
         config = make_config({"name": protocol}, {"name": design, "judgments": each}, seed=seed)
-        study = rehearse(config, items, make_annotators(30, items, seed), np.random.default_rng(seed))
-        found.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
-    assert np.mean(found) == pytest.approx(0.75, abs=0.04)
+        study = simulate_study(config, items, make_annotators(30, items, seed), np.random.default_rng(seed))
+        result.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
+    assert np.mean(result) == pytest.approx(0.75, abs=0.04)
 
 
 def test_a_design_that_listens_is_planned_too():
-    planned = plan(40, 0.75, [Option("scored_ranking", "match_quality")], people=20)
-    row = planned.table().row(0, named=True)
+    study_plan = plan(40, 0.75, [PlanOption("scored_ranking", "match_quality")], people=20)
+    row = study_plan.table().row(0, named=True)
     assert row["lower"] <= row["judgments"] <= row["upper"]
     assert row["showings_per_item"] == pytest.approx(row["judgments"] * 5 / 40)
 
 
 def test_budgets_too_small_to_be_split_are_not_measured():
     """With most items in one half only, the few others may agree by chance."""
-    planned = plan(60, 0.7, [Option("scored_ranking", "random_tuples")])
-    assert planned.curve["judgments"].min() >= 2 * 60 / 5
-    assert planned.table()["lower"][0] >= 2 * 60 / 5 * 0.5
+    study_plan = plan(60, 0.7, [PlanOption("scored_ranking", "random_tuples")])
+    assert study_plan.curve["judgments"].min() >= 2 * 60 / 5
+    assert study_plan.table()["lower"][0] >= 2 * 60 / 5 * 0.5
 
 
 def test_more_is_needed_for_noisier_people_and_higher_targets():
     def needed(target, population):
-        return plan(40, target, [Option("direct", "redundant")], populations=[population]).table()["judgments"][0]
+        return plan(40, target, [PlanOption("direct", "per_item")], populations=[population]).table()["judgments"][0]
 
     usual = needed(0.7, Population())
     assert needed(0.8, Population()) > 1.3 * usual
@@ -115,7 +115,7 @@ def test_more_is_needed_for_noisier_people_and_higher_targets():
 
 def test_a_protocol_s_own_settings_are_planned_with():
     large, small = (
-        plan(30, 0.7, [Option("best_worst", "random_tuples", (("size", size),))]).table().row(0, named=True)
+        plan(30, 0.7, [PlanOption("best_worst", "random_tuples", (("size", size),))]).table().row(0, named=True)
         for size in (6, 3)
     )
     assert (large["items_per_judgment"], small["items_per_judgment"]) == (6, 3)
@@ -124,7 +124,7 @@ def test_a_protocol_s_own_settings_are_planned_with():
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
-    options = [Option("direct", "redundant"), Option("best_worst", "random_tuples")]
+    options = [PlanOption("direct", "per_item"), PlanOption("best_worst", "random_tuples")]
     alone = plan(30, 0.7, options, seed=5)
     assert plan(30, 0.7, options, seed=5, jobs=2) == alone
     assert plan(30, 0.7, options, seed=6).table()["judgments"].to_list() != alone.table()["judgments"].to_list()
@@ -132,14 +132,14 @@ def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
 
 def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
     with pytest.raises(
-        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · redundant \(with 5 people"
+        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · per_item \(with 5 people"
     ):
-        plan(40, 0.99, [Option("direct", "redundant")], people=5)
+        plan(40, 0.99, [PlanOption("direct", "per_item")], people=5)
 
 
 def test_an_option_out_of_reach_is_shown_beside_those_that_are_not():
-    planned = plan(40, 0.85, [Option("direct", "redundant"), Option("best_worst", "random_tuples")], people=5)
-    rows = {row["protocol"]: row for row in planned.table(price=1.0).iter_rows(named=True)}
+    study_plan = plan(40, 0.85, [PlanOption("direct", "per_item"), PlanOption("best_worst", "random_tuples")], people=5)
+    rows = {row["protocol"]: row for row in study_plan.table(price=1.0).iter_rows(named=True)}
     assert rows["direct"]["judgments"] is None
     assert rows["direct"]["best"] < 0.85
     assert rows["best_worst"]["cost"] == rows["best_worst"]["judgments"]
@@ -154,10 +154,10 @@ def test_hours_and_cost_follow_from_the_judgments(tame_plan):
 
 def test_options_are_those_that_fit():
     assert {option.protocol for option in choose_options(50)} >= {"direct", "pairwise", "best_worst", "scored_ranking"}
-    assert {option.design for option in choose_options(50, ["direct"])} <= {"redundant", "match_quality"}
+    assert {option.design for option in choose_options(50, ["direct"])} <= {"per_item", "match_quality"}
     assert "all_pairs" not in {option.design for option in choose_options(500, ["pairwise"])}
-    (named,) = choose_options(500, ["pairwise"], ["information_gain"])
-    assert named.config(7, 500, 0).stages[0].design == InformationGain(judgments=7)
+    (named,) = choose_options(500, ["pairwise"], ["adaptive"])
+    assert named.config(7, 500, 0).stages[0].design == Adaptive(judgments=7)
     with pytest.raises(ConfigError, match="labels have no split-half"):
         choose_options(50, ["choice"])
     with pytest.raises(ConfigError, match="no protocol called 'best_wurst'"):

@@ -14,9 +14,9 @@ from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ran
 from steelyard.protocols.rated import Criterion
 from steelyard.records import Item
 from steelyard.reliability import split_half
-from steelyard.simulate import RecordedAnnotators, answer_study, rehearse
+from steelyard.simulate import RecordedAnnotators, answer_study, simulate_study
 from steelyard.study import Study
-from tests.simulate.making import make_config
+from tests.simulate.helpers import make_config
 
 RATED = [
     {"annotator": "ann", "item": "a", "value": 10},
@@ -65,12 +65,12 @@ def test_ratings_are_carried_over_to_the_scale_that_is_asked():
 
 
 def test_one_person_s_ratings_answer_what_sets_items_against_each_other():
-    seen = set()
+    seen_sets = set()
     for seed in range(20):
         answer = rated(seed).answer("seat-1", Pairwise(), ["a", "b"])
-        seen.add(answer["winner"])
+        seen_sets.add(answer["winner"])
     # ann says b, bob finds them equal.
-    assert seen == {"b", None}
+    assert seen_sets == {"b", None}
     assert {tuple(map(tuple, rated(seed).answer("s", Ranking(size=2), ["a", "b"]))) for seed in range(20)} == {
         (("b",), ("a",)),
         (("a", "b"),),
@@ -119,9 +119,9 @@ def test_what_was_never_judged_is_refused():
 def sliders(shared_data):
     frame = pl.read_csv(shared_data / "nli" / "sliders.csv.gz", infer_schema_length=0)
     usable = frame.filter((pl.col("na") == "0") & (pl.col("status") != "Rejected"))
-    kept = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
-    few = kept["item"].unique(maintain_order=True)[:60]
-    return read_judgments(kept.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
+    retained = usable.select("annotator", "item", pl.col("value").cast(pl.Float64))
+    few = retained["item"].unique(maintain_order=True)[:60]
+    return read_judgments(retained.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
 
 
 @pytest.mark.shared_data
@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_tasks_and_answers(sliders):
         rng = np.random.default_rng(seed)
         people = RecordedAnnotators(sliders, 20, rng)
         items = [Item(name, name) for name in people.items]
-        study = rehearse(make_config({"name": "scored_ranking"}, {"judgments": 6}), items, people, rng)
+        study = simulate_study(make_config({"name": "scored_ranking"}, {"judgments": 6}), items, people, rng)
         return study.stages[0].items, study.stages[0].answers
 
     assert run(1) == run(1)
@@ -143,7 +143,7 @@ def test_replayed_ratings_are_as_reliable_as_the_recorded_ones(sliders):
     rng = np.random.default_rng(0)
     people = RecordedAnnotators(sliders, 30, rng)
     items = [Item(name, name) for name in people.items]
-    study = rehearse(make_config({"name": "direct"}, {"judgments": 20}), items, people, rng)
+    study = simulate_study(make_config({"name": "direct"}, {"judgments": 20}), items, people, rng)
     assert people.counts["judgments used again"] == 0
     replayed = split_half(study.observations()[""], trials=50)["Spearman"].value
     recorded_ones = split_half(sliders.observations, trials=50, per_half=10)["Spearman"].value

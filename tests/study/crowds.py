@@ -17,12 +17,12 @@ from steelyard.study import differing_picks
 from steelyard.study.events import Event
 
 SETUPS = {
-    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = {each}'),
+    "per_item": ('name = "direct"', 'name = "per_item"\njudgments = {each}'),
     "random_tuples": ('name = "scored_ranking"\nsize = 3', 'name = "random_tuples"\njudgments = {each}'),
     "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 2\nannotators = {each}'),
     "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators = 1'),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = {each}'),
-    "information_gain": ('name = "pairwise"', 'name = "information_gain"\njudgments = {each}'),
+    "adaptive": ('name = "pairwise"', 'name = "adaptive"\njudgments = {each}'),
     "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = {each}'),
     "tournament": ('name = "pairwise"\nties = true', 'name = "tournament"\nannotators = 1'),
 }

@@ -31,7 +31,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def study(make_study, database_url, clock):
-    folder = make_study(design='name = "redundant"\njudgments = 2', items=3)
+    folder = make_study(design='name = "per_item"\njudgments = 2', items=3)
     with Study.open(folder, database=database_url, clock=clock) as opened:
         yield opened
 
@@ -156,7 +156,7 @@ def test_a_late_answer_is_kept_flagged_and_counted(study, clock):
 
 
 def test_an_abandoned_task_goes_to_somebody_else_and_its_late_answer_still_counts(make_study, database_url, clock):
-    folder = make_study(design='name = "redundant"\njudgments = 1', items=["only"])
+    folder = make_study(design='name = "per_item"\njudgments = 1', items=["only"])
     with Study.open(folder, database=database_url, clock=clock) as study:
         abandoned = ask(study, "ann")
         assert study.offer("bob").reason.startswith("The last tasks are with other annotators")
@@ -171,7 +171,7 @@ def test_an_abandoned_task_goes_to_somebody_else_and_its_late_answer_still_count
 
 
 def test_an_annotator_whose_time_ran_out_can_get_the_same_item_again(make_study, database_url, clock):
-    folder = make_study(design='name = "redundant"\njudgments = 1', items=["only"])
+    folder = make_study(design='name = "per_item"\njudgments = 1', items=["only"])
     with Study.open(folder, database=database_url, clock=clock) as study:
         first = ask(study, "ann")
         clock.now += 30 * MINUTE
@@ -238,7 +238,7 @@ def test_a_person_gets_no_more_tasks_than_allowed(make_study, database_url):
 
 
 def test_a_study_goes_on_where_it_was(make_study, database_url):
-    folder = make_study(items=3, design='name = "redundant"\njudgments = 1')
+    folder = make_study(items=3, design='name = "per_item"\njudgments = 1')
     with Study.open(folder, database=database_url) as study:
         first = rate(study, "ann", 10)
         open_task = ask(study, "ann")
@@ -251,7 +251,7 @@ def test_a_study_goes_on_where_it_was(make_study, database_url):
 
 
 def test_two_openings_of_one_study_see_each_others_work(make_study, database_url):
-    folder = make_study(items=2, design='name = "redundant"\njudgments = 1')
+    folder = make_study(items=2, design='name = "per_item"\njudgments = 1')
     with Study.open(folder, database=database_url) as one, Study.open(folder, database=database_url) as two:
         a, b = ask(one, "ann"), ask(two, "bob")
         assert a.items != b.items

@@ -86,7 +86,7 @@ def test_who_fails_the_checks_is_excluded_and_their_budget_is_asked_again(checke
         work(study, "guesser", 0.0, rng, most=60)
         assert list(study.annotators.excluded) == ["guesser"]
         assert "checks right" in study.annotators.excluded["guesser"]
-        assert study.offer("guesser").because == "excluded"
+        assert study.offer("guesser").reason_code == "excluded"
         counted = study.judgments().filter(~pl.col("set_aside") & (pl.col("purpose") != "check"))
         assert study.status().stages[0].done == counted.height
 
@@ -170,7 +170,7 @@ def test_a_study_with_checks_rebuilds_from_its_log_and_every_pick_replays(checke
 def test_a_repeat_comes_late_enough_only_once_and_does_not_count(make_study):
     folder = make_study(
         'name = "direct"',
-        'name = "redundant"\njudgments = 2',
+        'name = "per_item"\njudgments = 2',
         items=40,
         extra="[quality]\nrepeats = 0.4\nrepeat_after = 6\n",
     )
@@ -190,7 +190,7 @@ def test_a_repeat_comes_late_enough_only_once_and_does_not_count(make_study):
 
 def test_everybody_gets_the_overlap_tasks_once_and_they_count(make_study):
     folder = make_study(
-        'name = "direct"', 'name = "redundant"\njudgments = 3', items=60, extra="[quality]\noverlap = 0.25\n"
+        'name = "direct"', 'name = "per_item"\njudgments = 3', items=60, extra="[quality]\noverlap = 0.25\n"
     )
     with Study.open(folder) as study:
         people = [f"ann-{number}" for number in range(6)]

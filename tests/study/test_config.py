@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 
-from steelyard import Study
+from steelyard import Study, registry
 from steelyard.errors import ConfigError, DataError, SteelyardError
+from steelyard.renamed import RENAMED
 from steelyard.study import read_config
+from steelyard.study.config import parse_config
 from steelyard.study.opening import check_study
 
 
@@ -29,15 +32,15 @@ GOOD = 'title = "T"\nquestion = "Q"\nitems = "items.csv"\n'
 
 def test_only_four_keys_are_needed(make_study):
     config = read_config(make_study() / "study.toml")
-    assert (config.stages[0].design.name, config.model.name) == ("redundant", "mean")
+    assert (config.stages[0].design.name, config.model.name) == ("per_item", "mean")
     assert config.people.lease_minutes == 30
 
 
 @pytest.mark.parametrize(
     ("protocol", "design", "model"),
     [
-        ('"likert"', "redundant", "mean"),
-        ('"choice"\nlabels = ["a", "b"]', "redundant", "majority"),
+        ('"likert"', "per_item", "mean"),
+        ('"choice"\nlabels = ["a", "b"]', "per_item", "majority"),
         ('"pairwise"', "random_tuples", "bradley_terry"),
         ('"best_worst"', "random_tuples", "counting"),
         ('"scored_ranking"', "random_tuples", "easl"),
@@ -145,3 +148,35 @@ def test_the_protocol_cannot_change_once_people_were_asked_but_the_design_can(ma
     path.write_text(good.replace('name = "direct"', 'name = "likert"'))
     with pytest.raises(ConfigError, match="protocol has changed since people began"):
         Study.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("design", "field", "new_name"),
+    [
+        ({"name": "information_gain"}, "design.name", "adaptive"),
+        ({"name": "per_item"}, "design.name", "per_item"),
+        ({"name": "adaptive", "aim": "scores"}, "design.aim", "objective"),
+        ({"name": "adaptive", "first_looks": 2}, "design.first_looks", "initial_views"),
+        ({"name": "tournament", "patience_minutes": 5}, "design.patience_minutes", "hold_minutes"),
+    ],
+)
+@pytest.mark.parametrize("in_stage", [False, True])
+def test_a_former_name_is_refused_with_the_new_one(design, field, new_name, in_stage):
+    tables = {"protocol": {"name": "pairwise"}, "design": design}
+    data = {"title": "t", "question": "q", "items": "items.csv"}
+    with pytest.raises(ConfigError) as refusal:
+        parse_config(data | ({"stage": [tables]} if in_stage else tables))
+    (problem,) = refusal.value.problems
+    assert problem.field == ("stage.0." if in_stage else "") + field
+    assert problem.remedy == f"It is now called '{new_name}'."
+
+
+def test_every_new_name_exists():
+    for former, name in RENAMED.items():
+        kind, _, key = former.partition(".")
+        if kind in {"protocols", "designs", "models"}:
+            assert name in registry.names(kind)
+            assert key not in registry.names(kind)
+        elif kind in {"protocol", "design", "model"}:
+            classes = [registry.find(f"{kind}s", each) for each in registry.names(f"{kind}s")]
+            assert any(name in {field.name for field in fields(cls)} for cls in classes), former

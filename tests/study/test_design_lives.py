@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.designs import Nothing
+from steelyard.designs import NoTask
 from tests.study.test_random_lives import STEPS, Life
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -73,7 +73,7 @@ def test_a_design_may_change_while_the_study_runs(make_study, tmp_path, protocol
         while (task := life.study.ask(person)) is not None:
             life.answers[task.judgment_id] = life.study.tell(task, life.answer(task)).answer
     nothing = life.study.offer("newcomer")
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoTask)
     assert nothing.complete
     life.check()
     life.study.close()

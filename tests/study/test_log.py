@@ -10,7 +10,7 @@ from msgspec import structs
 
 from steelyard import Study
 from steelyard.errors import DataError, StoreError
-from steelyard.simulate import make_crowd, work_through
+from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, read_log, rebuild, write_log
 
 # A handful of judgments leaves items undefeated; the models say so.
@@ -33,10 +33,10 @@ def lively(folder, database=None):
     rng = np.random.default_rng(5)
     truth = {item.id: float(rng.random()) for item in study.items}
     crowd = make_crowd(6, rng)
-    work_through(study, crowd, truth, rng, most=15)
+    answer_study_with_crowd(study, crowd, truth, rng, most=15)
     study.skip(study.ask("skipper"), "cannot judge")
     study.flag(study.ask("flagger"), "odd")
-    work_through(study, crowd, truth, rng, most=15)
+    answer_study_with_crowd(study, crowd, truth, rng, most=15)
     first, last = study.judgments()["judgment_id"][0], study.judgments()
     study.revise(first, json.loads(last["answer"][0]))
     return study
@@ -95,7 +95,7 @@ def test_a_pick_records_how_it_was_made(make_study):
         before, pick = list(study.events())[-2:]
     assert pick.kind == "picked"
     assert {key: getattr(pick.data, key) for key in ("design", "settings", "seed", "round", "weight", "state")} == {
-        "design": "redundant",
+        "design": "per_item",
         "settings": {"judgments": 4},
         "seed": 17,
         "round": 0,

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from steelyard import Study
-from steelyard.simulate import make_crowd, work_through
+from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, read_log, rebuild, write_log
 
 # A handful of judgments leaves items undefeated; the models say so.
@@ -43,7 +43,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
     study, tasks = open_study(make_study, kind)
     with study:
         rng = np.random.default_rng(2)
-        assert work_through(study, make_crowd(8, rng), truth_of(study), rng) == tasks
+        assert answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng) == tasks
         status = study.status()
         assert (status.stages[0].done, status.stages[0].total, status.stages[0].leased) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
@@ -61,17 +61,17 @@ def test_skips_lapses_revisions_and_exclusions_replay_too(make_study, kind):
     with study:
         rng = np.random.default_rng(3)
         crowd, truth = make_crowd(5, rng), truth_of(study)
-        work_through(study, crowd, truth, rng, most=8)
+        answer_study_with_crowd(study, crowd, truth, rng, most=8)
         study.skip(study.ask("skipper"), "cannot judge")
         given_up = study.ask("sleeper")
         study.release(given_up)
-        work_through(study, crowd, truth, rng, most=4)
+        answer_study_with_crowd(study, crowd, truth, rng, most=4)
         rows = study.judgments()
         study.revise(rows["judgment_id"][0], _other_answer(study, rows["items"][0].to_list()))
         study.annotators.exclude(crowd[0].name, "random answers")
-        work_through(study, crowd[1:], truth, rng, most=4)
+        answer_study_with_crowd(study, crowd[1:], truth, rng, most=4)
         study.annotators.readmit(crowd[0].name)
-        work_through(study, crowd, truth, rng)
+        answer_study_with_crowd(study, crowd, truth, rng)
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
         assert status.leased == 0
@@ -89,7 +89,7 @@ def test_two_threads_on_one_study_lose_nothing_and_ask_nothing_twice(make_study,
     study, tasks = open_study(make_study, kind)
     with study:
         rng = np.random.default_rng(4)
-        assert work_through(study, make_crowd(8, rng), truth_of(study), rng, threads=2) == tasks
+        assert answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng, threads=2) == tasks
         _check(study, tasks)
 
 
@@ -105,7 +105,7 @@ def test_two_servers_of_one_database_keep_the_same_plan(make_study, kind):
             with Study.open(study.folder) as own:
                 rng = np.random.default_rng(number)
                 crowd = make_crowd(8, np.random.default_rng(0))[number::2]
-                work_through(own, crowd, truth_of(own), rng)
+                answer_study_with_crowd(own, crowd, truth_of(own), rng)
         except BaseException as error:
             failures.append(error)
 
@@ -136,7 +136,7 @@ def test_groups_are_judged_for_one_source_at_a_time(make_study):
     with Study.open(folder) as study:
         rng = np.random.default_rng(5)
         truth = {item.id: int(item.id[1]) / 7 for item in study.items}
-        assert work_through(study, make_crowd(6, rng), truth, rng) == 30
+        assert answer_study_with_crowd(study, make_crowd(6, rng), truth, rng) == 30
         assert differing_picks(study.events()) == []
         for items in study.judgments()["items"]:
             assert len({name.split("-")[1] for name in items}) == 1
@@ -150,12 +150,12 @@ def test_items_added_to_the_file_join_a_running_study(make_study):
     study, _ = open_study(make_study)
     with study:
         rng = np.random.default_rng(6)
-        work_through(study, make_crowd(4, rng), truth_of(study), rng, most=10)
+        answer_study_with_crowd(study, make_crowd(4, rng), truth_of(study), rng, most=10)
     with (study.folder / "items.csv").open("a", encoding="utf-8") as file:
         file.write("".join(f"new{n},new word {n}\n" for n in range(5)))
     with Study.open(study.folder) as study:
         rng = np.random.default_rng(7)
-        assert work_through(study, make_crowd(4, rng), truth_of(study), rng) == 5 * 7 - 10
+        assert answer_study_with_crowd(study, make_crowd(4, rng), truth_of(study), rng) == 5 * 7 - 10
         assert differing_picks(study.events()) == []
         judged = {item for items in study.judgments()["items"] for item in items}
         assert {f"new{n}" for n in range(5)} <= judged

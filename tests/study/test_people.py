@@ -18,7 +18,7 @@ def answer_all(study: Study, annotator: str, value: float) -> None:
 
 @pytest.fixture
 def study(make_study):
-    with Study.open(make_study('name = "direct"', 'name = "redundant"\njudgments = 2', items=4)) as opened:
+    with Study.open(make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=4)) as opened:
         yield opened
 
 
@@ -61,7 +61,7 @@ def test_an_excluded_annotator_is_asked_nothing_and_their_open_task_goes_to_othe
     held = study.ask("spammer")
     study.annotators.exclude("spammer", "too fast")
     nothing = study.offer("spammer")
-    assert nothing.because == "excluded"
+    assert nothing.reason_code == "excluded"
     assert study.status().stages[0].leased == 0
     # Work that was already done arrives, is kept, and does not count.
     study.tell(held, dict.fromkeys(held.item_ids, 1))
@@ -78,7 +78,7 @@ def test_a_paused_study_asks_nothing_and_keeps_what_is_on_its_way(study):
     task = study.ask("ann")
     study.set_state("paused", "Back at two o'clock.")
     nothing = study.offer("bob")
-    assert (nothing.because, nothing.reason) == ("paused", "Back at two o'clock.")
+    assert (nothing.reason_code, nothing.reason) == ("paused", "Back at two o'clock.")
     study.tell(task, dict.fromkeys(task.item_ids, 3))
     assert study.status().judgments == 1
     study.set_state("open")

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarni
 
 MINUTE = 60_000_000
 SETUPS = {
-    "direct": ('name = "direct"', 'name = "redundant"\njudgments = 3'),
-    "pages": ('name = "likert"\nitems_per_page = 3', 'name = "redundant"\njudgments = 2'),
+    "direct": ('name = "direct"', 'name = "per_item"\njudgments = 3'),
+    "pages": ('name = "likert"\nitems_per_page = 3', 'name = "per_item"\njudgments = 2'),
     "pairs": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators = 2'),
     "tuples": ('name = "best_worst"\nsize = 3', 'name = "random_tuples"\njudgments = 3'),
 }
@@ -117,7 +117,7 @@ class Life:
             counted = frame.filter(~pl.col("set_aside"))
             assert set(frame.filter("set_aside")["annotator"]) <= set(state.excluded)
             answered = Counter(item for items in counted["items"] for item in items)
-            assert {item.id: int(n) for item, n in zip(state.items, progress.answered, strict=True) if n} == answered
+            assert {item.id: int(n) for item, n in zip(state.items, progress.answers, strict=True) if n} == answered
             last_kind = {}
             for event in events:
                 if event.judgment_id is not None and event.kind in {
@@ -129,8 +129,8 @@ class Life:
                 }:
                     last_kind[event.judgment_id] = event.kind
             out = Counter(last_kind.values())["picked"]
-            assert progress.tasks_out == out
-            assert (progress.asked.level >= progress.answered).all()
+            assert progress.tasks_leased == out
+            assert (progress.assignments.level >= progress.answers).all()
         assert differing_picks(events) == []
         database = f"sqlite:///{self.tmp_path / 'again.db'}"
         with rebuild(events, self.folder, database) as again:

@@ -11,7 +11,7 @@ import pytest
 from steelyard import Study
 from steelyard.errors import AnswerError, ConfigError, StoreError, TaskError
 from steelyard.formats import write_table
-from steelyard.simulate import make_crowd, work_through
+from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, rebuild
 from steelyard.study.exporting import conventional_judgments
 from steelyard.study.importing import import_file
@@ -89,8 +89,8 @@ def test_renewed_leases_survive_a_rebuild(make_study, tmp_path):
 
 
 DESIGNS = {
-    "redundant-3": 'name = "redundant"\njudgments = 3',
-    "redundant-6": 'name = "redundant"\njudgments = 6',
+    "per_item-3": 'name = "per_item"\njudgments = 3',
+    "per_item-6": 'name = "per_item"\njudgments = 6',
     "tuples": 'name = "random_tuples"\njudgments = 4',
     "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators = 2',
 }
@@ -106,16 +106,16 @@ def test_any_design_can_take_over_from_any_other(make_study, tmp_path, before, a
     truth = {f"w{n}": n / 9 for n in range(9)}
     crowd = make_crowd(12, rng)
     with Study.open(folder) as study:
-        work_through(study, crowd, truth, rng, most=5)
+        answer_study_with_crowd(study, crowd, truth, rng, most=5)
         import_file(study, tmp_path / "j.csv")
-        work_through(study, crowd, truth, rng, most=5)
+        answer_study_with_crowd(study, crowd, truth, rng, most=5)
         study.ask("holder")
         told = study.status().judgments
     if before != after:
         change(folder, DESIGNS[before], DESIGNS[after])
     with Study.open(folder) as study:
         assert study.status().judgments == told
-        work_through(study, crowd, truth, rng)
+        answer_study_with_crowd(study, crowd, truth, rng)
         status = study.status()
         assert status.stages[0].done >= status.stages[0].total - 6
         assert differing_picks(study.events()) == []
@@ -176,9 +176,9 @@ def test_writing_a_default_out_is_no_change(make_study):
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "best_worst", "ranking", "scored_ranking"])
-def test_items_that_are_set_against_each_other_are_not_asked_one_by_one(make_study, protocol):
-    with pytest.raises(ConfigError, match="redundant asks about items one by one"):
-        Study.open(make_study(f'name = "{protocol}"', 'name = "redundant"'))
+def test_protocols_that_compare_items_are_refused_by_per_item(make_study, protocol):
+    with pytest.raises(ConfigError, match="per_item shows items one by one"):
+        Study.open(make_study(f'name = "{protocol}"', 'name = "per_item"'))
 
 
 def test_judgments_that_cannot_come_out_even_are_refused(make_study):

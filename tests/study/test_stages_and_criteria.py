@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from steelyard import Counting, Study
-from steelyard.simulate import SimulatedAnnotator, work_through
+from steelyard.simulate import SimulatedAnnotator, answer_study_with_crowd
 
 
 def write(folder: Path, config: str, items: str) -> Path:
@@ -40,7 +40,7 @@ name = "mean"
     folder = write(tmp_path / "s", config, WORDS)
     with Study.open(folder) as study:
         rng = np.random.default_rng(1)
-        work_through(study, CROWD, TRUTH, rng)
+        answer_study_with_crowd(study, CROWD, TRUTH, rng)
         protocols = study.judgments()["protocol"].to_list()
         assert protocols == sorted(protocols, key=["pairwise", "direct"].index)
         assert Counter(protocols) == {"pairwise": 12, "direct": 16}
@@ -81,7 +81,7 @@ design = { judgments = 50 }
     folder = write(tmp_path / "s", config, WORDS)
     with Study.open(folder) as study:
         many = [SimulatedAnnotator(f"a{n}") for n in range(60)]
-        work_through(study, many, TRUTH, np.random.default_rng(2), most=200)
+        answer_study_with_crowd(study, many, TRUTH, np.random.default_rng(2), most=200)
         counts = Counter(study.judgments()["protocol"])
         assert counts["pairwise"] == pytest.approx(50, abs=1)
 
@@ -135,7 +135,7 @@ def test_another_model_can_look_at_the_same_judgments(tmp_path):
     config = '[protocol]\nname = "scored_ranking"\nsize = 4\n[design]\njudgments = 6\n'
     folder = write(tmp_path / "s", config, WORDS)
     with Study.open(folder) as study:
-        work_through(study, CROWD, TRUTH, np.random.default_rng(3))
+        answer_study_with_crowd(study, CROWD, TRUTH, np.random.default_rng(3))
         easl, counting = study.fit(), study.fit(Counting())
         assert (easl.model, counting.model) == ("easl", "counting")
         order = [f"w{n}" for n in reversed(range(8))]
@@ -176,7 +176,7 @@ draws = 200
 """
     folder = write(tmp_path / "s", config, WORDS)
     with Study.open(folder) as study:
-        work_through(study, CROWD, TRUTH, np.random.default_rng(2))
+        answer_study_with_crowd(study, CROWD, TRUTH, np.random.default_rng(2))
         scores = study.scores().sort("item")
         told = study.status().judgments
         mixed = study.observations("mixed")[""]
@@ -204,5 +204,5 @@ draws = 200
 """
     words = "id,text,group\n" + "".join(f"w{n},word {n},{'high' if n > 3 else 'low'}\n" for n in range(8))
     with Study.open(write(tmp_path / "s", config, words)) as study:
-        work_through(study, CROWD, TRUTH, np.random.default_rng(3))
+        answer_study_with_crowd(study, CROWD, TRUTH, np.random.default_rng(3))
         assert study.scores(by="group")["item"].to_list() == ["high", "low"]

@@ -14,7 +14,7 @@ from steelyard.study import differing_picks
 @pytest.fixture
 def stopping(make_study):
     def make(stop: str):
-        return make_study('name = "direct"', 'name = "redundant"\njudgments = 20', items=12, extra=f"[stop]\n{stop}\n")
+        return make_study('name = "direct"', 'name = "per_item"\njudgments = 20', items=12, extra=f"[stop]\n{stop}\n")
 
     return make
 
@@ -41,7 +41,7 @@ def test_a_study_closes_itself_when_the_target_is_surely_reached(stopping):
         assert study.state == "closed"
         assert study.status().stages[0].done < study.status().stages[0].total
         nothing = study.offer("somebody")
-        assert nothing.because == "closed"
+        assert nothing.reason_code == "closed"
         assert "The target was reached" in nothing.reason
         assert differing_picks(study.events()) == []
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steelyard import Study, Task
-from steelyard.designs import Nothing, Propagation
+from steelyard.designs import NoTask, Propagation
 from steelyard.errors import TaskError
 from steelyard.simulate import answer_for
 from steelyard.study import differing_picks, rebuild
@@ -121,7 +121,7 @@ class Campaign:
             while (task := self.study.ask(person)) is not None:
                 self.answer(task)
         nothing = self.study.offer("newcomer")
-        assert isinstance(nothing, Nothing)
+        assert isinstance(nothing, NoTask)
         assert nothing.complete
 
     def labels(self, study: Study):
@@ -206,7 +206,7 @@ def test_the_second_stage_waits_for_the_first(tmp_path):
     while (task := campaign.study.ask("ann")) is not None:
         tasks.append(task.stage)
         if task.stage == "tournament":
-            assert campaign.study.offer("bob").because == "waiting"
+            assert campaign.study.offer("bob").reason_code == "waiting"
         campaign.answer(task)
     assert tasks == sorted(tasks, key=["tournament", "adequacy"].index)
     assert "adequacy" in tasks
@@ -235,7 +235,7 @@ def test_a_source_whose_annotator_never_comes_back_goes_to_somebody_else_after_a
     campaign = Campaign(tmp_path / "s", 1, seed=0)
     for _ in range(2):
         campaign.answer(campaign.study.ask("gone"))
-    assert campaign.study.offer("bob").because == "waiting"
+    assert campaign.study.offer("bob").reason_code == "waiting"
     campaign.now += 31 * MINUTE
     task = campaign.study.ask("bob")
     assert task is not None

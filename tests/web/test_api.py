@@ -344,7 +344,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
 
 
 def test_two_people_judge_on_every_database(make_study, serve_study, database_url):
-    folder = make_study(design='name = "redundant"\njudgments = 2', extra="[page]\nprefetch = 6")
+    folder = make_study(design='name = "per_item"\njudgments = 2', extra="[page]\nprefetch = 6")
     server = serve_study(folder, database=database_url)
     for person in (server.person("ann"), server.person("bob")):
         for task in person.tasks(6)["tasks"]:

@@ -99,7 +99,7 @@ def test_another_answer_from_a_stale_tab_does_not_replace_the_first(server, ann,
 
 
 def test_an_answer_after_the_lease_is_kept(make_study, serve_study):
-    server = serve_study(make_study(items=["a"], design='name = "redundant"\njudgments = 1'))
+    server = serve_study(make_study(items=["a"], design='name = "per_item"\njudgments = 1'))
     ann, bob = server.person("ann"), server.person("bob")
     task = ann.task()
     server.study.release(task["judgment_id"])

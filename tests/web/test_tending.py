@@ -10,7 +10,7 @@ import numpy as np
 def test_the_target_closes_the_study_and_the_rules_exclude_the_careless(make_study, serve_study):
     folder = make_study(
         'name = "direct"',
-        'name = "redundant"\njudgments = 6',
+        'name = "per_item"\njudgments = 6',
         items=30,
         extra='[stop]\nmeasure = "split_half"\ntarget = 0.5\nlooks = 2\n[quality.rules]\nconstant = 0.8\n',
     )

@@ -28,7 +28,7 @@ def check(folder: StudyFolder) -> None:
         size = stage.protocol.task_size
         shown = f"{size} items a task" if size > 1 else "one item a task"
         share = f", {stage.share:.0%} of the tasks" if stage.share else ""
-        asked = stage.design.goal(stage.design.progress(stage.protocol, items), size).total
+        asked = stage.design.goal(stage.design.new_progress(stage.protocol, items), size).total
         name = stage.protocol.name if stage.name == stage.protocol.name else f"{stage.name} ({stage.protocol.name})"
         console.print(f"  {name}: {shown}, chosen by {stage.design.name}{share}; {asked:,} judgments", soft_wrap=True)
     console.print(f"  scores by {config.model.name}", soft_wrap=True)

@@ -180,7 +180,7 @@ def _in_terminal(folder: Path, people: int, seed: int, show: int, form: Format) 
     from scipy import stats
 
     from steelyard.cli.output import err_console, print_frame, print_notes, scores_table
-    from steelyard.simulate import make_crowd, work_through
+    from steelyard.simulate import answer_study_with_crowd, make_crowd
     from steelyard.study import Study
 
     truth = _set_up(folder)
@@ -192,7 +192,9 @@ def _in_terminal(folder: Path, people: int, seed: int, show: int, form: Format) 
         columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=goal)
-            work_through(study, make_crowd(people, rng), truth, rng, told=lambda: progress.advance(bar))
+            answer_study_with_crowd(
+                study, make_crowd(people, rng), truth, rng, on_progress=lambda: progress.advance(bar)
+            )
         fitted = study.fit()
         judgments = study.status().judgments
         title = f"{study.config.title}: {fitted.model} of {judgments} judgments ({judgments * 5:,} sliders)"

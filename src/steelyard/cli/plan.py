@@ -112,7 +112,7 @@ def plan(
             people=people,
             seed=seed,
             jobs=jobs or os.cpu_count() or 1,
-            told=lambda steps: progress.advance(bar, steps),
+            on_progress=lambda steps: progress.advance(bar, steps),
         )
     table = found.table(price=price, wage=wage, seconds=paces)
     if form is Format.table:
@@ -151,7 +151,7 @@ def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
 
 def _pilot_note(population: Population) -> str:
     parts = (
-        f"{name} {getattr(population, name):.2f}" for name in ("mean", "spread", "noise", "bias", "stretch", "lapse")
+        f"{name} {getattr(population, name):.2f}" for name in ("mean", "item_sd", "noise", "bias", "stretch", "lapse")
     )
     return f"the pilot's people and items, on a scale from 0 to 1: {', '.join(parts)}"
 
@@ -194,11 +194,11 @@ def _short(count: int) -> str:
 
 
 def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
-    from steelyard.simulate.planner import stepped_up
+    from steelyard.simulate.planner import spearman_brown
 
     notes = [
         f"reliability is plain split-half: scores of two halves correlate at {found.target:g}; all judgments together "
-        f"may be expected to reach {stepped_up(found.target):.3f} (Spearman–Brown)",
+        f"may be expected to reach {spearman_brown(found.target):.3f} (Spearman–Brown)",
         "9 of 10: the range of nine in ten simulated studies; items: shown in one judgment; truth: how the scores "
         "correlate with the values that the simulated people went by",
         *found.notes,

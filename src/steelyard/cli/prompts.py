@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from steelyard.errors import AnswerError
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking
-from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.records import Item
 
 Prompt: TypeAlias = Callable[[str], str]
@@ -22,7 +22,7 @@ def ask_for(protocol: Protocol, items: Sequence[Item], prompt: Prompt) -> Any:
 
 
 @ask_for.register
-def _(protocol: PerItem, items: Sequence[Item], prompt: Prompt) -> Any:
+def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
     names = protocol.criterion_names()
     answer: dict[str, Any] = {}
     for item in items:
@@ -61,7 +61,7 @@ def _numbered(items: Sequence[Item], text: str, remedy: str = "") -> str:
     raise AnswerError(f"'{text}' is not one of the numbers.", remedy or f"Type a number from 1 to {len(items)}.")
 
 
-def _question(protocol: PerItem, item: str, criterion: str) -> str:
+def _question(protocol: PerItemProtocol, item: str, criterion: str) -> str:
     what = " ".join(part for part in (item, criterion) if part)
     if isinstance(protocol, Choice):
         labels = protocol.classes()[criterion]
@@ -72,19 +72,19 @@ def _question(protocol: PerItem, item: str, criterion: str) -> str:
     return f"{what} ({low:g} to {high:g}{ends})".strip()
 
 
-def _ask_value(protocol: PerItem, item: Item, shown: str, criterion: str, prompt: Prompt) -> object:
+def _ask_value(protocol: PerItemProtocol, item: Item, shown: str, criterion: str, prompt: Prompt) -> object:
     """Ask until the value is one, so that a slip does not cost the values before it."""
     question = _question(protocol, shown, criterion)
     note = ""
     while True:
         try:
-            return protocol.checked(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
+            return protocol.check_value(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
         except AnswerError as error:
             problem = error.problems[0]
             note = f"{problem.what} {problem.remedy}\n  "
 
 
-def _value(protocol: PerItem, criterion: str, text: str) -> object:
+def _value(protocol: PerItemProtocol, criterion: str, text: str) -> object:
     if isinstance(protocol, Choice):
         labels = protocol.classes()[criterion]
         return labels[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(labels) else text

@@ -11,15 +11,15 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.simulate import DryRun
+    from steelyard.simulate import StudyForecast
     from steelyard.study.config import StudyConfig
 
 
 def simulate(
     folder: StudyFolder,
     people: Annotated[int, typer.Option("--people", min=1, help="How many people judge.")] = 30,
-    spam: Annotated[
-        float, typer.Option("--spam", min=0, max=0.9, help="Share of people who do not do the work.")
+    careless: Annotated[
+        float, typer.Option("--careless", min=0, max=0.9, help="Fraction of careless annotators.")
     ] = 0.0,
     price: Annotated[
         float | None,
@@ -42,22 +42,22 @@ def simulate(
 ) -> None:
     """Dry-run a study: what people would be asked, what it takes, how reliable it may be. Its data stay untouched.
 
-    Example: steelyard simulate words --people 40 --spam 0.1
+    Example: steelyard simulate words --people 40 --careless 0.1
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     from steelyard.cli.output import err_console, print_notes
-    from steelyard.simulate import Population, dry_run
-    from steelyard.simulate.dry_run import STUDIES
+    from steelyard.simulate import Population, forecast_study
+    from steelyard.simulate.forecast import STUDIES
     from steelyard.study.opening import check_study
 
     config, items = check_study(existing_folder(folder))
-    population = Population.of({"spam": spam, **settings(set_, "--set")})
+    population = Population.of({"careless": careless, **settings(set_, "--set")})
     console = err_console()
     with Progress(TextColumn("simulating"), BarColumn(), console=console, transient=True) as progress:
         bar = progress.add_task("", total=STUDIES)
-        found = dry_run(
+        found = forecast_study(
             config,
             items,
             people=people,
@@ -67,7 +67,7 @@ def simulate(
             examples=show,
             seed=seed,
             jobs=jobs or -1,
-            told=lambda: progress.advance(bar),
+            on_progress=lambda: progress.advance(bar),
         )
     if form is Format.table:
         _print(Console(highlight=False), config, found)
@@ -81,7 +81,7 @@ def simulate(
     )
 
 
-def _print(console: Console, config: StudyConfig, found: DryRun) -> None:
+def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
     import polars as pl
     from rich.text import Text
 
@@ -122,7 +122,7 @@ def _said(answer: Any, n_items: int) -> str:
     return ", ".join(f"{key}: {'a tie' if value is None else value}" for key, value in answer.items())
 
 
-def _print_rows(found: DryRun, form: Format) -> None:
+def _print_rows(found: StudyForecast, form: Format) -> None:
     from dataclasses import asdict
 
     import polars as pl

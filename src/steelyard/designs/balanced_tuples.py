@@ -1,4 +1,4 @@
-"""Balanced tuples: every item equally often, in company that changes as much as it can."""
+"""Balanced tuples: every item equally often, with pairs of items that recur as little as possible."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from steelyard.designs.balancing import later_tuples, plan_tuples
-from steelyard.designs.memory import Memory
+from steelyard.designs.balancing import count_additional_tuples, plan_tuples
+from steelyard.designs.planned_sets import PlannedSets, PlannedSetsDesign, SetPlan
 from steelyard.designs.progress import Progress
-from steelyard.designs.turns import InTurn, SetPlan, Turns
+from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
 from steelyard.observations import IntArray
 from steelyard.protocols.base import Protocol
 
 
-class Rows(SetPlan):
+class TuplePlan(SetPlan):
     """The rows of an array as sets."""
 
     def __init__(self, rows: IntArray) -> None:
@@ -31,8 +31,8 @@ class Rows(SetPlan):
         return tuple(self._rows[place].tolist())
 
 
-class TupleTurns(Turns):
-    """The balanced tuples of a stage, planned at the first pick and whenever items are lacking in them."""
+class BalancedTuplesState(PlannedSets):
+    """The balanced tuples of a stage, planned at the first pick and whenever items are added."""
 
     def __init__(self, capacity: int, factor: float, size: int) -> None:
         super().__init__(capacity)
@@ -40,60 +40,61 @@ class TupleTurns(Turns):
         self.size = size
 
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> SetPlan:
-        """Return the tuples that are lacking."""
-        wanted = tuples_wanted(self.factor, self.n_items)
-        return Rows(plan_tuples(self.n_items, wanted, self.size, self._there(), rng))
+        """Return the missing tuples."""
+        total = tuple_count(self.factor, self.n_items)
+        return TuplePlan(plan_tuples(self.n_items, total, self.size, self._existing(), rng))
 
     @property
     def total(self) -> int:
-        """How many tuples there are to ask."""
-        if not self.lacks:
-            return self.sets
-        wanted, there = tuples_wanted(self.factor, self.n_items), self._there()
-        return len(there) + later_tuples(self.n_items, wanted, self.size, there) if there else wanted
+        """Number of tuples in all."""
+        if not self.needs_plan:
+            return self.n_sets
+        total, existing = tuple_count(self.factor, self.n_items), self._existing()
+        if not existing:
+            return total
+        return len(existing) + count_additional_tuples(self.n_items, total, self.size, existing)
 
-    def _there(self) -> list[tuple[int, ...]]:
-        return [*self.opened, *self.coming()]
+    def _existing(self) -> list[tuple[int, ...]]:
+        return [*self.slot_of, *self.unassigned_sets()]
 
 
-def tuples_wanted(factor: float, n_items: int) -> int:
-    """Return how many tuples f·N are; a fraction counts whole."""
+def tuple_count(factor: float, n_items: int) -> int:
+    """Return the number of tuples f·N, rounded up."""
     return ceil(round(factor * n_items, 6))
 
 
 @dataclass(frozen=True, slots=True)
-class BalancedTuples(InTurn):
-    """Show f·N different tuples in which every item is equally often (±1) and pairs recur as little as possible.
+class BalancedTuples(PlannedSetsDesign):
+    """Show f·N different tuples in which every item occurs equally often (±1) and pairs recur as little as possible.
 
-    The tuples of best–worst scaling (Kiritchenko & Mohammad 2017, §3.3). All of them are asked once before any is
-    asked again, so that an unfinished study is even. With 2N tuples, three annotators each are 6N judgments, with
-    which the paper's halves (3N each) agree at ρ = .95; more judgments help as much by more annotators as by
-    more tuples (its Fig. 2).
+    The tuples of best–worst scaling (Kiritchenko & Mohammad 2017, §3.3). Every tuple is asked once before any is asked
+    again, so that an unfinished study is balanced. With 2N tuples, three annotators each are 6N judgments; the paper's
+    halves of 3N agree at ρ = .95. More annotators help as much as more tuples (its Fig. 2).
     """
 
     name: ClassVar[str] = "balanced_tuples"
-    what: ClassVar[str] = "tuples"
+    set_name: ClassVar[str] = "tuples"
 
-    factor: Annotated[float, Field(gt=0, description="tuples for each item: 2 makes 2N of them")] = 2.0
+    factor: Annotated[float, Field(gt=0, description="tuples per item: with 2, there are 2N tuples")] = 2.0
     annotators: Annotated[int, Field(ge=1, description="distinct annotators for each tuple")] = 3
 
     @property
     def capacity(self) -> int:
-        """How many annotators a tuple is for."""
+        """Number of annotators per tuple."""
         return self.annotators
 
-    def memory(self, protocol: Protocol) -> Memory:
-        """Return the turns of a stage that has not begun."""
-        return TupleTurns(self.annotators, self.factor, protocol.task_size)
+    def initial_state(self, protocol: Protocol) -> DesignState:
+        """Return the state before the first pick."""
+        return BalancedTuplesState(self.annotators, self.factor, protocol.task_size)
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
-        """Refuse single items, too few items for a tuple, and more tuples than there are."""
+        """Refuse single items, too few items for a tuple, and factors that the number of items does not allow."""
         size = protocol.task_size
         if size < 2:
             return [
                 Problem(
                     "balanced_tuples shows items together, but this protocol shows one at a time.",
-                    "Use the design redundant, or show more items a page.",
+                    "Use the design per_item, or show more items per page.",
                     field="design.name",
                 )
             ]
@@ -105,30 +106,31 @@ class BalancedTuples(InTurn):
                     field="protocol.size",
                 )
             ]
-        wanted, there = tuples_wanted(self.factor, n_items), comb(n_items, size)
-        if wanted > there:
+        total, possible = tuple_count(self.factor, n_items), comb(n_items, size)
+        if total > possible:
             return [
                 Problem(
-                    f"{n_items} items make {there:,} different tuples of {size}, but factor = {self.factor:g} asks "
-                    f"for {wanted:,}.",
-                    f"Set factor to {_highest_factor(there, n_items):g} or less, or have {self._enough(size)} items.",
+                    f"{n_items} items make {possible:,} different tuples of {size}, but factor = {self.factor:g} needs "
+                    f"{total:,}.",
+                    f"Set factor to {_highest_factor(possible, n_items):g} or less, or use at least "
+                    f"{self._fewest_items(size)} items.",
                     field="design.factor",
                 )
             ]
-        if wanted * size < n_items:
+        if total * size < n_items:
             return [
                 Problem(
-                    f"{wanted:,} tuples of {size} cannot show all {n_items:,} items.",
+                    f"{total:,} tuples of {size} cannot show all {n_items:,} items.",
                     f"Set factor to {ceil(1000 / size) / 1000:g} or more.",
                     field="design.factor",
                 )
             ]
         return []
 
-    def _enough(self, size: int) -> int:
-        """Return the fewest items that make as many tuples as the factor asks for."""
+    def _fewest_items(self, size: int) -> int:
+        """Return the smallest number of items that allows the factor."""
         items = size
-        while tuples_wanted(self.factor, items) > comb(items, size):
+        while tuple_count(self.factor, items) > comb(items, size):
             items += 1
         return items
 

@@ -1,10 +1,8 @@
-"""Compiled search for tuples in which pairs recur as little as possible.
-
-Tuples are rows of item codes, short ones filled up with -1. `holds[start[i]:start[i + 1]]` are the rows that
-hold item i, so that memory is linear in the tuples and no table of pairs is needed.
-"""
+"""Compiled search for tuples in which pairs of items recur as little as possible."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,102 +11,116 @@ from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
 
+class TupleTable(NamedTuple):
+    """Tuples as rows of item codes, short ones padded with -1, with an index of the rows of each item.
+
+    `holders[start[i]:start[i + 1]]` are the rows that contain item i, so memory is linear in the number of tuples and
+    no table of pairs is needed. Rows before `first` are fixed; the rows from `first` on have `size` items each.
+    """
+
+    tuples: IntArray
+    start: NDArray[np.int64]
+    holders: IntArray
+    first: int
+    size: int
+
+
+class Exchange(NamedTuple):
+    """Item `a` of row `row` is exchanged with item `b` of row `other`."""
+
+    row: int
+    other: int
+    a: int
+    b: int
+
+
 @compiled
-def _has(row: IntArray, item: int) -> bool:
-    found = False
+def _contains(row: IntArray, item: int) -> bool:
+    result = False
     for member in row:
-        found |= member == item
-    return found
+        result |= member == item
+    return result
 
 
 @compiled
-def _together(a: int, b: int, tuples: IntArray, start: NDArray[np.int64], holds: IntArray) -> int:
-    """Count the rows that hold both items."""
+def _count_together(a: int, b: int, table: TupleTable) -> int:
+    """Count the rows that contain both items."""
     count = 0
-    for place in range(start[a], start[a + 1]):
-        if _has(tuples[holds[place]], b):
+    for place in range(table.start[a], table.start[a + 1]):
+        if _contains(table.tuples[table.holders[place]], b):
             count += 1
     return count
 
 
 @compiled
-def _change(row: int, other: int, a: int, b: int, tuples: IntArray, start: NDArray[np.int64], holds: IntArray) -> int:
-    """Return by how much Σ (times together)² changes when b takes a's place in `row`: half of an exchange.
+def _cost_change(exchange: Exchange, table: TupleTable) -> int:
+    """Return the change of Σ (times together)² when b replaces a in `row`: half of an exchange.
 
-    Items that are in both rows change company with neither a nor b.
+    The pairs of a and b with items that are in both rows stay as they are.
     """
     change = 0
-    for member in tuples[row]:
-        if member >= 0 and member != a and not _has(tuples[other], member):
-            gained = _together(b, member, tuples, start, holds)
-            lost = _together(a, member, tuples, start, holds)
-            change += 2 * (gained - lost) + 2
+    for member in table.tuples[exchange.row]:
+        if member >= 0 and member != exchange.a and not _contains(table.tuples[exchange.other], member):
+            with_b = _count_together(exchange.b, member, table)
+            with_a = _count_together(exchange.a, member, table)
+            change += 2 * (with_b - with_a) + 2
     return change
 
 
 @compiled
-def _would_double(
-    row: int, other: int, a: int, b: int, tuples: IntArray, start: NDArray[np.int64], holds: IntArray
-) -> bool:
-    """Whether `row` with b in a's place would be a tuple that is there already."""
+def _would_duplicate(exchange: Exchange, table: TupleTable) -> bool:
+    """Tell whether `row` with b in place of a would equal another tuple."""
     size = 0
-    for member in tuples[row]:
+    for member in table.tuples[exchange.row]:
         size += member >= 0
-    for place in range(start[b], start[b + 1]):
-        candidate = holds[place]
-        length, shared = 0, 0
-        for member in tuples[candidate]:
+    for place in range(table.start[exchange.b], table.start[exchange.b + 1]):
+        candidate = table.holders[place]
+        length, n_common = 0, 0
+        for member in table.tuples[candidate]:
             length += member >= 0
-            shared += member >= 0 and member != a and _has(tuples[row], member)
-        # `other` is about to give b away, and `row` does not hold it yet.
-        if candidate != other and length == size and shared == size - 1:
+            n_common += member >= 0 and member != exchange.a and _contains(table.tuples[exchange.row], member)
+        # `other` is about to lose b, and `row` does not contain it yet.
+        if candidate != exchange.other and length == size and n_common == size - 1:
             return True
     return False
 
 
 @compiled
-def _moved(item: int, source: int, target: int, start: NDArray[np.int64], holds: IntArray) -> None:
-    for place in range(start[item], start[item + 1]):
-        if holds[place] == source:
-            holds[place] = target
+def _move_holder(item: int, source: int, destination: int, table: TupleTable) -> None:
+    for place in range(table.start[item], table.start[item + 1]):
+        if table.holders[place] == source:
+            table.holders[place] = destination
             return
 
 
 @compiled
-def crowded_rows(tuples: IntArray, first: int, start: NDArray[np.int64], holds: IntArray) -> IntArray:
-    """Return the rows from `first` on in which some pair of items is together in another row too."""
-    found = np.empty(len(tuples) - first, np.int32)
+def rows_with_repeated_pairs(table: TupleTable) -> IntArray:
+    """Return the rows from `first` on that have a pair of items in common with another row."""
+    tuples = table.tuples
+    rows = np.empty(len(tuples) - table.first, np.int32)
     count = 0
-    for row in range(first, len(tuples)):
-        crowded = False
+    for row in range(table.first, len(tuples)):
+        is_repeated = False
         for i in range(tuples.shape[1]):
             for j in range(i):
                 a, b = tuples[row, i], tuples[row, j]
-                if not crowded and a >= 0 and b >= 0:
-                    crowded = _together(a, b, tuples, start, holds) > 1
-        if crowded:
-            found[count] = row
+                if not is_repeated and a >= 0 and b >= 0:
+                    is_repeated = _count_together(a, b, table) > 1
+        if is_repeated:
+            rows[count] = row
             count += 1
-    return found[:count]
+    return rows[:count]
 
 
 @compiled
-def exchange(
-    tuples: IntArray,
-    first: int,
-    size: int,
-    start: NDArray[np.int64],
-    holds: IntArray,
-    rows: IntArray,
-    heat: float,
-    draws: FloatArray,
-) -> int:
-    """Exchange items between a row of `rows` and any row from `first` on, one attempt for each row of draws.
+def exchange_items(table: TupleTable, rows: IntArray, temperature: float, draws: FloatArray) -> int:
+    """Try to exchange items between a row of `rows` and any row from `first` on, once for each row of `draws`.
 
-    Rows from `first` on hold `size` items each. Exchanges that lower Σ (times together)² are made, others
-    with probability exp(-change / heat) (Metropolis), at heat 0 none. An item never comes twice into a tuple,
-    nor a tuple into the plan. Returns the sum of all changes; `tuples` and `holds` are changed in place.
+    Exchanges that lower Σ (times together)² are made; others with probability exp(-change / temperature) (Metropolis),
+    at temperature 0 never. No item occurs twice in a tuple, and no tuple twice in the table. Returns the sum of all
+    changes; `tuples` and `holders` are changed in place.
     """
+    tuples, first, size = table.tuples, table.first, table.size
     total = 0
     for attempt in range(len(draws)):
         row = rows[int(draws[attempt, 0] * len(rows))]
@@ -116,17 +128,16 @@ def exchange(
         i = int(draws[attempt, 2] * size)
         j = int(draws[attempt, 3] * size)
         a, b = tuples[row, i], tuples[other, j]
-        if row == other or _has(tuples[other], a) or _has(tuples[row], b):
+        if row == other or _contains(tuples[other], a) or _contains(tuples[row], b):
             continue
-        change = _change(row, other, a, b, tuples, start, holds) + _change(other, row, b, a, tuples, start, holds)
-        if change >= 0 and (heat == 0 or draws[attempt, 4] >= np.exp(-change / heat)):
+        forth, back = Exchange(row, other, a, b), Exchange(other, row, b, a)
+        change = _cost_change(forth, table) + _cost_change(back, table)
+        if change >= 0 and (temperature == 0 or draws[attempt, 4] >= np.exp(-change / temperature)):
             continue
-        if _would_double(row, other, a, b, tuples, start, holds):
-            continue
-        if _would_double(other, row, b, a, tuples, start, holds):
+        if _would_duplicate(forth, table) or _would_duplicate(back, table):
             continue
         tuples[row, i], tuples[other, j] = b, a
-        _moved(a, row, other, start, holds)
-        _moved(b, other, row, start, holds)
+        _move_holder(a, row, other, table)
+        _move_holder(b, other, row, table)
         total += change
     return total

@@ -1,4 +1,4 @@
-"""What every design offers: which task to ask next, and of whom."""
+"""The interface of every design: which task an annotator gets next."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from steelyard.designs.memory import Memory
 from steelyard.designs.progress import Progress
+from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
@@ -21,10 +21,10 @@ EXACT_PROPENSITY_ITEMS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The items of a task in the order shown, and how they came to be chosen.
+    """The items of a task in display order, and how they were chosen.
 
-    `propensity` is the probability of this set of items given the state; `weight` what the draw was
-    proportional to; `slot` the planned task it fills.
+    `propensity` is the probability of this set of items given the state, `weight` the quantity that the draw was
+    proportional to, and `slot` the planned task that it fills.
     """
 
     items: tuple[int, ...]
@@ -35,76 +35,77 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """There is nothing to ask this annotator, and why. `complete`: nor anybody else, ever.
+class NoTask:
+    """The design or the study has no task for this annotator.
 
-    `because` says it in one word, for programs: the design has nothing (`done`: for this annotator or anybody;
-    `waiting`: something may come), or the study gives this annotator nothing (`quota`, `excluded`, `paused`, `closed`).
+    `reason` is the message for the annotator. `complete` means that no annotator will ever get another task.
+    `reason_code` is for programs: the design has no task (`done`) or none at the moment (`waiting`), or the study gives
+    this annotator none (`quota`, `excluded`, `paused`, `closed`).
     """
 
     reason: str
     complete: bool = False
-    because: Literal["done", "waiting", "quota", "excluded", "paused", "closed"] = "done"
+    reason_code: Literal["done", "waiting", "quota", "excluded", "paused", "closed"] = "done"
 
 
-WAITING = Nothing(
-    "The last tasks are with other annotators; come back later in case one is given up.", because="waiting"
+WAITING = NoTask(
+    "The last tasks are with other annotators; come back later in case one is released.", reason_code="waiting"
 )
 
 
 def generator_for(seed: int, stage: int, seq: int) -> np.random.Generator:
-    """Return the generator of the pick made after event `seq` of the log."""
+    """Return the random generator of the pick that follows event `seq` of the log."""
     return np.random.default_rng([seed, stage, seq])
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """How much of the stage is done, counted in judgments (answered tasks)."""
+    """Progress of a stage, counted in judgments (answered tasks)."""
 
     done: int
     total: int
 
 
 class Design(ABC):
-    """Chooses tasks. Subclasses are frozen dataclasses of settings; all state is in Progress."""
+    """Chooses tasks. Subclasses are frozen dataclasses of settings; everything that changes is in Progress."""
 
     __slots__ = ()
 
     name: ClassVar[str]
-    plans: ClassVar[bool] = False
-    """Whether it plans tasks as slots, to be filled by `capacity` annotators each."""
+    uses_slots: ClassVar[bool] = False
+    """Whether tasks are planned as slots, each for `capacity` annotators."""
 
     def settings(self) -> dict[str, object]:
-        """The design's settings by name."""
+        """Return the settings by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @property
     def capacity(self) -> int:
-        """How many annotators a slot is for."""
+        """Number of annotators per slot."""
         return 1
 
-    def memory(self, protocol: Protocol) -> Memory | None:
-        """Return a new memory, for designs that plan ahead or learn from answers."""
+    def initial_state(self, protocol: Protocol) -> DesignState | None:
+        """Return the state before the first event; None for designs that neither plan nor learn from answers."""
         return None
 
-    def progress(self, protocol: Protocol, items: Sequence[Item] = ()) -> Progress:
-        """Return the progress of a stage that has not begun."""
-        progress = Progress(self.capacity, self.memory(protocol))
+    def new_progress(self, protocol: Protocol, items: Sequence[Item] = ()) -> Progress:
+        """Return the progress of a stage before its first task."""
+        progress = Progress(self.capacity, self.initial_state(protocol))
         progress.add_items(items)
         return progress
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
-        """Name what does not go together with a protocol and this many items."""
+        """List the settings that conflict with the protocol or the number of items."""
         return []
 
-    def same_as(self, progress: Progress) -> dict[int, int]:
-        """Items that are never asked about because they are identical to another, and to which one."""
+    def duplicates(self, progress: Progress) -> dict[int, int]:
+        """Return the items that are never shown because they equal an earlier item, with that item."""
         return {}
 
     @abstractmethod
-    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | Nothing:
-        """Choose the next task for an annotator."""
+    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
+        """Choose the next task for an annotator, without changing the progress."""
 
     @abstractmethod
     def goal(self, progress: Progress, task_size: int) -> Goal:
-        """Say how far the stage has come."""
+        """Return how many judgments are done, and how many there will be."""

@@ -1,7 +1,7 @@
-"""How far a stage has come: what a design looks at to pick the next task.
+"""Progress of a stage: everything a design reads to pick the next task.
 
-It is a fold over the stage's events and knows nothing of clocks or databases, so that a log replays to the
-same state anywhere. Every step costs the same however long the log has grown.
+It is a function of the stage's events and uses neither clocks nor databases, so that a log replays to the same state
+anywhere. Each event takes constant time, however long the log is.
 """
 
 from __future__ import annotations
@@ -11,67 +11,65 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.designs.memory import Heard, Memory
+from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.observations import IntArray
 from steelyard.records import Item
 
 
-class Seen:
+class ShownSets:
     """Sets of items that an annotator has been shown, each a row of sorted codes in one growing array.
 
-    A set may have been shown more than once (a lease ran out, a late answer came); it is forgotten only when
-    every showing is.
+    A set may be shown more than once (an expired lease, a late answer); it is removed when every showing is.
     """
 
-    __slots__ = ("_row", "_rows", "_times", "_unwritten")
+    __slots__ = ("_pending", "_row", "_rows", "_showings")
 
     def __init__(self) -> None:
         self._row: dict[tuple[int, ...], int] = {}
-        self._times: dict[tuple[int, ...], int] = {}
+        self._showings: dict[tuple[int, ...], int] = {}
         self._rows: IntArray = np.empty((8, 1), np.int32)
-        self._unwritten: list[tuple[int, ...]] = []
-        """The last sets, not yet in the array: a long log is read without anybody looking at it in between."""
+        self._pending: list[tuple[int, ...]] = []
+        """Sets that are not in the array yet: replaying a long log never reads the array in between."""
 
     def __contains__(self, codes: tuple[int, ...]) -> bool:
         return codes in self._row
 
     @property
     def rows(self) -> IntArray:
-        """The sets seen so far, one a row; shorter ones are padded with their last code."""
-        if self._unwritten:
+        """The sets, one per row; shorter ones are padded with their last code."""
+        if self._pending:
             self._write()
         return self._rows[: len(self._row)]
 
     def add(self, codes: tuple[int, ...]) -> None:
-        """Remember a showing of a set."""
-        times = self._times.get(codes, 0)
-        self._times[codes] = times + 1
+        """Record a showing of a set."""
+        self._showings[codes] = self._showings.get(codes, 0) + 1
         if codes not in self._row:
             self._row[codes] = len(self._row)
-            self._unwritten.append(codes)
+            self._pending.append(codes)
 
     def _write(self) -> None:
-        first = len(self._row) - len(self._unwritten)
+        first = len(self._row) - len(self._pending)
         size, width = self._rows.shape
-        needed = max(width, *map(len, self._unwritten))
-        if len(self._row) > size or needed > width:
-            larger = np.empty((max(size * 2, len(self._row)), needed), np.int32)
-            larger[:size] = np.pad(self._rows, ((0, 0), (0, needed - width)), mode="edge")
+        new_width = max(width, *map(len, self._pending))
+        if len(self._row) > size or new_width > width:
+            larger = np.empty((max(size * 2, len(self._row)), new_width), np.int32)
+            larger[:size] = np.pad(self._rows, ((0, 0), (0, new_width - width)), mode="edge")
             self._rows = larger
-        full = [
-            codes if len(codes) == needed else (*codes, *codes[-1:] * (needed - len(codes)))
-            for codes in self._unwritten
+        padded = [
+            codes if len(codes) == new_width else (*codes, *codes[-1:] * (new_width - len(codes)))
+            for codes in self._pending
         ]
-        self._rows[first : len(self._row)] = full
-        self._unwritten = []
+        self._rows[first : len(self._row)] = padded
+        self._pending = []
 
     def discard(self, codes: tuple[int, ...]) -> None:
-        """Take one showing of a set back."""
-        self._times[codes] = self._times.get(codes, 0) - 1
-        if self._times[codes] > 0:
+        """Remove one showing of a set."""
+        self._showings[codes] = self._showings.get(codes, 0) - 1
+        if self._showings[codes] > 0:
             return
-        del self._times[codes]
-        if self._unwritten:
+        del self._showings[codes]
+        if self._pending:
             self._write()
         place = self._row.pop(codes, None)
         if place is not None and place != len(self._row):
@@ -81,14 +79,14 @@ class Seen:
 
 
 class Levels:
-    """Items by level (how often asked, or planned), with a member of a level drawn or moved in O(1)."""
+    """Items by level (how often they were assigned or planned); drawing or moving an item takes constant time."""
 
     __slots__ = ("_level", "_members", "_place", "level")
 
     def __init__(self) -> None:
         self.level: IntArray = np.zeros(0, np.int32)
         self._level: list[int] = []
-        """The same: single values are read much faster from a list, and all of them from an array."""
+        """A copy of `level` as a list, from which single values are read much faster."""
         self._members: list[list[int]] = [[]]
         self._place: list[int] = []
 
@@ -106,7 +104,7 @@ class Levels:
         return len(self._members)
 
     def members(self, level: int) -> list[int]:
-        """The items at a level, in an order that depends on the past alone."""
+        """Return the items at a level, in an order that depends only on past moves."""
         return self._members[level] if level < len(self._members) else []
 
     def move(self, item: int, by: int) -> None:
@@ -129,96 +127,99 @@ class Levels:
 
 @dataclass(slots=True)
 class Slot:
-    """A planned task: a set of items that some number of annotators are to judge."""
+    """A planned task: a set of items to be judged by `capacity` annotators.
+
+    `assignments` counts leases and answers, `answers` the answers alone.
+    """
 
     items: tuple[int, ...]
-    asked: int = 0
-    answered: int = 0
-    queued_at: int = -1
-    """Where in the queue it stands; earlier entries are stale."""
+    assignments: int = 0
+    answers: int = 0
+    queue_position: int = -1
+    """Its position in the queue; earlier entries are stale."""
 
 
 @dataclass(slots=True)
-class Person:
-    """What one annotator has been shown in this stage."""
+class AnnotatorHistory:
+    """The items that one annotator has been shown in this stage."""
 
-    items: Seen = field(default_factory=Seen)
+    items: ShownSets = field(default_factory=ShownSets)
     """Single items."""
-    sets: Seen = field(default_factory=Seen)
-    """Sets of two and more that were shown together."""
-    queue_read: int = 0
-    """How far into the queue there is nothing for this annotator: a bookmark that spares time, nothing else."""
+    sets: ShownSets = field(default_factory=ShownSets)
+    """Sets of two or more items that were shown together."""
+    queue_position: int = 0
+    """No entry of the queue before this position suits the annotator; saves time and has no other effect."""
 
 
 class Progress:
-    """A stage's state.
+    """Counts and history of a stage.
 
-    `asked` holds, for each item, how many tasks with it are answered or out with somebody; `answered` how many
-    are answered. `slots` are the planned tasks, by number, each for `capacity` annotators; `planned` says how
-    many slots (or tasks without one) each item is in; `queue` holds the slots with room, in order: a slot that
-    is given back joins its end. `places_asked` and `places_answered` count the slots' places that are taken.
-    `memory` is what the design remembers besides; `version` changes with every event.
+    `assignments` counts for each item the tasks that are answered or leased, `answers` those that are answered.
+    `slots` are the planned tasks by number, each for `capacity` annotators; `planned_tasks` counts for each item the
+    slots, or tasks without one, that contain it. `queue` lists the slots with free places in order; a released slot
+    joins its end. `places_assigned` and `places_answered` count the places of all slots. `design_state` is the state of
+    the design, and `version` changes with every event.
     """
 
-    def __init__(self, capacity: int = 1, memory: Memory | None = None) -> None:
+    def __init__(self, capacity: int = 1, design_state: DesignState | None = None) -> None:
         self.capacity = capacity
-        self.memory = memory
+        self.design_state = design_state
         self.version = 0
-        self.asked = Levels()
-        self.planned = Levels()
-        self.answered: IntArray = np.zeros(0, np.int32)
+        self.assignments = Levels()
+        self.planned_tasks = Levels()
+        self.answers: IntArray = np.zeros(0, np.int32)
         self.slots: dict[int, Slot] = {}
         self.queue: list[int] = []
-        self.tasks_asked = 0
+        self.tasks_assigned = 0
         self.tasks_answered = 0
-        self.places_asked = 0
+        self.places_assigned = 0
         self.places_answered = 0
         self._next_slot = 0
         self._slot_of_set: dict[tuple[int, ...], int] = {}
-        self._people: dict[str, Person] = {}
+        self._histories: dict[str, AnnotatorHistory] = {}
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
-        return len(self.answered)
+        """Number of items."""
+        return len(self.answers)
 
     @property
-    def tasks_out(self) -> int:
-        """How many tasks are with annotators right now."""
-        return self.tasks_asked - self.tasks_answered
+    def tasks_leased(self) -> int:
+        """Number of tasks that are leased now."""
+        return self.tasks_assigned - self.tasks_answered
 
     @property
     def next_slot(self) -> int:
         """The number of the next new slot."""
         return self._next_slot
 
-    def tick(self, now: int) -> None:
-        """Tell the design's memory what time it is, in microseconds."""
-        if self.memory is not None:
-            self.memory.now = now
+    def set_time(self, now: int) -> None:
+        """Set the time that the design's state uses, in microseconds."""
+        if self.design_state is not None:
+            self.design_state.now = now
 
-    def person(self, annotator: str) -> Person:
+    def history(self, annotator: str) -> AnnotatorHistory:
         """Return what an annotator has been shown."""
-        person = self._people.get(annotator)
-        if person is None:
-            person = self._people[annotator] = Person()
-        return person
+        history = self._histories.get(annotator)
+        if history is None:
+            history = self._histories[annotator] = AnnotatorHistory()
+        return history
 
     def add_items(self, items: Sequence[Item]) -> None:
-        """Take in new items, at any time."""
+        """Add new items, at any time."""
         self.version += 1
-        self.asked.add_items(len(items))
-        self.planned.add_items(len(items))
-        self.answered = np.concatenate([self.answered, np.zeros(len(items), np.int32)])
-        if self.memory is not None:
-            self.memory.add_items(items)
+        self.assignments.add_items(len(items))
+        self.planned_tasks.add_items(len(items))
+        self.answers = np.concatenate([self.answers, np.zeros(len(items), np.int32)])
+        if self.design_state is not None:
+            self.design_state.add_items(items)
 
     def slot_for(self, items: tuple[int, ...]) -> int:
-        """Return the slot of a set of items that has room, or the number of the next new one."""
+        """Return the slot of a set of items if it has a free place, else the number of the next new slot."""
         slot = self._slot_of_set.get(tuple(sorted(items)))
-        return slot if slot is not None and self.slots[slot].asked < self.capacity else self.next_slot
+        return slot if slot is not None and self.slots[slot].assignments < self.capacity else self.next_slot
 
-    def picked(
+    def on_leased(
         self,
         annotator: str,
         items: tuple[int, ...],
@@ -226,13 +227,13 @@ class Progress:
         round_number: int = 0,
         rng: np.random.Generator | None = None,
     ) -> None:
-        """Note that a task went out; `slot` is the one it fills, a new one if there is none of that number.
+        """Record a leased task; `slot` is the slot it fills, created if it does not exist.
 
-        `rng` is a generator like the one it was picked with, from which the plan of a new round is drawn; none
-        for judgments made elsewhere.
+        `rng` is a copy of the generator of the pick, from which the plan of a new round is drawn; None for imported
+        judgments.
         """
-        if self.memory is not None and rng is not None:
-            self.memory.open_round(round_number, self, rng)
+        if self.design_state is not None and rng is not None:
+            self.design_state.start_round(round_number, self, rng)
         key = tuple(sorted(items))
         if slot is None:
             self._plan(key, 1)
@@ -243,103 +244,117 @@ class Progress:
             self._plan(key, 1)
             if self.capacity > 1:
                 self._enqueue(slot)
-        self._went_out(annotator, items, slot)
+        self._assign(annotator, items, slot)
 
-    def answer(self, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that a task that is out was answered (`hear` says what)."""
+    def on_answered(self, items: tuple[int, ...], slot: int | None) -> None:
+        """Count the answer to a leased task; `notify_answer` passes its content to the design."""
         self.version += 1
         for item in items:
-            self.answered[item] += 1
+            self.answers[item] += 1
         self.tasks_answered += 1
         if slot is not None:
-            self.slots[slot].answered += 1
-            self.places_answered += self.slots[slot].answered <= self.capacity
+            self.slots[slot].answers += 1
+            self.places_answered += self.slots[slot].answers <= self.capacity
 
-    def hear(self, answer: Heard) -> None:
-        """Let the design learn from an answer, to this stage or another."""
-        if self.memory is not None:
+    def notify_answer(self, answer: AnswerNotice) -> None:
+        """Let the design learn from an answer to this stage or another."""
+        if self.design_state is not None:
             self.version += 1
-            self.memory.heard(answer)
+            self.design_state.on_answer(answer)
 
-    def unhear(self, answer: Heard) -> None:
+    def notify_retraction(self, answer: AnswerNotice) -> None:
         """Let the design unlearn an answer."""
-        if self.memory is not None:
+        if self.design_state is not None:
             self.version += 1
-            self.memory.unheard(answer)
+            self.design_state.on_retract(answer)
 
-    def set_aside(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that an answer no longer counts: its task may go to somebody else."""
+    def on_excluded(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Stop counting an answer whose annotator was excluded: its task may go to somebody else."""
         for item in items:
-            self.answered[item] -= 1
+            self.answers[item] -= 1
         self.tasks_answered -= 1
         if slot is not None:
-            self.places_answered -= self.slots[slot].answered <= self.capacity
-            self.slots[slot].answered -= 1
-        self.released(annotator, items, slot)
+            self.places_answered -= self.slots[slot].answers <= self.capacity
+            self.slots[slot].answers -= 1
+        self.on_released(annotator, items, slot)
 
-    def restored(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that an answer that had been set aside counts again."""
-        self.reclaimed(annotator, items, slot)
-        # Nobody sees it once more: what was set aside had not been forgotten.
-        self.forget(annotator, items)
-        self.answer(items, slot)
+    def on_readmitted(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Count an answer again whose annotator was readmitted."""
+        self.on_late_answer(annotator, items, slot)
+        # The showing was never removed when the annotator was excluded, so it must not be counted twice.
+        self.allow_again(annotator, items)
+        self.on_answered(items, slot)
 
-    def released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that a task came back without an answer: it may go to somebody else."""
+    def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Record that a task was released without an answer: it may go to somebody else."""
         self.version += 1
         for item in items:
-            self.asked.move(item, -1)
-        self.tasks_asked -= 1
+            self.assignments.move(item, -1)
+        self.tasks_assigned -= 1
         if slot is None:
             self._plan(items, -1)
         else:
-            self.places_asked -= self.slots[slot].asked <= self.capacity
-            self.slots[slot].asked -= 1
+            self.places_assigned -= self.slots[slot].assignments <= self.capacity
+            self.slots[slot].assignments -= 1
             self._enqueue(slot)
-        if self.memory is not None:
-            self.memory.released(annotator, items, slot)
+        if self.design_state is not None:
+            self.design_state.on_released(annotator, items, slot)
 
-    def forget(self, annotator: str, items: tuple[int, ...]) -> None:
-        """Let an annotator whose task ran out be asked the same again."""
+    def allow_again(self, annotator: str, items: tuple[int, ...]) -> None:
+        """Let an annotator whose lease expired get the same task again."""
         self.version += 1
-        person = self.person(annotator)
+        history = self.history(annotator)
         if len(items) > 1:
-            person.sets.discard(tuple(sorted(items)))
+            history.sets.discard(tuple(sorted(items)))
         for item in items:
-            person.items.discard((item,))
+            history.items.discard((item,))
 
-    def reclaimed(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Note that an answer is coming, late, for a task that had been given back."""
+    def on_late_answer(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Assign a released task again because its answer arrived late."""
         if slot is None:
             self._plan(items, 1)
-        self._went_out(annotator, items, slot)
+        self._assign(annotator, items, slot)
 
-    def restart(self) -> None:
-        """Drop plans that were made under another configuration."""
-        if self.memory is not None:
+    def on_config_change(self) -> None:
+        """Discard plans made under the previous configuration."""
+        if self.design_state is not None:
             self.version += 1
-            self.memory.restart()
+            self.design_state.on_config_change()
 
-    def _went_out(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+    def _assign(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         self.version += 1
         key = tuple(sorted(items))
-        person = self.person(annotator)
+        history = self.history(annotator)
         if len(key) > 1:
-            person.sets.add(key)
+            history.sets.add(key)
         for item in key:
-            person.items.add((item,))
-            self.asked.move(item, 1)
-        self.tasks_asked += 1
+            history.items.add((item,))
+            self.assignments.move(item, 1)
+        self.tasks_assigned += 1
         if slot is not None:
-            self.slots[slot].asked += 1
-            self.places_asked += self.slots[slot].asked <= self.capacity
-        if self.memory is not None:
-            self.memory.picked(annotator, items, slot)
+            self.slots[slot].assignments += 1
+            self.places_assigned += self.slots[slot].assignments <= self.capacity
+        if self.design_state is not None:
+            self.design_state.on_leased(annotator, items, slot)
 
     def _plan(self, items: tuple[int, ...], by: int) -> None:
         for item in items:
-            self.planned.move(item, by)
+            self.planned_tasks.move(item, by)
 
     def _enqueue(self, slot: int) -> None:
-        self.slots[slot].queued_at = len(self.queue)
+        self.slots[slot].queue_position = len(self.queue)
         self.queue.append(slot)
+
+
+def free_slot(progress: Progress, history: AnnotatorHistory) -> int | None:
+    """Return the first queued slot with a free place whose items the annotator has not seen together."""
+    for position in range(history.queue_position, len(progress.queue)):
+        number = progress.queue[position]
+        slot = progress.slots[number]
+        seen_sets = history.items if len(slot.items) == 1 else history.sets
+        has_place = slot.queue_position == position and slot.assignments < progress.capacity
+        if has_place and slot.items not in seen_sets:
+            return number
+        # A slot that is full or seen must join the queue again before it can suit this annotator.
+        history.queue_position = position + 1
+    return None

@@ -1,4 +1,4 @@
-"""How people are asked: what a task shows, which answers are valid, what an answer says."""
+"""Protocols: what a task shows, which answers are valid, and which observations an answer yields."""
 
 from steelyard.protocols.base import Protocol
 from steelyard.protocols.best_worst import BestWorst

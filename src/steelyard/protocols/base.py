@@ -1,4 +1,4 @@
-"""What every protocol offers; the only place that knows an answer's shape."""
+"""The interface of every protocol; only protocols know the form of an answer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Scale: TypeAlias = Annotated[tuple[float, float], AfterValidator(_rising)]
 
 
 class Protocol(ABC):
-    """How people are asked: how many items a task shows, which answers are valid, what they say.
+    """How a question is asked: number of items per task, valid answers, and the observations they yield.
 
-    Subclasses are frozen dataclasses of settings. `observations` takes an answer that `validate` returned.
+    Subclasses are frozen dataclasses of settings. `observations` expects an answer that `validate` returned.
     """
 
     __slots__ = ()
@@ -36,14 +36,14 @@ class Protocol(ABC):
     name: ClassVar[str]
     default_design: ClassVar[str]
     default_model: ClassVar[str]
-    """The model of a study that names none. Running studies rely on it, so it stays."""
+    """The model of a study that names none. Existing studies depend on it, so it must not change."""
     new_model: ClassVar[str | None] = None
-    """The model that new studies are made with, where it is not the default."""
+    """The model written into new studies, if it differs from the default."""
     kinds: ClassVar[tuple[str, ...]]
-    """The kinds of observations an answer yields, the most telling first."""
+    """The kinds of observations an answer yields, the most informative first."""
 
     takes_short_pages: ClassVar[bool] = False
-    """Whether a task may show fewer items than `task_size`: true where each item is judged by itself."""
+    """Whether a task may show fewer items than `task_size`; true if items are judged one by one."""
 
     @classmethod
     def model_of_new_studies(cls) -> str:
@@ -53,31 +53,31 @@ class Protocol(ABC):
     @property
     @abstractmethod
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
 
     def problems(self) -> list[Problem]:
-        """Name the settings that do not go together."""
+        """List the settings that conflict."""
         return []
 
     def scales(self) -> dict[str, tuple[float, float]]:
-        """The scale of each criterion ('' when there is only one), for protocols that yield ratings."""
+        """Return the scale of each criterion ('' if there is only one), for protocols that yield ratings."""
         return {}
 
     def classes(self) -> dict[str, tuple[str, ...]]:
-        """The classes of each criterion, for protocols that yield labels."""
+        """Return the classes of each criterion, for protocols that yield labels."""
         return {}
 
     @abstractmethod
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
-        """Return the answer in its plain form, or refuse it.
+        """Return the answer in its normal form, or refuse it.
 
-        `items` are the ids shown, in order. `lenient` is for logs from elsewhere: what is missing may stay
-        missing, what is wrong is refused all the same.
+        `items` are the ids in display order. `lenient` is for imported logs: missing values are accepted, invalid ones
+        are refused.
         """
 
     @abstractmethod
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """Say what a valid answer tells about the items."""
+        """Return the observations that a valid answer yields."""
 
 
 def refuse(what: str, remedy: str, field: str | None = None) -> AnswerError:
@@ -91,8 +91,8 @@ def need_items(items: Sequence[str], least: int, protocol: str) -> None:
         raise refuse(f"{protocol} needs at least {least} items in a task; this one has {len(items)}.", "Skip it.")
 
 
-def known_item(items: Sequence[str], name: object, field: str) -> str:
-    """Return `name` if it is among the items shown."""
+def check_item(items: Sequence[str], name: object, field: str) -> str:
+    """Return `name` if it is one of the task's items, or refuse it."""
     if not isinstance(name, str) or name not in items:
         raise refuse(f"{name!r} is not among the items of this task.", f"Name one of: {', '.join(items)}.", field)
     return name

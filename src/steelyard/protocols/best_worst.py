@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Choice, Comparison, Observation
-from steelyard.protocols.base import Protocol, known_item, need_items, refuse
+from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
 
 @dataclass(frozen=True, slots=True)
 class BestWorst(Protocol):
-    """Ask for the best and the worst of a few (Kiritchenko & Mohammad 2017).
+    """Ask for the best and the worst of k items (Kiritchenko & Mohammad 2017).
 
-    One answer is one choice, and settles 2k-3 of the pairs: five of the six of a 4-tuple.
+    One answer is one choice and determines 2k-3 of the pairs: five of the six pairs of a 4-tuple.
     """
 
     name: ClassVar[str] = "best_worst"
@@ -25,36 +25,36 @@ class BestWorst(Protocol):
     default_model: ClassVar[str] = "counting"
     kinds: ClassVar[tuple[str, ...]] = ("choices", "comparisons")
 
-    size: Annotated[int, Field(ge=3, description="how many items one task shows")] = 4
+    size: Annotated[int, Field(ge=3, description="items per task")] = 4
     labels: Annotated[
         tuple[str, str], Field(description="words for best and worst, e.g. most positive, most negative")
     ] = ("best", "worst")
 
     @property
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.size
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
-        """Return `{"best": item, "worst": item}`; a foreign log may lack one, or name one item as both."""
+        """Return `{"best": item, "worst": item}`; an imported log may lack one, or name one item as both."""
         need_items(items, 2, self.name)
         if not isinstance(answer, Mapping) or set(answer) - {"best", "worst"}:
             raise refuse(
                 f"a best–worst choice names the best and the worst, not {answer!r}.",
                 'Answer with {"best": item, "worst": item}.',
             )
-        chosen = {}
-        for which in ("best", "worst"):
-            item = answer.get(which)
+        choice = {}
+        for end in ("best", "worst"):
+            item = answer.get(end)
             if item is None and not lenient:
-                raise refuse(f"the {which} one is missing.", f"Choose one of: {', '.join(items)}.", which)
-            chosen[which] = None if item is None else known_item(items, item, which)
-        if chosen["best"] is not None and chosen["best"] == chosen["worst"] and not lenient:
-            raise refuse(f"'{chosen['best']}' is both best and worst.", "Choose two different ones.", "worst")
-        return chosen
+                raise refuse(f"the {end} one is missing.", f"Choose one of: {', '.join(items)}.", end)
+            choice[end] = None if item is None else check_item(items, item, end)
+        if choice["best"] is not None and choice["best"] == choice["worst"] and not lenient:
+            raise refuse(f"'{choice['best']}' is both best and worst.", "Choose two different ones.", "worst")
+        return choice
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """The choice, then best over each other and each other over worst, in the order shown."""
+        """Return the choice, then the comparisons with the best and the worst item, in display order."""
         best, worst = answer["best"], answer["worst"]
         choice = Choice(tuple(items), best, worst)
         if best == worst:

@@ -10,65 +10,65 @@ from pydantic import ConfigDict, Field
 from steelyard.errors import Problem, did_you_mean
 from steelyard.observations import Label, Observation
 from steelyard.protocols.base import refuse
-from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.protocols.per_item import ONLY, PerItemProtocol
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCriterion:
-    """One thing asked about an item, with its own classes."""
+    """A criterion with its own classes."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    labels: Annotated[tuple[str, ...], Field(description="the classes; the protocol's where not given")] = ()
+    labels: Annotated[tuple[str, ...], Field(description="the classes; those of the protocol if absent")] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(PerItem):
-    """Ask for one of a few labels: entailed or not, which sense, which emotion."""
+class Choice(PerItemProtocol):
+    """Ask for one label per item: entailed or not, word sense, emotion."""
 
     name: ClassVar[str] = "choice"
-    default_design: ClassVar[str] = "redundant"
+    default_design: ClassVar[str] = "per_item"
     default_model: ClassVar[str] = "majority"
     takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("labels",)
 
     labels: Annotated[tuple[str, ...], Field(description="the classes, at least two")] = ()
     criteria: Annotated[
-        dict[str, ChoiceCriterion], Field(description="several questions an item, each with its own labels")
+        dict[str, ChoiceCriterion], Field(description="several questions per item, each with its own labels")
     ] = field(default_factory=dict)
-    items_per_page: Annotated[int, Field(ge=1, description="how many items one page shows")] = 1
+    items_per_page: Annotated[int, Field(ge=1, description="items per page")] = 1
 
     @property
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.items_per_page
 
     def problems(self) -> list[Problem]:
-        """Refuse fewer than two classes, or the same one twice."""
-        found = []
+        """Refuse fewer than two classes, and duplicate classes."""
+        problems = []
         for criterion, labels in self.classes().items():
             where = f"criteria.{criterion}.labels" if criterion else "labels"
             if len(labels) < 2:
-                found.append(Problem(f"{len(labels)} labels to choose from.", "Give at least two.", field=where))
+                problems.append(Problem(f"{len(labels)} labels to choose from.", "Give at least two.", field=where))
             elif len(set(labels)) < len(labels):
-                found.append(Problem("the same label stands twice.", "Give each label once.", field=where))
-        return found
+                problems.append(Problem("a label appears twice.", "Give each label once.", field=where))
+        return problems
 
     def criterion_names(self) -> tuple[str, ...]:
-        """The criteria, or (ONLY,) when there is just one."""
+        """Return the criteria, or (ONLY,) if there is only one."""
         return tuple(self.criteria) or (ONLY,)
 
     def classes(self) -> dict[str, tuple[str, ...]]:
-        """The classes of each criterion."""
+        """Return the classes of each criterion."""
         return {name: c.labels or self.labels for name, c in self.criteria.items()} or {ONLY: self.labels}
 
-    def checked(self, value: object, criterion: str, field: str) -> str:
+    def check_value(self, value: object, criterion: str, field: str) -> str:
         """Return one of the criterion's labels, or refuse it."""
         labels = self.classes()[criterion]
         if value not in labels:
             raise refuse(f"{value!r} is not one of the labels.", did_you_mean(str(value), labels), field)
         return str(value)
 
-    def observed(self, item: str, value: Any, criterion: str) -> Observation:
-        """One label."""
+    def observation(self, item: str, value: Any, criterion: str) -> Observation:
+        """Return one label."""
         return Label(item, value, criterion)

@@ -1,4 +1,4 @@
-"""Direct assessment: a slider on a bounded scale for each item, one item at a time or a few to a page."""
+"""Direct assessment: a slider on a bounded scale for each item, one or several items per page."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Direct(Rated):
     name: ClassVar[str] = "direct"
 
     def label_counts(self, scale: tuple[float, float]) -> tuple[int, ...]:
-        """The two ends, or the ends and the middle."""
+        """Labels for the two ends, or for the ends and the middle."""
         return (2, 3)

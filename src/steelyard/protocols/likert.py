@@ -1,4 +1,4 @@
-"""Rating scales with a few labelled steps (Likert and its kin)."""
+"""Rating scales with a few labelled steps (Likert-type)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Likert(Rated):
     scale: Annotated[Scale, Field(description="lowest and highest step, whole numbers")] = (1, 5)
 
     def label_counts(self, scale: tuple[float, float]) -> tuple[int, ...]:
-        """The two ends, or every step."""
+        """Labels for the two ends, or for every step."""
         return (2, int(scale[1] - scale[0]) + 1)
 
     def problems(self) -> list[Problem]:
@@ -35,13 +35,13 @@ class Likert(Rated):
             for name, (low, high) in self.scales().items()
             if low != int(low) or high != int(high)
         ]
-        # super() does not see the class that a dataclass with slots makes anew.
+        # super() fails here: a dataclass with slots is a new class.
         return uneven or Rated.problems(self)
 
-    def checked(self, value: object, criterion: str, field: str) -> int:
+    def check_value(self, value: object, criterion: str, field: str) -> int:
         """Return a step of the criterion's scale, or refuse it."""
         low, high = self.scales()[criterion]
-        number = Rated.checked(self, value, criterion, field)
+        number = Rated.check_value(self, value, criterion, field)
         if number != int(number):
             raise refuse(f"{number:g} is not a step.", f"Give a whole number from {low:g} to {high:g}.", field)
         return int(number)

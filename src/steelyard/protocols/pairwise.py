@@ -1,4 +1,4 @@
-"""Two items side by side: which one is better, or are they about the same?"""
+"""Pairwise comparison: which of two items is better, or are they about equal?"""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Comparison, Observation
-from steelyard.protocols.base import Protocol, known_item, need_items, refuse
+from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Pairwise(Protocol):
-    """Ask which of two is better; a tie is an answer too, unless switched off."""
+    """Ask which of two items is better; ties are allowed unless switched off."""
 
     name: ClassVar[str] = "pairwise"
     default_design: ClassVar[str] = "random_tuples"
     default_model: ClassVar[str] = "bradley_terry"
     kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
 
-    ties: Annotated[bool, Field(description="whether 'about the same' is an answer")] = True
+    ties: Annotated[bool, Field(description="whether annotators may answer 'about the same'")] = True
 
     @property
     def task_size(self) -> int:
-        """Two items."""
+        """Two items per task."""
         return 2
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
@@ -42,10 +42,10 @@ class Pairwise(Protocol):
             if not self.ties:
                 raise refuse("ties are switched off in this study.", f"Choose {' or '.join(items)}.", "winner")
             return {"winner": None}
-        return {"winner": known_item(items, winner, "winner")}
+        return {"winner": check_item(items, winner, "winner")}
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """One comparison, in the order shown."""
+        """Return one comparison, in display order."""
         left, right = items
         winner = answer["winner"]
         return [Comparison(left, right, 0 if winner is None else 1 if winner == left else -1)]

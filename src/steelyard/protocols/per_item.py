@@ -1,4 +1,4 @@
-"""What protocols share that ask for one value per item (and criterion): direct, likert, choice, scored_ranking."""
+"""Base of protocols with one value per item (and criterion): direct, likert, choice, scored_ranking."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from steelyard.protocols.base import Protocol, refuse
 from steelyard.records import Answer
 
 ONLY = ""
-"""The criterion of a study that has just one."""
+"""Name of the criterion of a study that has only one."""
 
 
-class PerItem(Protocol):
+class PerItemProtocol(Protocol):
     """`{item: value}`, or `{item: {criterion: value}}` when there are several criteria."""
 
     __slots__ = ()
 
     @abstractmethod
     def criterion_names(self) -> tuple[str, ...]:
-        """The criteria, or (ONLY,) when there is just one."""
+        """Return the criteria, or (ONLY,) if there is only one."""
 
     @abstractmethod
-    def checked(self, value: object, criterion: str, field: str) -> object:
+    def check_value(self, value: object, criterion: str, field: str) -> object:
         """Return a valid value for a criterion, or refuse it."""
 
     @abstractmethod
-    def observed(self, item: str, value: Any, criterion: str) -> Observation:
-        """Say what one value tells."""
+    def observation(self, item: str, value: Any, criterion: str) -> Observation:
+        """Return the observation of one value."""
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{item: value}` or `{item: {criterion: value}}` for every item shown."""
@@ -47,14 +47,14 @@ class PerItem(Protocol):
                     f"Give values for: {', '.join(items)}.",
                     str(key),
                 )
-        given = [item for item in items if answer.get(item) is not None]
-        if not given or (len(given) < len(items) and not lenient):
-            missing = next(item for item in items if item not in given)
-            raise refuse(f"'{missing}' has no value yet.", "Give every item a value.", missing)
+        answered_names = [item for item in items if answer.get(item) is not None]
+        if not answered_names or (len(answered_names) < len(items) and not lenient):
+            first_missing = next(item for item in items if item not in answered_names)
+            raise refuse(f"'{first_missing}' has no value yet.", "Give every item a value.", first_missing)
         names = self.criterion_names()
         if names == (ONLY,):
-            return {item: self.checked(answer[item], ONLY, item) for item in given}
-        return {item: self._by_criterion(item, answer[item], names, lenient) for item in given}
+            return {item: self.check_value(answer[item], ONLY, item) for item in answered_names}
+        return {item: self._by_criterion(item, answer[item], names, lenient) for item in answered_names}
 
     def _by_criterion(self, item: str, values: object, names: tuple[str, ...], lenient: bool) -> dict[str, object]:
         if not isinstance(values, Mapping):
@@ -66,22 +66,25 @@ class PerItem(Protocol):
         for key in values:
             if key not in names:
                 raise refuse(f"there is no criterion {key!r}.", did_you_mean(str(key), names), f"{item}.{key}")
-        given = [name for name in names if values.get(name) is not None]
-        if not given or (len(given) < len(names) and not lenient):
-            missing = next(name for name in names if name not in given)
+        answered_names = [name for name in names if values.get(name) is not None]
+        if not answered_names or (len(answered_names) < len(names) and not lenient):
+            first_missing = next(name for name in names if name not in answered_names)
             raise refuse(
-                f"'{item}' has no value for {missing} yet.",
+                f"'{item}' has no value for {first_missing} yet.",
                 "Give every criterion a value.",
-                f"{item}.{missing}",
+                f"{item}.{first_missing}",
             )
-        return {name: self.checked(values[name], name, f"{item}.{name}") for name in given}
+        return {name: self.check_value(values[name], name, f"{item}.{name}") for name in answered_names}
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """One observation per item and criterion, in the order shown."""
+        """Return one observation per item and criterion, in display order."""
         if self.criterion_names() == (ONLY,):
-            return [self.observed(item, answer[item], ONLY) for item in items if item in answer]
+            return [self.observation(item, answer[item], ONLY) for item in items if item in answer]
         return [
-            self.observed(item, value, name) for item in items if item in answer for name, value in answer[item].items()
+            self.observation(item, value, name)
+            for item in items
+            if item in answer
+            for name, value in answer[item].items()
         ]
 
 
@@ -91,7 +94,7 @@ def number_on(scale: tuple[float, float], value: object, field: str) -> float:
     remedy = f"Give a number from {low:g} to {high:g}."
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse(f"{value!r} is not a number.", remedy, field)
-    # Plain numbers, also for those of numpy: they go into the log as JSON.
+    # Numpy numbers become Python numbers, because the log stores them as JSON.
     number = int(value) if isinstance(value, Integral) else float(value)
     if number != number:  # noqa: PLR0124 - only NaN differs from itself
         raise refuse("nan is not a number.", remedy, field)

@@ -10,52 +10,52 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from steelyard.observations import Comparison, Observation, RankedItems
-from steelyard.protocols.base import Protocol, known_item, need_items, refuse
+from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Protocol):
-    """Ask for an order from best to worst; items may share a place, unless ties are switched off."""
+    """Ask for an order from best to worst; items may be tied unless ties are switched off."""
 
     name: ClassVar[str] = "ranking"
     default_design: ClassVar[str] = "random_tuples"
     default_model: ClassVar[str] = "plackett_luce"
     kinds: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
 
-    size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5
-    ties: Annotated[bool, Field(description="whether items may share a place")] = True
+    size: Annotated[int, Field(ge=2, description="items per task")] = 5
+    ties: Annotated[bool, Field(description="whether items may be tied")] = True
 
     @property
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.size
 
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
-        """Return `[[a], [b, c], [d]]`, best first; a foreign log may leave items out."""
+        """Return `[[a], [b, c], [d]]`, best first; an imported log may omit items."""
         need_items(items, 2, self.name)
         if not isinstance(answer, list | tuple) or not all(isinstance(tier, list | tuple) and tier for tier in answer):
             raise refuse(
                 f"a ranking is a list of places, best first, not {answer!r}.",
                 "Answer with [[a], [b, c], [d]]; items in one place are tied.",
             )
-        tiers = [[known_item(items, item, "ranking") for item in tier] for tier in answer]
+        tiers = [[check_item(items, item, "ranking") for item in tier] for tier in answer]
         ranked = [item for tier in tiers for item in tier]
         for item in ranked:
             if ranked.count(item) > 1:
-                raise refuse(f"'{item}' stands twice in the ranking.", "Rank every item once.", item)
+                raise refuse(f"'{item}' appears twice in the ranking.", "Rank every item once.", item)
         if len(ranked) < (2 if lenient else len(items)):
-            missing = next(item for item in items if item not in ranked)
-            raise refuse(f"'{missing}' is not ranked yet.", "Rank every item once.", missing)
+            first_missing = next(item for item in items if item not in ranked)
+            raise refuse(f"'{first_missing}' is not ranked yet.", "Rank every item once.", first_missing)
         if not self.ties and len(tiers) < len(ranked):
             raise refuse("ties are switched off in this study.", "Give every item a place of its own.", "ranking")
         return tiers
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """The ranking, then every pair of it in the order shown."""
+        """Return the ranking, then every pair in display order."""
         place = {item: rank for rank, tier in enumerate(answer) for item in tier}
-        given = [item for item in items if item in place]
+        ranked_items = [item for item in items if item in place]
         pairs: list[Observation] = [
-            Comparison(a, b, (place[a] < place[b]) - (place[a] > place[b])) for a, b in combinations(given, 2)
+            Comparison(a, b, (place[a] < place[b]) - (place[a] > place[b])) for a, b in combinations(ranked_items, 2)
         ]
         return [RankedItems(tuple(tuple(tier) for tier in answer)), *pairs]

@@ -1,4 +1,4 @@
-"""What direct and likert share: a number for each item, on one scale or on one per criterion."""
+"""Base of direct and likert: a number for each item, on one scale or on one per criterion."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pydantic import ConfigDict, Field
 from steelyard.errors import Problem
 from steelyard.observations import Observation, Rating
 from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItem, number_on
+from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One thing asked about an item, on its own scale."""
+    """A criterion with its own scale."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    scale: Annotated[Scale | None, Field(description="lower and upper end; the protocol's where not given")] = None
+    scale: Annotated[Scale | None, Field(description="lower and upper end; those of the protocol if absent")] = None
     labels: Annotated[tuple[str, ...], Field(description="words for the ends, as for the protocol")] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Rated(PerItem):
+class Rated(PerItemProtocol):
     """Ask for a number for each item."""
 
-    default_design: ClassVar[str] = "redundant"
+    default_design: ClassVar[str] = "per_item"
     default_model: ClassVar[str] = "mean"
     new_model: ClassVar[str | None] = "calibrated_scale"
     takes_short_pages: ClassVar[bool] = True
@@ -37,18 +37,18 @@ class Rated(PerItem):
     scale: Annotated[Scale, Field(description="lower and upper end of the scale")] = (0, 100)
     labels: Annotated[tuple[str, ...], Field(description="words for the ends")] = ()
     criteria: Annotated[
-        dict[str, Criterion], Field(description="several ratings an item, each with its own scale and labels")
+        dict[str, Criterion], Field(description="several ratings per item, each with its own scale and labels")
     ] = field(default_factory=dict)
-    items_per_page: Annotated[int, Field(ge=1, description="how many items one page shows")] = 1
+    items_per_page: Annotated[int, Field(ge=1, description="items per page")] = 1
 
     @property
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.items_per_page
 
     @abstractmethod
     def label_counts(self, scale: tuple[float, float]) -> tuple[int, ...]:
-        """How many labels make sense for a scale."""
+        """Return the numbers of labels that fit a scale."""
 
     def problems(self) -> list[Problem]:
         """Refuse a number of labels that does not fit the scale."""
@@ -66,17 +66,17 @@ class Rated(PerItem):
         ]
 
     def criterion_names(self) -> tuple[str, ...]:
-        """The criteria, or (ONLY,) when there is just one."""
+        """Return the criteria, or (ONLY,) if there is only one."""
         return tuple(self.criteria) or (ONLY,)
 
     def scales(self) -> dict[str, tuple[float, float]]:
-        """The scale of each criterion."""
+        """Return the scale of each criterion."""
         return {name: c.scale or self.scale for name, c in self.criteria.items()} or {ONLY: self.scale}
 
-    def checked(self, value: object, criterion: str, field: str) -> float:
+    def check_value(self, value: object, criterion: str, field: str) -> float:
         """Return a number on the criterion's scale, or refuse it."""
         return number_on(self.scales()[criterion], value, field)
 
-    def observed(self, item: str, value: Any, criterion: str) -> Observation:
-        """One rating."""
+    def observation(self, item: str, value: Any, criterion: str) -> Observation:
+        """Return one rating."""
         return Rating(item, float(value), criterion)

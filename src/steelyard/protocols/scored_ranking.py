@@ -1,4 +1,4 @@
-"""Partial ranking with scores: n sliders on one scale, seen together (the task of EASL)."""
+"""Partial ranking with scores: n sliders on one scale, shown together (the task of EASL)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic import Field
 from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation, Rating
 from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItem, number_on
+from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredRanking(PerItem):
-    """Ask for n numbers at once, so that each item is judged beside others.
+class ScoredRanking(PerItemProtocol):
+    """Ask for n numbers at once, so that items are judged relative to each other.
 
     One answer yields n ratings and the comparison of every pair: n(n-1)/2 of them, a tie where the values
     differ by no more than `tie_margin` (Sakaguchi & Van Durme 2018, §3).
@@ -29,7 +29,7 @@ class ScoredRanking(PerItem):
     new_model: ClassVar[str | None] = "calibrated_scale"
     kinds: ClassVar[tuple[str, ...]] = ("ratings", "comparisons")
 
-    size: Annotated[int, Field(ge=2, description="how many items one task shows")] = 5
+    size: Annotated[int, Field(ge=2, description="items per task")] = 5
     scale: Annotated[Scale, Field(description="lower and upper end of the sliders")] = (0, 100)
     labels: Annotated[tuple[str, ...], Field(description="words for the ends, and the middle if three")] = ()
     tie_margin: Annotated[float, Field(ge=0, description="values this close, in the scale's units, count as a tie")] = (
@@ -38,7 +38,7 @@ class ScoredRanking(PerItem):
 
     @property
     def task_size(self) -> int:
-        """How many items one task shows."""
+        """Number of items per task."""
         return self.size
 
     def problems(self) -> list[Problem]:
@@ -48,26 +48,28 @@ class ScoredRanking(PerItem):
         return []
 
     def criterion_names(self) -> tuple[str, ...]:
-        """Just one: the items share one scale."""
+        """Return the only criterion: all items share one scale."""
         return (ONLY,)
 
     def scales(self) -> dict[str, tuple[float, float]]:
-        """The one scale."""
+        """Return the scale."""
         return {ONLY: self.scale}
 
-    def checked(self, value: object, criterion: str, field: str) -> float:
+    def check_value(self, value: object, criterion: str, field: str) -> float:
         """Return a number on the scale, or refuse it."""
         return number_on(self.scale, value, field)
 
-    def observed(self, item: str, value: Any, criterion: str) -> Observation:
-        """One rating."""
+    def observation(self, item: str, value: Any, criterion: str) -> Observation:
+        """Return one rating."""
         return Rating(item, float(value), criterion)
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
-        """The ratings, then every pair in the order shown."""
-        ratings = PerItem.observations(self, items, answer)
-        given = [item for item in items if item in answer]
-        pairs = [Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(given, 2)]
+        """Return the ratings, then every pair in display order."""
+        ratings = PerItemProtocol.observations(self, items, answer)
+        rated_items = [item for item in items if item in answer]
+        pairs = [
+            Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(rated_items, 2)
+        ]
         return [*ratings, *pairs]
 
 

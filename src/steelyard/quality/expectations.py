@@ -1,6 +1,6 @@
-"""What a known answer demands of an annotator's, in any protocol.
+"""Conditions that a correct answer must meet, for any protocol.
 
-A demand is held against the observations that an answer yields, so it need not know the answer's shape.
+They are tested on the observations that an answer yields, so they do not depend on the form of the answer.
 """
 
 from __future__ import annotations
@@ -14,93 +14,93 @@ from steelyard.observations import Choice, Comparison, Label, Observation, Ranke
 
 
 class Demand(Interface):
-    """Something that must hold of an answer."""
+    """A condition on an answer."""
 
-    def holds(self, said: Sequence[Observation]) -> bool:
-        """Whether it does."""
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether the observations meet the condition."""
 
-    def words(self) -> str:
-        """Say it to an annotator."""
+    def description(self) -> str:
+        """Describe the condition to an annotator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A rating lies between two values, ends included; of every criterion, if none is named."""
+    """A rating lies between two values, ends included; for every criterion unless one is given."""
 
     item: str
     low: float
     high: float
     criterion: str | None = None
 
-    def holds(self, said: Sequence[Observation]) -> bool:
-        """Whether every such rating does."""
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether every such rating lies in the range."""
         values = [
             o.value
-            for o in said
+            for o in observations
             if isinstance(o, Rating) and o.item == self.item and self.criterion in {None, o.criterion}
         ]
         return bool(values) and all(self.low <= value <= self.high for value in values)
 
-    def words(self) -> str:
-        """Name the range."""
+    def description(self) -> str:
+        """Return the range."""
         span = f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
         return f"{self.criterion}: {span}" if self.criterion else span
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """An item has one of some labels."""
+class HasLabel:
+    """An item has one of several labels."""
 
     item: str
     labels: tuple[str, ...]
     criterion: str | None = None
 
-    def holds(self, said: Sequence[Observation]) -> bool:
-        """Whether it has."""
-        given = [
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether every label of the item is one of them."""
+        labels = [
             o.label
-            for o in said
+            for o in observations
             if isinstance(o, Label) and o.item == self.item and self.criterion in {None, o.criterion}
         ]
-        return bool(given) and all(label in self.labels for label in given)
+        return bool(labels) and all(label in self.labels for label in labels)
 
-    def words(self) -> str:
-        """Name the labels."""
+    def description(self) -> str:
+        """Return the labels."""
         span = " or ".join(self.labels)
         return f"{self.criterion}: {span}" if self.criterion else span
 
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """One item is placed above another, or level with it."""
+    """One item is ranked above another, or tied with it."""
 
     item: str
     other: str
-    tied: bool = False
+    is_tie: bool = False
 
-    def holds(self, said: Sequence[Observation]) -> bool:
-        """Whether any comparison or ranking says so, and none otherwise."""
-        outcomes = [outcome for o in said for outcome in _outcomes(o, self.item, self.other)]
-        return bool(outcomes) and all(outcome == (0 if self.tied else 1) for outcome in outcomes)
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether there is a comparison or ranking of the two, and all of them agree."""
+        outcomes = [outcome for o in observations for outcome in _outcomes(o, self.item, self.other)]
+        return bool(outcomes) and all(outcome == (0 if self.is_tie else 1) for outcome in outcomes)
 
-    def words(self) -> str:
-        """Name both."""
-        return f"{self.item} and {self.other} alike" if self.tied else f"{self.item} above {self.other}"
+    def description(self) -> str:
+        """Return both items in order."""
+        return f"{self.item} and {self.other} alike" if self.is_tie else f"{self.item} above {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenAs:
     """An item is chosen as the best, or as the worst."""
 
     item: str
     end: str
 
-    def holds(self, said: Sequence[Observation]) -> bool:
-        """Whether it is."""
-        return any(isinstance(o, Choice) and getattr(o, self.end) == self.item for o in said)
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether a choice names it."""
+        return any(isinstance(o, Choice) and getattr(o, self.end) == self.item for o in observations)
 
-    def words(self) -> str:
-        """Name it."""
+    def description(self) -> str:
+        """Return the end and the item."""
         return f"{self.end}: {self.item}"
 
 
@@ -118,8 +118,8 @@ def _outcomes(observation: Observation, item: str, other: str) -> list[int]:
 
 
 def order_demands(tiers: Sequence[Sequence[str]]) -> list[Demand]:
-    """Demand that items stand in an order, those of one tier level."""
-    demands: list[Demand] = [Above(a, b, tied=True) for tier in tiers for a, b in combinations(tier, 2)]
+    """Return the conditions for an order of items; the items of one tier are tied."""
+    demands: list[Demand] = [Above(a, b, is_tie=True) for tier in tiers for a, b in combinations(tier, 2)]
     for above, below in combinations(tiers, 2):
         demands += [Above(a, b) for a in above for b in below]
     return demands

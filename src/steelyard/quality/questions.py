@@ -1,9 +1,9 @@
 """Questions with known answers, for training and for checks, read from a table.
 
-One row is one question. `items` names what is shown, separated by `|`: ids of the study's items, or texts of
-their own. `answer` says what is right: a value (`71`, with a tenth of the scale to both sides) or a range
-(`60..100`) for each item, a label, the winner (or `tie`), or an order (`a > b = c`); for best–worst there are
-the columns `best` and `worst`. `feedback` is what annotators read after a wrong answer.
+Each row is one question. `items` lists the items, separated by `|`: ids of items of the study, or other texts.
+`answer` is the correct answer: for each item a value (`71`, with a tolerance of a tenth of the scale) or a range
+(`60..100`), a label, the winner (or `tie`), or an order (`a > b = c`); for best–worst, the columns `best` and
+`worst`. `feedback` is shown to annotators after a wrong answer.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from steelyard.errors import AnswerError, DataError
 from steelyard.formats.problems import Problems
 from steelyard.formats.tables import Source, open_table, strings
 from steelyard.protocols.base import Protocol
-from steelyard.quality.expectations import Chosen, Demand, Labelled, Within, order_demands
+from steelyard.quality.expectations import ChosenAs, Demand, HasLabel, Within, order_demands
 from steelyard.records import Item
 
 TOLERANCE = 0.1
-"""A value without a range may be missed by this share of the scale."""
+"""Tolerance of a value without a range, as a fraction of the scale."""
 
 _COLUMNS = ("items", "answer", "best", "worst", "feedback", "context", "reference")
 _ALIASES = {"item": "items", "text": "items", "gold": "answer", "source": "context"}
@@ -39,35 +39,35 @@ class Question:
     demands: tuple[Demand, ...]
     feedback: str = ""
     cells: Mapping[str, str] = field(default_factory=dict)
-    """The row it was read from."""
+    """The cells of the row it was read from."""
 
     @property
     def key(self) -> str:
-        """A name that stays the same as long as the items and the answer do."""
-        said = [self.cells.get(name, "") for name in ("items", "answer", "best", "worst")]
-        return hashlib.blake2b("\x1f".join(said).encode(), digest_size=8).hexdigest()
+        """Identifier that depends only on the items and the answer."""
+        cells = [self.cells.get(name, "") for name in ("items", "answer", "best", "worst")]
+        return hashlib.blake2b("\x1f".join(cells).encode(), digest_size=8).hexdigest()
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """The ids of the items, in the order shown."""
+        """Ids of the items, in display order."""
         return tuple(item.id for item in self.items)
 
     @property
     def expected(self) -> str:
-        """What is right, in words."""
-        return "; ".join(demand.words() for demand in self.demands)
+        """The correct answer in words."""
+        return "; ".join(demand.description() for demand in self.demands)
 
     def grade(self, answer: Any) -> bool:
-        """Say whether an answer is right; one that is not valid is refused with AnswerError."""
-        said = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
-        return all(demand.holds(said) for demand in self.demands)
+        """Return whether an answer is correct; raise AnswerError if it is not valid."""
+        observations = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
+        return all(demand.holds(observations) for demand in self.demands)
 
 
 def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = ()) -> list[Question]:
     """Read questions for a protocol; every problem is reported at once, with its line."""
     table = open_table(source)
     problems = Problems(table.file, table.lines)
-    known = {item.id: item for item in items}
+    items_by_id = {item.id: item for item in items}
     names = {column: _ALIASES.get(column.strip().lower(), column.strip().lower()) for column in table.frame.columns}
     for column, name in names.items():
         if name not in _COLUMNS:
@@ -83,7 +83,7 @@ def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = (
     for row in range(table.frame.height):
         cells = {name: values[row] for name, values in columns.items()}
         try:
-            questions.append(_question(cells, protocol, known))
+            questions.append(_question(cells, protocol, items_by_id))
         except AnswerError as error:
             problem = error.problems[0]
             problems.at([row], problem.what, problem.remedy, problem.field)
@@ -93,7 +93,7 @@ def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = (
     return questions
 
 
-def _question(cells: Mapping[str, str], protocol: Protocol, known: Mapping[str, Item]) -> Question:
+def _question(cells: Mapping[str, str], protocol: Protocol, items_by_id: Mapping[str, Item]) -> Question:
     names = [name for part in cells["items"].split("|") if (name := part.strip())]
     if len(names) != protocol.task_size and not (protocol.takes_short_pages and 1 <= len(names) <= protocol.task_size):
         raise AnswerError(
@@ -104,17 +104,17 @@ def _question(cells: Mapping[str, str], protocol: Protocol, known: Mapping[str, 
     if len(set(names)) < len(names):
         raise AnswerError("an item is shown twice.", "Name each once.", field="items")
     context, reference = cells.get("context") or None, cells.get("reference") or None
-    shown = tuple(known.get(name) or Item(name, name, context=context, reference=reference) for name in names)
+    items = tuple(items_by_id.get(name) or Item(name, name, context=context, reference=reference) for name in names)
     demands = _demands(cells, protocol, names)
     if not demands:
         raise AnswerError("it has no answer.", _remedy(protocol), field="answer")
-    return Question(protocol, shown, tuple(demands), cells.get("feedback", ""), cells)
+    return Question(protocol, items, tuple(demands), cells.get("feedback", ""), cells)
 
 
 def _demands(cells: Mapping[str, str], protocol: Protocol, names: Sequence[str]) -> list[Demand]:
     answer = cells.get("answer", "")
     if "choices" in protocol.kinds:
-        return [Chosen(_one_of(names, chosen, end), end) for end in ("best", "worst") if (chosen := cells.get(end, ""))]
+        return [ChosenAs(_one_of(names, name, end), end) for end in ("best", "worst") if (name := cells.get(end, ""))]
     if not answer:
         return []
     if any(sign in answer for sign in "><") or not (protocol.scales() or protocol.classes()):
@@ -128,11 +128,11 @@ def _demands(cells: Mapping[str, str], protocol: Protocol, names: Sequence[str])
 
 
 def _about(name: str, part: str, protocol: Protocol) -> list[Demand]:
-    """Read what is right for one item: `60..100`, `joy`, or by criterion `adequacy: 60..100, fluency: 0..40`."""
+    """Parse the correct answer for one item: `60..100`, `joy`, or by criterion `adequacy: 60..100, fluency: 0..40`."""
     criteria = set(protocol.scales()) | set(protocol.classes())
-    given = [piece.strip() for piece in part.split(",")] if any(c and f"{c}:" in part for c in criteria) else [part]
+    pieces = [piece.strip() for piece in part.split(",")] if any(c and f"{c}:" in part for c in criteria) else [part]
     demands: list[Demand] = []
-    for piece in given:
+    for piece in pieces:
         criterion, _, value = piece.rpartition(":") if criteria != {""} else ("", "", piece)
         criterion = criterion.strip()
         if criterion and criterion not in criteria:
@@ -146,21 +146,23 @@ def _demand(name: str, value: str, criterion: str | None, protocol: Protocol) ->
     if classes:
         labels = tuple(label.strip() for label in value.split("/"))
         allowed = classes.get(criterion or "") or next(iter(classes.values()))
-        unknown = [label for label in labels if label not in allowed]
-        if unknown:
-            raise AnswerError(f"'{unknown[0]}' is not a label.", f"Use one of: {', '.join(allowed)}.", field="answer")
-        return Labelled(name, labels, criterion)
-    found = _RANGE.fullmatch(value)
-    if found is None:
+        invalid_labels = [label for label in labels if label not in allowed]
+        if invalid_labels:
+            raise AnswerError(
+                f"'{invalid_labels[0]}' is not a label.", f"Use one of: {', '.join(allowed)}.", field="answer"
+            )
+        return HasLabel(name, labels, criterion)
+    match = _RANGE.fullmatch(value)
+    if match is None:
         raise AnswerError(f"'{value}' is neither a value nor a range.", _remedy(protocol), field="answer")
     scales = protocol.scales()
     bottom, top = scales.get(criterion or "") or next(iter(scales.values()))
-    low = float(found[1])
-    high = float(found[2]) if found[2] else low
+    low = float(match[1])
+    high = float(match[2]) if match[2] else low
     if not bottom <= low <= high <= top:
         raise AnswerError(f"'{value}' is not a range within {bottom:g} to {top:g}.", _remedy(protocol), field="answer")
-    room = 0.0 if found[2] else TOLERANCE * (top - bottom)
-    return Within(name, low - room, high + room, criterion)
+    tolerance = 0.0 if match[2] else TOLERANCE * (top - bottom)
+    return Within(name, low - tolerance, high + tolerance, criterion)
 
 
 def _order(answer: str, names: Sequence[str]) -> list[Demand]:

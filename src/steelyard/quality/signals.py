@@ -1,7 +1,7 @@
-"""Signs of careless work, each with an interval, so that nobody is accused on three answers.
+"""Signals of careless work, each with an interval, so that a few answers are not enough to accuse an annotator.
 
-A signal is shown for everybody; it excludes somebody only where a study's rules say so, and then by the lower
-end of its interval.
+Signals are reported for every annotator. They exclude an annotator only if the rules of the study say so, and then by
+the lower end of the interval.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from steelyard.observations import Choice, Comparison, Label, Observation, Ranke
 from steelyard.protocols.base import Protocol
 from steelyard.records import Judgment
 
-LETTERS_A_SECOND = 75.0
-"""Three times as fast as people read: who answers faster has not read the text."""
+LETTERS_PER_SECOND = 75.0
+"""Three times the usual reading speed: a faster answer means that the text was not read."""
 REACTION_SECONDS = 0.4
 ONE_SIDED_P = 0.001
-"""How improbable a preference for one place must be, over all annotators together, to be called one."""
+"""Significance level, over all annotators together, of a preference for one position."""
 
 _SCHEMA = {
     "annotator": pl.String,
@@ -46,37 +46,37 @@ _SCHEMA = {
 def signals(
     judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], letters: Mapping[str, int]
 ) -> pl.DataFrame:
-    """Return a row for each annotator, the busiest first.
+    """Return one row per annotator, those with most judgments first.
 
-    `too_fast` is the share of timed answers given faster than the text can be read, `constant` the share of the
-    commonest rating or label, `place` the place on the screen that was chosen most often (1 is the left or upper
-    one) with `place_share`, and `one_sided` whether that is too often to be chance.
+    `too_fast` is the fraction of timed answers given faster than the text can be read, `constant` the fraction of the
+    most common rating or label, `place` the position on the screen chosen most often (1 is left or top) with its
+    fraction `place_share`, and `one_sided` whether that is significantly too often.
 
     Parameters
     ----------
     judgments
-        All of them, checks and repeats too: they are work like any other.
+        All judgments, including checks and repeats.
     protocols
-        By stage.
+        The protocol of each stage.
     letters
-        How long each item's text is, with all that is shown beside it.
+        Number of letters of each item's text and of everything displayed with it.
     """
-    people: defaultdict[str, _Work] = defaultdict(_Work)
+    work_of: defaultdict[str, _Work] = defaultdict(_Work)
     for judgment in judgments:
         if judgment.annotator and not judgment.imported:
-            people[judgment.annotator].take(judgment, protocols[judgment.stage], letters)
-    rows = [work.row(name) for name, work in people.items()]
-    found = pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort(["judgments", "annotator"], descending=[True, False])
-    suspects = len(people) or 1
+            work_of[judgment.annotator].add(judgment, protocols[judgment.stage], letters)
+    rows = [work.row(name) for name, work in work_of.items()]
+    result = pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort(["judgments", "annotator"], descending=[True, False])
+    n_annotators = len(work_of) or 1
     one_sided = [
-        bool(work.p_value() is not None and (work.p_value() or 0) < ONE_SIDED_P / suspects)
-        for work in (people[name] for name in found["annotator"])
+        bool(work.p_value() is not None and (work.p_value() or 0) < ONE_SIDED_P / n_annotators)
+        for work in (work_of[name] for name in result["annotator"])
     ]
-    return found.with_columns(pl.Series("one_sided", one_sided, dtype=pl.Boolean))
+    return result.with_columns(pl.Series("one_sided", one_sided, dtype=pl.Boolean))
 
 
 class _Work:
-    """What one annotator did, counted."""
+    """Counts of one annotator's answers."""
 
     def __init__(self) -> None:
         self.judgments = 0
@@ -86,25 +86,25 @@ class _Work:
         self.places: Counter[int] = Counter()
         self.chances: list[int] = []
 
-    def take(self, judgment: Judgment, protocol: Protocol, letters: Mapping[str, int]) -> None:
+    def add(self, judgment: Judgment, protocol: Protocol, letters: Mapping[str, int]) -> None:
         """Count one judgment."""
         self.judgments += 1
         if judgment.seconds is not None:
             self.timed += 1
             text = sum(letters.get(item, 0) for item in judgment.items)
-            self.fast += judgment.seconds < REACTION_SECONDS + text / LETTERS_A_SECOND
-        said = protocol.observations(judgment.items, judgment.answer)
-        for one in said:
-            value = _value(one)
+            self.fast += judgment.seconds < REACTION_SECONDS + text / LETTERS_PER_SECOND
+        observations = protocol.observations(judgment.items, judgment.answer)
+        for observation in observations:
+            value = _value(observation)
             if value is not None:
                 self.values[value] += 1
-        place = None if "ratings" in protocol.kinds else _place(judgment.items, said)
+        place = None if "ratings" in protocol.kinds else _place(judgment.items, observations)
         if place is not None:
             self.places[place] += 1
             self.chances.append(len(judgment.items))
 
     def row(self, name: str) -> tuple[object, ...]:
-        """Lay it out as a row of the table; whether it is one-sided is seen when all are known."""
+        """Return a row of the table; `one_sided` is filled in when all annotators are counted."""
         commonest, often = self.values.most_common(1)[0] if self.values else (None, 0)
         place, times = self.places.most_common(1)[0] if self.places else (None, 0)
         return (
@@ -119,12 +119,12 @@ class _Work:
         )
 
     def p_value(self) -> float | None:
-        """How probable so strong a preference for some place is, if the order shown means nothing."""
+        """Return the p-value of the preference for one position, under random order; None without choices."""
         if not self.chances:
             return None
         sizes = np.array(self.chances)
         most = max(self.places.values())
-        # One place among several: the commonest of them is bound to be above its fair share now and then.
+        # Bonferroni correction: the most frequent of several positions was selected after the fact.
         tail = float(stats.binom.sf(most - 1, len(sizes), float((1 / sizes).mean())))
         return min(1.0, tail * int(sizes.max()))
 
@@ -137,31 +137,31 @@ def _share(hits: int, of: int) -> tuple[float | None, float | None, float | None
 
 
 @singledispatch
-def _value(said: Observation) -> str | None:
-    """The answer by itself, where it can be one and the same for every item."""
+def _value(observation: Observation) -> str | None:
+    """Return the value of an observation where it can be the same for every item."""
     return None
 
 
 @_value.register
-def _(said: Rating) -> str | None:
-    return f"{said.criterion} {said.value:g}".strip()
+def _(observation: Rating) -> str | None:
+    return f"{observation.criterion} {observation.value:g}".strip()
 
 
 @_value.register
-def _(said: Label) -> str | None:
-    return f"{said.criterion} {said.label}".strip()
+def _(observation: Label) -> str | None:
+    return f"{observation.criterion} {observation.label}".strip()
 
 
 def _place(items: Sequence[str], observations: Iterable[Observation]) -> int | None:
-    """Where on the screen the item stood that came out best; none for ties."""
-    for said in observations:
+    """Return the position on the screen of the best item; None for ties."""
+    for observation in observations:
         best: str | None = None
-        if isinstance(said, Comparison) and len(items) == 2:
-            best = {1: said.left, -1: said.right}.get(said.outcome)
-        elif isinstance(said, Choice):
-            best = said.best
-        elif isinstance(said, RankedItems) and len(said.tiers[0]) == 1:
-            best = said.tiers[0][0]
+        if isinstance(observation, Comparison) and len(items) == 2:
+            best = {1: observation.left, -1: observation.right}.get(observation.outcome)
+        elif isinstance(observation, Choice):
+            best = observation.best
+        elif isinstance(observation, RankedItems) and len(observation.tiers[0]) == 1:
+            best = observation.tiers[0][0]
         if best is not None:
             return items.index(best) + 1
     return None
@@ -171,25 +171,25 @@ Limits = Mapping[str, float | bool | None]
 
 
 def broken_rules(table: pl.DataFrame, limits: Limits, agreement: pl.DataFrame | None = None) -> dict[str, str]:
-    """Say who breaks a study's rules, and why; a rule that is not set accuses nobody.
+    """Return the annotators who break a rule of the study, with the reasons; rules that are not set are ignored.
 
     `agreement` has `annotator`, `agreement`, `agreement_lower`, `agreement_upper`, as for all annotators.
     """
-    found: dict[str, list[str]] = defaultdict(list)
+    reasons_of: dict[str, list[str]] = defaultdict(list)
     for row in table.iter_rows(named=True):
-        for name, told in _TOLD.items():
+        for name, describe in _DESCRIPTIONS.items():
             limit = limits.get(name)
             if limit and name != "one_sided" and (row[f"{name}_lower"] or 0.0) >= float(limit):
-                found[row["annotator"]].append(told(row))
+                reasons_of[row["annotator"]].append(describe(row))
         if limits.get("one_sided") and row["one_sided"]:
-            found[row["annotator"]].append(_TOLD["one_sided"](row))
+            reasons_of[row["annotator"]].append(_DESCRIPTIONS["one_sided"](row))
     if limits.get("disagreement") and agreement is not None:
         for name in far_below(agreement):
-            found[name].append("agreement with the others far below everybody else's")
-    return {name: "; ".join(reasons) for name, reasons in found.items()}
+            reasons_of[name].append("agreement with the others far below everybody else's")
+    return {name: "; ".join(reasons) for name, reasons in reasons_of.items()}
 
 
-_TOLD: dict[str, Callable[[Mapping[str, object]], str]] = {
+_DESCRIPTIONS: dict[str, Callable[[Mapping[str, object]], str]] = {
     "too_fast": lambda row: f"{row['too_fast']:.0%} of the answers came faster than the text can be read",
     "constant": lambda row: f"{row['constant']:.0%} of the answers are the same ({row['commonest']})",
     "one_sided": lambda row: f"place {row['place']} was chosen in {row['place_share']:.0%} of the tasks",
@@ -197,9 +197,9 @@ _TOLD: dict[str, Callable[[Mapping[str, object]], str]] = {
 
 
 def far_below(agreement: pl.DataFrame, margin: float = 0.1) -> list[str]:
-    """Name those whose whole interval lies below the median of everybody's agreement, less a margin."""
-    known = agreement.drop_nulls(["agreement", "agreement_upper"])
-    if known.height < 3:
+    """Return the annotators whose whole interval lies below the median agreement minus a margin."""
+    complete = agreement.drop_nulls(["agreement", "agreement_upper"])
+    if complete.height < 3:
         return []
-    middle = float(np.median(known["agreement"].to_numpy()))
-    return known.filter(pl.col("agreement_upper") < middle - margin)["annotator"].to_list()
+    middle = float(np.median(complete["agreement"].to_numpy()))
+    return complete.filter(pl.col("agreement_upper") < middle - margin)["annotator"].to_list()

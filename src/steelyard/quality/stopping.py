@@ -1,9 +1,9 @@
-"""When enough has been asked: looks at a growing study that do not fool themselves by peeking.
+"""Stopping rules: interim analyses of a growing study with a controlled error probability.
 
-Each look may err with probability α/looks, so that all of them together err with probability α at most,
-however the judgments were chosen and however the looks hang together (Bonferroni's inequality is the
-simplest α-spending). A look decides by a bound, not by the estimate: that the reliability is surely above the
-target, that intervals which hold at every look are narrow enough, that the top k are surely the top k.
+Each interim analysis may err with probability α/looks, so all of them together err with probability α at most, however
+the judgments were chosen and however the analyses depend on each other (Bonferroni, the simplest α-spending). An
+analysis decides by a bound, not by the estimate: the lower bound of the reliability is above the target, simultaneous
+intervals are narrow enough, or the top k items are the top k with high probability.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Measure = Literal["split_half", "interval_width", "top_k"]
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """When to stop: `measure` reaches `target`, judged at so many looks, wrongly with probability `alpha` at most."""
+    """Stop when `measure` reaches `target`; over all `looks`, the error probability is at most `alpha`."""
 
     measure: Measure
     target: float
@@ -33,13 +33,13 @@ class StopRule:
 
     @property
     def alpha_per_look(self) -> float:
-        """How often one look may err."""
+        """Error probability of one interim analysis."""
         return self.alpha / self.looks
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look saw. `bound` is what was held against `target`."""
+    """Result of one interim analysis. `bound` is the value that was compared with `target`."""
 
     number: int
     judgments: int
@@ -51,7 +51,7 @@ class Look:
 
 
 def take_look(rule: StopRule, number: int, observations: Observations, model: Model) -> Look:
-    """Look at the judgments so far, and decide."""
+    """Analyse the judgments so far, and decide whether to stop."""
     measure = {"split_half": _split_half, "interval_width": _interval_width, "top_k": _top_k}[rule.measure]
     try:
         with failures_reported(model):
@@ -68,14 +68,14 @@ def _split_half(
 
     name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
     if isinstance(observations, Mixed):
-        # Halves of several ways of asking are not alike: the way with the most answers speaks for all.
+        # Halves of different observation kinds cannot be compared: use the kind with the most observations.
         observations = max(observations.parts, key=len)
-    found = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
-    if found.value is None or found.lower is None:
-        return found.value, None, False, found.note
-    stepped = ", stepped up" if rule.spearman_brown else ""
-    summary = f"split-half reliability{stepped} {found.value:.3f}, surely above {found.lower:.3f}"
-    return found.value, found.lower, found.lower >= rule.target, summary
+    statistic = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
+    if statistic.value is None or statistic.lower is None:
+        return statistic.value, None, False, statistic.note
+    suffix = ", stepped up" if rule.spearman_brown else ""
+    summary = f"split-half reliability{suffix} {statistic.value:.3f}, surely above {statistic.lower:.3f}"
+    return statistic.value, statistic.lower, statistic.lower >= rule.target, summary
 
 
 def _interval_width(
@@ -83,10 +83,10 @@ def _interval_width(
 ) -> tuple[float | None, float | None, bool, str]:
     scores = _at_level(model, 1 - rule.alpha_per_look).fit(observations).scores
     width = (scores["upper"] - scores["lower"]).to_numpy()
-    known = width[np.isfinite(width)]
-    if len(known) < scores.height:
-        return None, None, False, f"{scores.height - len(known)} items have no interval yet"
-    mean = float(known.mean())
+    widths = width[np.isfinite(width)]
+    if len(widths) < scores.height:
+        return None, None, False, f"{scores.height - len(widths)} items have no interval yet"
+    mean = float(widths.mean())
     summary = f"the intervals are {mean:.3g} wide on average, at a level that holds over all looks"
     return mean, mean, mean <= rule.target, summary
 
@@ -104,34 +104,34 @@ def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[fl
 
 
 def misplaced(scores: pl.DataFrame, k: int) -> float | None:
-    """Bound the probability that an item below the first k belongs among them.
+    """Return an upper bound on the probability that an item below the first k belongs among them.
 
-    It is the sum, over every pair across the border, of the probability that the two stand the other way
-    round. `scores` are sorted, best first; None if an item has no standard error.
+    It is the sum, over every pair across the border, of the probability that the two are in reverse order. `scores` are
+    sorted, best first; None if an item has no standard error.
     """
-    # Most studies never look; scipy.stats takes a while to import.
+    # Most studies have no stopping rule, and scipy.stats takes long to import.
     from scipy import stats
 
     score, sd = (scores[name].to_numpy().astype(float) for name in ("score", "sd"))
     if not (np.isfinite(score).all() and np.isfinite(sd).all()):
         return None
-    spread: FloatArray = np.sqrt(sd[:k, None] ** 2 + sd[None, k:] ** 2)
-    gap = score[:k, None] - score[None, k:]
+    sd_of_difference: FloatArray = np.sqrt(sd[:k, None] ** 2 + sd[None, k:] ** 2)
+    difference = score[:k, None] - score[None, k:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.where(spread > 0, gap / spread, np.where(gap > 0, np.inf, 0.0))
+        z = np.where(sd_of_difference > 0, difference / sd_of_difference, np.where(difference > 0, np.inf, 0.0))
     degrees = np.minimum(_degrees(scores)[:k, None], _degrees(scores)[None, k:])
-    return float(min(1.0, np.asarray(stats.t.sf(apart, degrees)).sum()))
+    return float(min(1.0, np.asarray(stats.t.sf(z, degrees)).sum()))
 
 
 def _degrees(scores: pl.DataFrame) -> FloatArray:
-    """Few judgments estimate their own spread badly: as many degrees of freedom as judgments, less one."""
+    """Return the degrees of freedom of each standard error: number of judgments minus one."""
     degrees: FloatArray = np.maximum(scores["judgments"].to_numpy().astype(float) - 1, 1)
     return degrees
 
 
 def _at_level(model: Model, level: float) -> Model:
-    known = {field.name for field in fields(model)}  # type: ignore[arg-type]
-    if "level" not in known:
+    names = {field.name for field in fields(model)}  # type: ignore[arg-type]
+    if "level" not in names:
         raise ConfigError(
             f"{model.name} has no intervals to watch.", "Stop by split_half, or choose another model.", field="stop"
         )

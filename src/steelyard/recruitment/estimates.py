@@ -8,7 +8,7 @@ from math import ceil
 import polars as pl
 
 from steelyard.errors import ConfigError
-from steelyard.simulate.effort import seconds_for
+from steelyard.simulate.task_time import task_seconds
 from steelyard.study import Study
 
 ENOUGH_ANSWERS = 20
@@ -65,7 +65,7 @@ def estimate(study: Study) -> Estimate:
 def _by_protocol(study: Study) -> float:
     stages = study.config.stages
     shares = [stage.share if stage.share is not None else 1 / len(stages) for stage in stages]
-    return sum(share * seconds_for(stage.protocol) for share, stage in zip(shares, stages, strict=True))
+    return sum(share * task_seconds(stage.protocol) for share, stage in zip(shares, stages, strict=True))
 
 
 def whole_minutes(study: Study) -> int:

@@ -11,7 +11,7 @@ import polars as pl
 from steelyard.errors import DataError, Problem, SteelyardError, did_you_mean
 from steelyard.formats import read_table
 from steelyard.recruitment.estimates import timed_answers
-from steelyard.simulate.effort import seconds_for
+from steelyard.simulate.task_time import task_seconds
 from steelyard.study import Study
 from steelyard.study.leases import annotator_name
 
@@ -97,7 +97,7 @@ def _seconds(study: Study) -> dict[str, float]:
     """Seconds a task: everybody's own where they have answered, and under '' what others may expect."""
     timed = timed_answers(study).group_by("annotator").agg(pl.col("seconds").median())
     own = dict(timed.iter_rows())
-    usual = seconds_for(study.config.stages[0].protocol)
+    usual = task_seconds(study.config.stages[0].protocol)
     return {**own, "": float(sum(own.values()) / len(own)) if own else usual}
 
 

@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError, DataError, SteelyardError
 from steelyard.observations import Labels
 from steelyard.recruitment.estimates import reward, timed_answers
 from steelyard.reliability import agreement
-from steelyard.simulate import Option, choose_options, plan, read_pilot
+from steelyard.simulate import PlanOption, choose_options, plan, read_pilot
 from steelyard.study import Study
 from steelyard.study.config import Stage
 from steelyard.study.fitting import kind_for
@@ -125,7 +125,7 @@ def _planned(
     return table, "; ".join([*fitted.notes, *found.notes])
 
 
-def _option(study: Study, stage: Stage) -> Option:
+def _option(study: Study, stage: Stage) -> PlanOption:
     """The study's own way of asking, or the nearest that can be planned."""
     source = study.config.source or {}
     written = source.get("protocol") or (source.get("stage") or [{}])[0].get("protocol") or {}
@@ -135,4 +135,4 @@ def _option(study: Study, stage: Stage) -> Option:
         fitting = choose_options(n_items, [stage.protocol.name], [stage.design.name])
     except ConfigError:
         fitting = choose_options(n_items, [stage.protocol.name])
-    return Option(fitting[0].protocol, fitting[0].design, settings)
+    return PlanOption(fitting[0].protocol, fitting[0].design, settings)

@@ -17,15 +17,15 @@ from steelyard.report.words import between, number
 from steelyard.version import __version__
 
 _DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "redundant": ("each item was judged by several annotators", ("snow2008",)),
+    "per_item": ("each item was judged by several annotators", ("snow2008",)),
     "random_tuples": ("items were shown together at random", ()),
     "balanced_tuples": ("items were shown in tuples in which each appears equally often", ("kiritchenko2017",)),
     "all_pairs": ("every pair of items was compared", ()),
     "tournament": ("items of one source were compared in a tournament", ("pighin2012",)),
     "propagation": ("items were judged in the order of dominance, and verdicts carried over", ("pighin2012",)),
     "match_quality": ("items were chosen by their uncertainty and match quality", ("sakaguchi2018",)),
-    "information_gain": (
-        "items were chosen by the information their comparison was expected to give",
+    "adaptive": (
+        "each task was the one with the largest expected variance reduction",
         ("lindley1956",),
     ),
 }

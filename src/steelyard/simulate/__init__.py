@@ -1,34 +1,34 @@
-"""Simulated annotators, replayed ones, rehearsals in memory, and the planner."""
+"""Simulated and recorded annotators, studies simulated in memory, and the planner."""
 
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators
 from steelyard.simulate.answers import answer_for
-from steelyard.simulate.dry_run import DryRun, dry_run
-from steelyard.simulate.options import Option, choose_options
+from steelyard.simulate.forecast import StudyForecast, forecast_study
 from steelyard.simulate.pilot import Pilot, read_pilot
+from steelyard.simulate.plan_options import PlanOption, choose_options
 from steelyard.simulate.planner import Plan, plan
 from steelyard.simulate.population import Population, SimulatedAnnotator, make_crowd
-from steelyard.simulate.rehearsal import Rehearsal, rehearse
 from steelyard.simulate.replay import RecordedAnnotators
-from steelyard.simulate.working import answer_study, work_through
+from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
+from steelyard.simulate.study_driver import answer_study, answer_study_with_crowd
 
 __all__ = [
     "Annotators",
     "answer_for",
     "answer_study",
+    "answer_study_with_crowd",
     "choose_options",
-    "dry_run",
-    "DryRun",
+    "forecast_study",
     "make_crowd",
-    "Option",
+    "PlanOption",
     "Pilot",
     "plan",
     "Plan",
     "Population",
     "read_pilot",
     "RecordedAnnotators",
-    "rehearse",
-    "Rehearsal",
     "SimulatedAnnotator",
     "SimulatedAnnotators",
-    "work_through",
+    "SimulatedStudy",
+    "simulate_study",
+    "StudyForecast",
 ]

@@ -1,4 +1,4 @@
-"""Simulated people at work: what each perceives of a task, one task at a time or thousands at once."""
+"""Simulated annotators: what each perceives of a task, for one task or thousands at once."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
-from steelyard.protocols.per_item import ONLY, PerItem
+from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.simulate.answers import answer_for
-from steelyard.simulate.effort import seconds_for
 from steelyard.simulate.population import SimulatedAnnotator
+from steelyard.simulate.task_time import task_seconds
 
 _BLOCK = 1024
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, Mapping[str, float]]
-"""Each item's value on [0, 1], or such a mapping for each criterion."""
+"""The true value of each item on [0, 1], or one such mapping per criterion."""
 
 
 class Annotators(Protocol):
-    """Anybody who can be asked: simulated people, or the recorded answers of real ones."""
+    """Sources of answers: simulated annotators, or recorded answers of real ones."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who can be asked."""
+        """Names of the annotators."""
 
     def answer(self, annotator: str, protocol: AskingProtocol, items: Sequence[str]) -> Any:
         """Return an annotator's answer to a task that shows these items."""
 
     def seconds(self, protocol: AskingProtocol) -> float | None:
-        """Return how long the answer took, where that is known."""
+        """Return the time of the answer in seconds; None if unknown."""
 
 
 class Draws:
-    """Random numbers for tasks 0, 1, 2 …, the same whether taken one by one or many at a time."""
+    """Random numbers for tasks 0, 1, 2 …, equal whether read one by one or many at once."""
 
     def __init__(self, seed: Sequence[int], columns: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ class Draws:
         self._blocks: list[tuple[FloatArray, FloatArray]] = []
 
     def rows(self, tasks: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return standard normal and uniform numbers, a row for each task of these numbers."""
+        """Return standard normal and uniform numbers, one row per task."""
         while len(self._blocks) * _BLOCK <= int(tasks.max(initial=0)):
             shape = (_BLOCK, self._columns)
             self._blocks.append((self._rng.standard_normal(shape), self._rng.random(shape)))
@@ -62,8 +62,8 @@ class Draws:
         )
 
 
-class _Drawn(NamedTuple):
-    """The random numbers behind some answers: one a task, or criteria × tasks × places."""
+class _RandomDraws(NamedTuple):
+    """Random numbers of some answers: one per task, or criteria × tasks × places."""
 
     shift: FloatArray
     z: FloatArray
@@ -73,94 +73,97 @@ class _Drawn(NamedTuple):
 
 
 class SimulatedAnnotators:
-    """A crowd with the truth it goes by, ready to be asked.
+    """A crowd of simulated annotators with the true values of the items.
 
-    It keeps count of the tasks each person has done (for drift and fatigue). The n-th answer under a protocol
-    rests on the n-th row of random numbers, whoever gives it, so that a loop that answers one by one and one
-    that answers all at the end give the same answers.
+    It counts the tasks of each annotator (for drift and fatigue). The n-th answer under a protocol uses the n-th row of
+    random numbers, whoever gives it, so answering one by one and all at the end give the same answers.
 
     Parameters
     ----------
     crowd
-        The people.
+        The annotators.
     truth
-        Each item's value on [0, 1], or one such mapping for each criterion. Where a protocol asks several
-        criteria and there is one mapping, all have the same values, each seen with noise of its own.
+        The true value of each item on [0, 1], or one such mapping per criterion. With one mapping, all criteria
+        of a protocol have the same true values, each perceived with separate noise.
     rng
-        Its next number seeds everything.
+        Source of the seed.
     """
 
     def __init__(self, crowd: Sequence[SimulatedAnnotator], truth: Truth, rng: np.random.Generator) -> None:
         if not crowd:
-            raise ConfigError("there is nobody to ask.", "Simulate at least one person.")
+            raise ConfigError("there are no annotators.", "Simulate at least one.")
         self.crowd = tuple(crowd)
-        self.people = Index([person.name for person in crowd])
+        self.people = Index([member.name for member in crowd])
         self.done: Counter[str] = Counter()
         self._seed = int(rng.integers(2**62))
         self._by_criterion = _by_criterion(truth)
         self.items = Index(next(iter(self._by_criterion.values())))
         self._values = {
-            name: np.array([given[item] for item in self.items.ids], np.float64)
-            for name, given in self._by_criterion.items()
+            name: np.array([item_values[item] for item in self.items.ids], np.float64)
+            for name, item_values in self._by_criterion.items()
         }
         self._draws: dict[int, Draws] = {}
         self._tables: dict[int, FloatArray] = {}
         self._pace = np.random.default_rng([self._seed, 0])
-        self.answered: Counter[int] = Counter()
-        """How many answers were given under each protocol, by its key."""
+        self.answer_counts: Counter[int] = Counter()
+        """Number of answers under each protocol, by its key."""
         self._trait: dict[str, FloatArray] = {
-            name: np.array([getattr(person, name) for person in crowd], np.float64) for name in _TRAITS
+            name: np.array([getattr(member, name) for member in crowd], np.float64) for name in _TRAITS
         }
-        self._used = {name for name, values in self._trait.items() if (values != _USUAL[name]).any()}
-        self._random = np.array([person.spam == "random" for person in crowd])
-        self._constant = np.array([person.spam == "constant" for person in crowd])
-        self._voice = self._voices()
-        self._echoed = np.isin(np.arange(len(crowd)), self._voice[self._voice != np.arange(len(crowd))])
-        self._spammed = bool(self._random.any() or self._constant.any() or self._echoed.any())
+        self._varying_traits = {name for name, values in self._trait.items() if (values != _DEFAULTS[name]).any()}
+        self._random = np.array([member.careless == "random" for member in crowd])
+        self._constant = np.array([member.careless == "constant" for member in crowd])
+        self._source_of = self._answer_sources()
+        self._is_copied = np.isin(np.arange(len(crowd)), self._source_of[self._source_of != np.arange(len(crowd))])
+        self._has_careless = bool(self._random.any() or self._constant.any() or self._is_copied.any())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The people's names."""
+        """Names of the annotators."""
         return self.people.ids
 
     def answer(self, annotator: str, protocol: AskingProtocol, items: Sequence[str]) -> Any:
-        """Return a person's answer to a task that shows these items."""
+        """Return an annotator's answer to a task with these items."""
         who = self.people.code(annotator)
         done, row = self.begin(annotator, protocol_key(protocol))
         codes = self.items.codes(items)[None, :]
-        seen = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
-        return answer_for(protocol, perceived_by(protocol, items, seen[:, 0]), self.crowd[who].tie_margin)
+        percept = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
+        return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
 
     def begin(self, annotator: str, key: int) -> tuple[int, int]:
-        """Count a task; return how many the person had done, and its number among all under the protocol."""
-        done, row = self.done[annotator], self.answered[key]
+        """Count a task; return the annotator's earlier tasks, and the number of the answer under the protocol."""
+        done, row = self.done[annotator], self.answer_counts[key]
         self.done[annotator] = done + 1
-        self.answered[key] = row + 1
+        self.answer_counts[key] = row + 1
         return done, row
 
     def seconds(self, protocol: AskingProtocol) -> float | None:
-        """Draw how long a task took: log-normal around what is usual for the protocol."""
-        return round(seconds_for(protocol) * float(self._pace.lognormal(0, 0.4)), 1)
+        """Draw the time of a task: log-normal around the default of the protocol."""
+        return round(task_seconds(protocol) * float(self._pace.lognormal(0, 0.4)), 1)
 
     def percepts(
         self, protocol: AskingProtocol, who: IntArray, done: IntArray, items: IntArray, rows: IntArray
     ) -> FloatArray:
-        """Return what people take the items of their tasks to be worth, criteria × tasks × places.
+        """Return the perceived values of the items of tasks, criteria × tasks × places.
 
-        `who`, `done` (how many tasks each had done) and `rows` (its number among all under the protocol) have an
-        entry for each task, `items` a row of codes, padded with UNKNOWN.
+        `who` (annotator), `done` (earlier tasks of the annotator) and `rows` (number of the answer under the protocol)
+        have one entry per task, `items` one row of codes, padded with UNKNOWN.
         """
         criteria = criterion_names(protocol)
-        drawn = self._drawn(protocol, items.shape, rows)
+        draws = self._random_draws(protocol, items.shape, rows)
         value = np.stack([self._values_for(name)[items] for name in criteria])
-        voice, echo, z = who, None, drawn.z
-        if self._spammed:
-            voice = self._voice[who]
-            echo = self._echoed[voice]
-            if echo.any():
-                z = np.where(echo[:, None], self._fixed(voice, items, len(criteria)), z)
-            done = np.where(echo, 0, done)
-        trait = {name: values[voice] for name, values in self._trait.items() if name in self._used or name in _ALWAYS}
+        source, is_copy, z = who, None, draws.z
+        if self._has_careless:
+            source = self._source_of[who]
+            is_copy = self._is_copied[source]
+            if is_copy.any():
+                z = np.where(is_copy[:, None], self._item_noise(source, items, len(criteria)), z)
+            done = np.where(is_copy, 0, done)
+        trait = {
+            name: values[source]
+            for name, values in self._trait.items()
+            if name in self._varying_traits or name in _ALWAYS
+        }
         hundreds = done / 100
         several = (items != UNKNOWN).sum(axis=1) > 1
         noise = trait["noise"]
@@ -168,29 +171,29 @@ class SimulatedAnnotators:
             noise = noise * (1 + trait["fatigue"] * hundreds)
         if "together" in trait:
             noise = np.where(several, noise * trait["together"], noise)
-        seen = value + noise[:, None] * z
+        percept = value + noise[:, None] * z
         if "context_shift" in trait:
-            shifted = several if echo is None else several & ~echo
-            seen += np.where(shifted, trait["context_shift"] * drawn.shift, 0.0)[:, None]
+            is_shifted = several if is_copy is None else several & ~is_copy
+            percept += np.where(is_shifted, trait["context_shift"] * draws.shift, 0.0)[:, None]
         bias = trait["bias"]
         if "drift" in trait:
             bias = bias + trait["drift"] * hundreds
-        seen = 0.5 + trait["stretch"][:, None] * (seen - 0.5) + bias[:, None]
+        percept = 0.5 + trait["stretch"][:, None] * (percept - 0.5) + bias[:, None]
         chances = trait["lapse"]
         if "lapse_growth" in trait:
             chances = chances + trait["lapse_growth"] * hundreds
-        lapsed = drawn.lapse < chances
-        if echo is not None:
-            lapsed = (lapsed & ~echo) | self._random[who]
-        if lapsed.any():
-            seen = np.where(lapsed[:, None], drawn.guess, seen)
-        if drawn.confusion is not None and "confusion" in trait:
-            seen = np.where(drawn.confusion < trait["confusion"][:, None], drawn.guess, seen)
-        if echo is not None:
-            seen = np.where(self._constant[who][:, None], (0.5 + trait["bias"])[:, None], seen)
-        return seen
+        is_lapse = draws.lapse < chances
+        if is_copy is not None:
+            is_lapse = (is_lapse & ~is_copy) | self._random[who]
+        if is_lapse.any():
+            percept = np.where(is_lapse[:, None], draws.guess, percept)
+        if draws.confusion is not None and "confusion" in trait:
+            percept = np.where(draws.confusion < trait["confusion"][:, None], draws.guess, percept)
+        if is_copy is not None:
+            percept = np.where(self._constant[who][:, None], (0.5 + trait["bias"])[:, None], percept)
+        return percept
 
-    def _drawn(self, protocol: AskingProtocol, shape: tuple[int, ...], rows: IntArray) -> _Drawn:
+    def _random_draws(self, protocol: AskingProtocol, shape: tuple[int, ...], rows: IntArray) -> _RandomDraws:
         """Return the random numbers of tasks under a protocol."""
         tasks, width = shape
         criteria = len(criterion_names(protocol))
@@ -202,72 +205,72 @@ class SimulatedAnnotators:
         normal, uniform = self._draws[key].rows(rows)
         span = criteria * width
 
-        def laid(numbers: FloatArray) -> FloatArray:
+        def by_place(numbers: FloatArray) -> FloatArray:
             return numbers.reshape(tasks, criteria, width).transpose(1, 0, 2)
 
-        return _Drawn(
+        return _RandomDraws(
             shift=normal[:, 0],
-            z=laid(normal[:, 1 : 1 + span]),
+            z=by_place(normal[:, 1 : 1 + span]),
             lapse=uniform[:, 0],
-            guess=laid(uniform[:, 1 : 1 + span]),
-            confusion=laid(uniform[:, 1 + span : 1 + 2 * span]) if labels else None,
+            guess=by_place(uniform[:, 1 : 1 + span]),
+            confusion=by_place(uniform[:, 1 + span : 1 + 2 * span]) if labels else None,
         )
 
     def tie_margins(self, who: IntArray) -> FloatArray:
-        """How close two values must be to look the same to each of these people."""
+        """Return the distance below which two values are perceived as equal, by annotator."""
         return self._trait["tie_margin"][who]
 
     def _values_for(self, criterion: str) -> FloatArray:
         values = self._values.get(criterion, self._values.get(ONLY))
         if values is None:
             raise DataError(
-                f"the truth says nothing about criterion '{criterion}'.",
+                f"there are no true values for criterion '{criterion}'.",
                 f"Give each item's value for it; there are: {', '.join(self._values)}.",
             )
         return values
 
-    def _voices(self) -> IntArray:
-        """Whose answers each person gives: their own, or those of the person they copy."""
+    def _answer_sources(self) -> IntArray:
+        """Return whose answers each annotator gives: their own, or those of the annotator they copy."""
         return np.array(
             [
-                self.people.code(person.copies) if person.spam == "copy" and person.copies else code
-                for code, person in enumerate(self.crowd)
+                self.people.code(member.copies) if member.careless == "copy" and member.copies else code
+                for code, member in enumerate(self.crowd)
             ],
             np.int32,
         )
 
-    def _fixed(self, voice: IntArray, items: IntArray, criteria: int) -> FloatArray:
-        """Return noise that hangs on the person and the item alone, so that copies agree with who they copy."""
+    def _item_noise(self, source: IntArray, items: IntArray, criteria: int) -> FloatArray:
+        """Return noise that depends only on annotator and item, so that copies agree with their source."""
         if criteria not in self._tables:
             rng = np.random.default_rng([self._seed, criteria])
-            shape = (criteria, int(self._echoed.sum()), len(self.items))
+            shape = (criteria, int(self._is_copied.sum()), len(self.items))
             self._tables[criteria] = rng.standard_normal(shape)
-        # People whom nobody copies get some row or other here, and their own noise after all.
-        row = (np.cumsum(self._echoed) - 1).clip(min=0)[voice]
+        # Annotators who are not copied get an arbitrary row here, which the caller replaces by their own noise.
+        row = (np.cumsum(self._is_copied) - 1).clip(min=0)[source]
         return self._tables[criteria][:, row[:, None], items]
 
 
-_TRAITS = tuple(f.name for f in fields(SimulatedAnnotator) if f.name not in {"name", "spam", "copies"})
-_USUAL = {f.name: cast("float", f.default) for f in fields(SimulatedAnnotator) if f.name in _TRAITS}
+_TRAITS = tuple(f.name for f in fields(SimulatedAnnotator) if f.name not in {"name", "careless", "copies"})
+_DEFAULTS = {f.name: cast("float", f.default) for f in fields(SimulatedAnnotator) if f.name in _TRAITS}
 _ALWAYS = {"noise", "bias", "stretch", "lapse"}
 
 
 def criterion_names(protocol: AskingProtocol) -> tuple[str, ...]:
-    """Return the criteria a protocol asks, ('',) where there is just one."""
-    return protocol.criterion_names() if isinstance(protocol, PerItem) else (ONLY,)
+    """Return the criteria of a protocol, ('',) if there is only one."""
+    return protocol.criterion_names() if isinstance(protocol, PerItemProtocol) else (ONLY,)
 
 
 def protocol_key(protocol: AskingProtocol) -> int:
-    """Return a number that stands for a protocol and its settings."""
+    """Return a number that identifies a protocol and its settings."""
     return zlib.crc32(repr(protocol).encode())
 
 
-def perceived_by(protocol: AskingProtocol, items: Sequence[str], seen: FloatArray) -> dict[str, Any]:
-    """Lay what is seen (criteria × places) out by item, as `answer_for` takes it."""
+def perceived_by(protocol: AskingProtocol, items: Sequence[str], percept: FloatArray) -> dict[str, Any]:
+    """Return perceived values (criteria × places) by item, as `answer_for` expects them."""
     names = criterion_names(protocol)
     if names == (ONLY,):
-        return dict(zip(items, seen[0].tolist(), strict=False))
-    return {item: dict(zip(names, seen[:, place].tolist(), strict=True)) for place, item in enumerate(items)}
+        return dict(zip(items, percept[0].tolist(), strict=False))
+    return {item: dict(zip(names, percept[:, place].tolist(), strict=True)) for place, item in enumerate(items)}
 
 
 def _by_criterion(truth: Truth) -> dict[str, Mapping[str, float]]:

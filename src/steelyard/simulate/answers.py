@@ -1,4 +1,4 @@
-"""How perceived values become an answer, for each protocol."""
+"""Answers from perceived values, for each protocol."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from steelyard.protocols import BestWorst, Choice, Likert, Pairwise, Protocol, R
 from steelyard.protocols.rated import Rated
 
 TIE_MARGIN = 0.03
-"""Perceived values on [0, 1] this close look the same."""
+"""Perceived values on [0, 1] this close count as equal."""
 
 Perceived: TypeAlias = Mapping[str, Any]
-"""Each item's value, or `{criterion: value}` where the protocol asks several; 0 and 1 are the scale's ends."""
+"""The value of each item, or `{criterion: value}` for several criteria; 0 and 1 are the ends of the scale."""
 
 
 @singledispatch
 def answer_for(protocol: Protocol, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
-    """Return the answer of someone who perceives these values, in the order shown.
+    """Return the answer of an annotator who perceives these values, in display order.
 
-    Values may lie beyond 0 and 1, the ends of the scale: who sees two items beyond its end still knows which
-    is further out.
+    Values may lie beyond 0 and 1, the ends of the scale: two items beyond the same end can still be compared.
     """
     raise ConfigError(
-        f"simulated people cannot answer {protocol.name} yet.",
+        f"simulated annotators cannot answer {protocol.name}.",
         "Register a function with steelyard.simulate.answer_for.register.",
     )
 
 
 def by_criterion(value: Any, criterion: str) -> float:
-    """Return the value perceived under a criterion; one value may stand for all."""
+    """Return the perceived value for a criterion; a single value applies to all criteria."""
     return float(value[criterion] if isinstance(value, Mapping) else value)
 
 
 def decimals(protocol: Protocol, scale: tuple[float, float]) -> int:
-    """To how many decimals people set a slider: whole numbers where there are twenty or more."""
+    """Return the decimals of a slider value: none on scales of 20 units or more."""
     return 0 if isinstance(protocol, Likert) or scale[1] - scale[0] >= 20 else 2
 
 
@@ -55,7 +54,7 @@ def _(protocol: Rated | ScoredRanking, perceived: Perceived, tie_margin: float =
 def _set(protocol: Protocol, scale: tuple[float, float], value: float) -> float:
     low, high = scale
     exact = low + min(max(value, 0.0), 1.0) * (high - low)
-    # As numpy rounds, so that answers one by one and all at once are the same.
+    # Rounds as numpy does, so that answers one by one and in batches are equal.
     return round(exact) if decimals(protocol, scale) == 0 else round(exact * 100) / 100
 
 

@@ -1,9 +1,8 @@
-"""What a pilot says about the people and the items to come.
+"""A population fitted to the judgments of a pilot.
 
-A population is fitted by simulating the pilot itself: the same people are asked about the same items, over and
-over, and the parameters are moved until a few statistics of the simulated answers equal those of the real ones
-(indirect inference). Whatever the simulation does to the answers, such as cutting them at the ends of the scale,
-it does on both sides, so that it does not bias the fit.
+The population is fitted by simulating the pilot with the same layout of annotators and items, and adjusting the
+parameters until a few statistics of the simulated answers equal those of the real ones (indirect inference). Effects of
+the simulation on the answers, such as truncation at the ends of the scale, occur on both sides and do not bias the fit.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from steelyard.observations import (
 from steelyard.protocols import BestWorst, Direct, Pairwise, Protocol, Ranking
 from steelyard.reliability import split_half
 from steelyard.simulate.annotators import SimulatedAnnotators
-from steelyard.simulate.columns import Seen, observed
+from steelyard.simulate.batch_answers import TaskBatch, batch_observations
 from steelyard.simulate.population import Population, make_crowd
 
 _ROUNDS, _COPIES, _SAMPLES = 20, 16, 12
@@ -38,15 +37,15 @@ _CORRECTION = 0.25
 """Lapses and cut ends make the moments too small. They are corrected for that, by no more than this share: answers
 that no population here can give would otherwise drive the parameters apart without end."""
 _NOBODY_KNOWN = 40
-"""How many people are simulated where the pilot does not say who judged."""
+"""Number of simulated annotators if the pilot does not identify its annotators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """A population fitted to a pilot, and others the pilot could as well have come from.
+    """A population fitted to a pilot, and a sample of populations that could have produced the pilot.
 
-    `samples` spread as the fit would over pilots of this size; a plan draws from them, so that its interval
-    says how little a small pilot knows.
+    `samples` vary as the fit would over pilots of this size (parametric bootstrap); a plan draws from them, so its
+    interval includes the uncertainty of a small pilot.
     """
 
     population: Population
@@ -56,7 +55,7 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class _Handle:
-    """A parameter, the statistic that moves with it, and the power: statistic ∝ parameter^power, about."""
+    """A parameter, the statistic that identifies it, and the power: statistic ∝ parameter^power, approximately."""
 
     parameter: str
     statistic: str
@@ -65,15 +64,17 @@ class _Handle:
     highest: float
 
     def around(self, base: Population) -> _Handle:
-        """Keep what the moments told within what lapses and cut ends can explain."""
+        """Limit the parameter to a range around its moment estimate that lapses and truncation can explain."""
         if self not in _MOMENT_HANDLES:
             return self
-        told = float(getattr(base, self.parameter))
-        return replace(self, lowest=told * (1 - _CORRECTION), highest=min(told * (1 + _CORRECTION), self.highest))
+        estimate = float(getattr(base, self.parameter))
+        return replace(
+            self, lowest=estimate * (1 - _CORRECTION), highest=min(estimate * (1 + _CORRECTION), self.highest)
+        )
 
 
 _MOMENT_HANDLES = (
-    _Handle("spread", "between items", 2, 0.005, 0.49),
+    _Handle("item_sd", "between items", 2, 0.005, 0.49),
     _Handle("bias", "between annotators", 2, 0.0, 0.5),
     _Handle("stretch", "between slopes", 2, 0.0, 0.5),
 )
@@ -87,7 +88,7 @@ _TIE_HANDLE = _Handle("tie_margin", "ties", 1, 0.0, 0.5)
 
 
 def read_pilot(
-    recorded: JudgmentFile | Observations | Mapping[str, Observations],
+    pilot_data: JudgmentFile | Observations | Mapping[str, Observations],
     rng: np.random.Generator,
     *,
     start: Population | None = None,
@@ -98,26 +99,26 @@ def read_pilot(
     and rankings only say how large the noise is beside the spread of the items, which keeps its value in `start`;
     so do all other parameters. Of several criteria, the first is used.
     """
-    given = recorded.by_criterion if isinstance(recorded, JudgmentFile) else recorded
-    parts = {"": given} if isinstance(given, Observations) else dict(given)
+    by_criterion = pilot_data.by_criterion if isinstance(pilot_data, JudgmentFile) else pilot_data
+    parts = {"": by_criterion} if isinstance(by_criterion, Observations) else dict(by_criterion)
     name, pilot = next(iter(parts.items()))
     notes = [f"the pilot has {len(parts)} criteria; '{name}' was used"] if len(parts) > 1 else []
     base = start or Population()
     if isinstance(pilot, Ratings):
-        fitted = _Fitting(pilot, base, rng, _rating_statistics, _RATING_HANDLES)
+        fitting = _Fitting(pilot, base, rng, _rating_statistics, _RATING_HANDLES)
     elif isinstance(pilot, Comparisons | Choices | Rankings):
         has_ties = isinstance(pilot, Comparisons) and bool((pilot.outcome == 0).any())
         handles = (*_ORDER_HANDLES, _TIE_HANDLE) if has_ties else _ORDER_HANDLES
-        fitted = _Fitting(pilot, replace(base, lapse=0.0), rng, _order_statistics, handles)
-        notes.append(f"{pilot.kind} tell noise only beside the items' spread, which was taken to be {base.spread:g}")
+        fitting = _Fitting(pilot, replace(base, lapse=0.0), rng, _order_statistics, handles)
+        notes.append(f"{pilot.kind} tell noise only beside the items' spread, which was taken to be {base.item_sd:g}")
     else:
         raise DataError(
             f"a pilot of {pilot.kind} says nothing about values.", "Use ratings, comparisons, choices or rankings."
         )
     if not pilot.knows_annotators:
         notes.append("the pilot does not say who judged, so that biases and scale use count as noise")
-    population = fitted.solve()
-    samples = fitted.samples(population)
+    population = fitting.solve()
+    samples = fitting.samples(population)
     return Pilot(population, samples, tuple(notes))
 
 
@@ -137,60 +138,63 @@ class _Fitting:
         self._statistics = statistics
         if not pilot.knows_annotators:
             handles = tuple(handle for handle in handles if handle.parameter not in {"bias", "stretch"})
-            base = replace(base, bias=0.0, stretch=0.0, noise_spread=0.0)
+            base = replace(base, bias=0.0, stretch=0.0, noise_cv=0.0)
         self._handles = handles
-        self._observed = statistics(pilot)
+        self._pilot_statistics = statistics(pilot)
         if isinstance(pilot, Ratings):
-            base = _from_moments(pilot, self._observed, base)
+            base = _from_moments(pilot, self._pilot_statistics, base)
             self._handles = tuple(handle.around(base) for handle in self._handles)
         self._base = base
 
     def solve(self) -> Population:
         """Return the parameters that reproduce the pilot's statistics."""
-        # One parameter settles sooner than five.
+        # One parameter converges faster than five.
         few = len(self._handles) <= 2
         return self._search(
-            self._base, self._observed, _ROUNDS // 2 if few else _ROUNDS, range(_COPIES // 2 if few else _COPIES)
+            self._base,
+            self._pilot_statistics,
+            _ROUNDS // 2 if few else _ROUNDS,
+            range(_COPIES // 2 if few else _COPIES),
         )
 
     def samples(self, population: Population) -> tuple[Population, ...]:
         """Return what the fit would be on pilots simulated from it, by a shorter search."""
         return tuple(
-            self._search(population, wanted, _ROUNDS // 3, range(number, number + _COPIES // 4))
-            for number, wanted in enumerate(
-                self._simulated(population, range(_COPIES, _COPIES + _SAMPLES)), _COPIES * 2
+            self._search(population, targets, _ROUNDS // 3, range(number, number + _COPIES // 4))
+            for number, targets in enumerate(
+                self._simulate(population, range(_COPIES, _COPIES + _SAMPLES)), _COPIES * 2
             )
         )
 
-    def _search(self, at: Population, wanted: Mapping[str, float], rounds: int, copies: range) -> Population:
+    def _search(self, at: Population, targets: Mapping[str, float], rounds: int, copies: range) -> Population:
         """Move the parameters until the statistics agree, more slowly after a few steps."""
         for number in range(rounds):
-            simulated = self._simulated(at, copies)
-            mean = {name: float(np.mean([one[name] for one in simulated])) for name in simulated[0]}
-            at = self._moved(at, wanted, mean, damping=1.0 if number < 4 else 0.6)
+            simulations = self._simulate(at, copies)
+            mean = {name: float(np.mean([one[name] for one in simulations])) for name in simulations[0]}
+            at = self._step(at, targets, mean, damping=1.0 if number < 4 else 0.6)
         return at
 
-    def _moved(
-        self, at: Population, wanted: Mapping[str, float], found: Mapping[str, float], damping: float
+    def _step(
+        self, at: Population, targets: Mapping[str, float], estimates: Mapping[str, float], damping: float
     ) -> Population:
         now = asdict(at)
         for handle in self._handles:
-            target, current = wanted[handle.statistic], found[handle.statistic]
+            target, current = targets[handle.statistic], estimates[handle.statistic]
             # A statistic that has no room for the parameter (a variance below zero) sends it to its lower end.
             factor = (max(target, 0.0) / current) ** (damping / handle.power) if current > 0 else 1.0
             value = max(now[handle.parameter], 1e-3) * float(np.clip(factor, 0.2, 5.0))
             now[handle.parameter] = float(np.clip(value, handle.lowest, handle.highest))
         return Population(**now)
 
-    def _simulated(self, at: Population, copies: range) -> list[dict[str, float]]:
+    def _simulate(self, at: Population, copies: range) -> list[dict[str, float]]:
         return [
-            self._statistics(self._layout.simulated(at, np.random.default_rng([self._seed, copy]))) for copy in copies
+            self._statistics(self._layout.simulate(at, np.random.default_rng([self._seed, copy]))) for copy in copies
         ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Who judged what in the pilot."""
+    """The layout of the pilot: which annotator judged which items."""
 
     protocol: Protocol
     who: IntArray
@@ -222,8 +226,8 @@ class _Layout:
             return cls(Ranking(size=usual), who[rows], items, pilot.items, people)
         raise ConfigError(f"{pilot.kind} cannot be simulated.")
 
-    def simulated(self, population: Population, rng: np.random.Generator) -> Observations:
-        """Return the pilot as other people, and other items, would have answered it."""
+    def simulate(self, population: Population, rng: np.random.Generator) -> Observations:
+        """Return the pilot as other annotators with other true values would have answered it."""
         crowd = make_crowd(self.people, rng, population)
         truth = population.truth(self.index.ids, rng)
         annotators = SimulatedAnnotators(crowd, truth, rng)
@@ -231,11 +235,13 @@ class _Layout:
         percepts = annotators.percepts(
             self.protocol, self.who, np.zeros(count, np.int32), self.items, np.arange(count, dtype=np.int32)
         )
-        seen = Seen(self.items, self.who, percepts, annotators.tie_margins(self.who), self.index, annotators.people)
-        found = observed(self.protocol, seen)
-        if found is None:
+        batch = TaskBatch(
+            self.items, self.who, percepts, annotators.tie_margins(self.who), self.index, annotators.people
+        )
+        estimates = batch_observations(self.protocol, batch)
+        if estimates is None:
             raise ConfigError(f"{self.protocol.name} cannot be simulated at once.")
-        return found[""]
+        return estimates[""]
 
 
 def _rating_statistics(ratings: Observations) -> dict[str, float]:
@@ -268,17 +274,17 @@ def _rating_statistics(ratings: Observations) -> dict[str, float]:
     return statistics
 
 
-def _from_moments(ratings: Ratings, found: Mapping[str, float], base: Population) -> Population:
+def _from_moments(ratings: Ratings, estimates: Mapping[str, float], base: Population) -> Population:
     """Set what the moments of the ratings tell directly: the items' mean and spread, biases and scale use."""
     mean = float(np.clip(ratings.unit_value.mean(), 0.02, 0.98))
     widest = 0.95 * (mean * (1 - mean)) ** 0.5
-    between = max(found["between items"], 1e-4)
-    at = replace(base, mean=mean, spread=min(between**0.5, widest))
+    between = max(estimates["between items"], 1e-4)
+    at = replace(base, mean=mean, item_sd=min(between**0.5, widest))
     if not ratings.knows_annotators:
         return at
     # A slope's product with the items' deviations has their variance as a factor, twice over.
-    stretch = min(max(found["between slopes"], 0.0) ** 0.5 / between, _WIDEST_STRETCH)
-    return replace(at, bias=max(found["between annotators"], 0.0) ** 0.5, stretch=stretch)
+    stretch = min(max(estimates["between slopes"], 0.0) ** 0.5 / between, _WIDEST_STRETCH)
+    return replace(at, bias=max(estimates["between annotators"], 0.0) ** 0.5, stretch=stretch)
 
 
 def _cross(group: IntArray, value: FloatArray) -> float:
@@ -299,7 +305,7 @@ def _order_statistics(observations: Observations) -> dict[str, float]:
 
 def _unreliability(observations: Observations, correlation: str) -> float:
     """Return 1/r - 1 of the split-half correlation, which grows with the square of the noise."""
-    found = split_half(observations, trials=4)[correlation].value
-    if found is None:
+    estimates = split_half(observations, trials=4)[correlation].value
+    if estimates is None:
         raise DataError("the pilot is too small to tell how reliable it is.", "Judge more items, each several times.")
-    return 1 / max(found, 0.02) - 1
+    return 1 / max(estimates, 0.02) - 1

@@ -1,7 +1,7 @@
-"""Recorded judgments as annotators: a design tried out on what real people said.
+"""Recorded judgments as annotators: a design tested on the answers of real annotators.
 
-Whoever asks gets the answer of a recorded person, so that any design can be run over the recorded items. What can
-be asked hangs on what was recorded:
+Every task is answered by a recorded judgment, so any design can be run on the recorded items. The possible protocols
+depend on the recorded kind:
 
 ========================  ==========================================================================
 recorded                  protocols it can answer
@@ -41,7 +41,7 @@ from steelyard.simulate.answers import answer_for
 
 
 class RecordedAnnotators:
-    """Answers drawn from recorded judgments, each used once as long as there are unused ones.
+    """Answers drawn from recorded judgments, each used once while there are unused ones.
 
     A task is answered by one recorded person wherever one judged all its items and has not been drawn for any
     of them; at random among such people. Otherwise ratings and labels are drawn item by item, each from some
@@ -59,18 +59,21 @@ class RecordedAnnotators:
     """
 
     def __init__(
-        self, recorded: JudgmentFile | Observations | Mapping[str, Observations], seats: int, rng: np.random.Generator
+        self,
+        observations: JudgmentFile | Observations | Mapping[str, Observations],
+        seats: int,
+        rng: np.random.Generator,
     ) -> None:
         if seats < 1:
-            raise ConfigError("there is nobody to ask.", "Replay with at least one seat.")
-        given = recorded.by_criterion if isinstance(recorded, JudgmentFile) else recorded
-        self._given = {ONLY: given} if isinstance(given, Observations) else dict(given)
+            raise ConfigError("there are no annotators.", "Replay with at least one seat.")
+        parts = observations.by_criterion if isinstance(observations, JudgmentFile) else observations
+        self._parts = {ONLY: parts} if isinstance(parts, Observations) else dict(parts)
         self.names = tuple(f"seat-{number:0{len(str(seats))}d}" for number in range(1, seats + 1))
-        self.kind = next(iter(self._given.values())).kind
+        self.kind = next(iter(self._parts.values())).kind
         self.counts: Counter[str] = Counter()
         self._rng = rng
         self._used: set[tuple[str, int]] = set()
-        self._pools = {name: _Pool(part) for name, part in self._given.items()}
+        self._pools = {name: _Pool(part) for name, part in self._parts.items()}
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -79,7 +82,7 @@ class RecordedAnnotators:
         return tuple(item for item in pools[0].by_item if all(item in pool.by_item for pool in pools))
 
     def seconds(self, protocol: Protocol) -> float | None:
-        """Nothing: the recorded times are of other tasks."""
+        """Return None: the recorded times are of other tasks."""
         return None
 
     def answer(self, annotator: str, protocol: Protocol, items: Sequence[str]) -> Any:
@@ -95,10 +98,12 @@ class RecordedAnnotators:
         )
 
     def _per_item(self, protocol: Rated | ScoredRanking | Choice, items: Sequence[str]) -> Any:
-        chosen = {name: self._rows(name, items) for name in criterion_names(protocol)}
+        row_choice = {name: self._rows(name, items) for name in criterion_names(protocol)}
         by_item: dict[str, Any] = {}
         for place, item in enumerate(items):
-            values = {name: self._said(self._pools[self._criterion(name)], row[place]) for name, row in chosen.items()}
+            values = {
+                name: self._value_of(self._pools[self._criterion(name)], row[place]) for name, row in row_choice.items()
+            }
             by_item[item] = values if len(values) > 1 or ONLY not in values else values[ONLY]
         if isinstance(protocol, Choice):
             return by_item
@@ -112,33 +117,33 @@ class RecordedAnnotators:
             f"Recorded: {', '.join(map(repr, self._pools))}.",
         )
 
-    def _said(self, pool: _Pool, row: int) -> Any:
-        recorded = pool.recorded
-        if isinstance(recorded, Labels):
-            return recorded.classes[int(recorded.label[row])]
+    def _value_of(self, pool: _Pool, row: int) -> Any:
+        observations = pool.observations
+        if isinstance(observations, Labels):
+            return observations.classes[int(observations.label[row])]
         return float(pool.unit[row])
 
     def _rows(self, criterion: str, items: Sequence[str]) -> list[int]:
-        """Choose a row of the record for each item: of one person, if there is one; unused ones, if there are."""
+        """Choose a recorded row for each item: all of one annotator if possible, and unused rows if there are any."""
         name = self._criterion(criterion)
         pool = self._pools[name]
-        rows_of = [self._recorded(pool, item) for item in items]
-        fresh = [[row for row in rows if (name, row) not in self._used] for rows in rows_of]
-        whole = pool.by_one_person(fresh) if len(items) > 1 else []
+        rows_of = [self._rows_of(pool, item) for item in items]
+        unused_rows = [[row for row in rows if (name, row) not in self._used] for rows in rows_of]
+        whole = pool.by_one_person(unused_rows) if len(items) > 1 else []
         if whole:
             self.counts["by one person"] += 1
-            chosen = whole[int(self._rng.integers(len(whole)))]
+            row_choice = whole[int(self._rng.integers(len(whole)))]
         else:
             self.counts["by one person" if len(items) == 1 else "item by item"] += 1
-            self.counts["judgments used again"] += sum(not rows for rows in fresh)
-            chosen = [
+            self.counts["judgments used again"] += sum(not rows for rows in unused_rows)
+            row_choice = [
                 (unused or rows)[int(self._rng.integers(len(unused or rows)))]
-                for unused, rows in zip(fresh, rows_of, strict=True)
+                for unused, rows in zip(unused_rows, rows_of, strict=True)
             ]
-        self._used.update((name, row) for row in chosen)
-        return chosen
+        self._used.update((name, row) for row in row_choice)
+        return row_choice
 
-    def _recorded(self, pool: _Pool, item: str) -> list[int]:
+    def _rows_of(self, pool: _Pool, item: str) -> list[int]:
         rows = pool.by_item.get(item)
         if not rows:
             raise DataError(f"nobody is recorded to have judged '{item}'.", "Leave it out of the items.")
@@ -148,7 +153,7 @@ class RecordedAnnotators:
         """Choose one recorded judgment that orders all these items."""
         pool = self._pools[self._criterion(ONLY)]
         for item in items:
-            self._recorded(pool, item)
+            self._rows_of(pool, item)
         candidates = pool.orders(items, settles_all=not isinstance(protocol, BestWorst))
         if not candidates:
             raise DataError(
@@ -156,9 +161,9 @@ class RecordedAnnotators:
                 "Ask only what was recorded, or replay ratings or rankings, from which any order can be read.",
             )
         keys = list(candidates)
-        fresh = [key for key in keys if (ONLY, key) not in self._used]
-        self.counts["judgments used again" if not fresh else "by one person"] += 1
-        key = (fresh or keys)[int(self._rng.integers(len(fresh or keys)))]
+        unused_rows = [key for key in keys if (ONLY, key) not in self._used]
+        self.counts["judgments used again" if not unused_rows else "by one person"] += 1
+        key = (unused_rows or keys)[int(self._rng.integers(len(unused_rows or keys)))]
         self._used.add((ONLY, key))
         # Equal ranks are broken at random where the protocol has no ties: whoever must choose does the same.
         values = dict(zip(items, candidates[key], strict=True))
@@ -169,37 +174,40 @@ class RecordedAnnotators:
 
 
 class _Pool:
-    """The recorded judgments of one criterion, found by item."""
+    """The recorded judgments of one criterion, indexed by item."""
 
-    def __init__(self, recorded: Observations) -> None:
-        self.recorded = recorded
+    def __init__(self, observations: Observations) -> None:
+        self.observations = observations
         self.by_item: dict[str, list[int]] = defaultdict(list)
-        self.unit = recorded.unit_value if isinstance(recorded, Ratings) else np.zeros(0)
+        self.unit = observations.unit_value if isinstance(observations, Ratings) else np.zeros(0)
         for row, code in self._showings():
-            self.by_item[recorded.items[code]].append(row)
+            self.by_item[observations.items[code]].append(row)
 
     def _showings(self) -> Iterable[tuple[int, int]]:
-        recorded = self.recorded
-        if isinstance(recorded, Ratings | Labels):
-            return enumerate(recorded.item.tolist())
-        if isinstance(recorded, Comparisons):
+        observations = self.observations
+        if isinstance(observations, Ratings | Labels):
+            return enumerate(observations.item.tolist())
+        if isinstance(observations, Comparisons):
             return [
                 (row, code)
-                for row, pair in enumerate(zip(recorded.left.tolist(), recorded.right.tolist(), strict=True))
+                for row, pair in enumerate(zip(observations.left.tolist(), observations.right.tolist(), strict=True))
                 for code in pair
             ]
-        if isinstance(recorded, Choices):
+        if isinstance(observations, Choices):
             return [
-                (row, code) for row, shown in enumerate(recorded.shown.tolist()) for code in shown if code != UNKNOWN
+                (row, code)
+                for row, tuple_items in enumerate(observations.shown.tolist())
+                for code in tuple_items
+                if code != UNKNOWN
             ]
-        if isinstance(recorded, Rankings):
-            rows = np.repeat(np.arange(len(recorded)), np.diff(recorded.start))
-            return list(zip(rows.tolist(), recorded.item.tolist(), strict=True))
-        raise DataError(f"{recorded.kind} cannot be replayed.")
+        if isinstance(observations, Rankings):
+            rows = np.repeat(np.arange(len(observations)), np.diff(observations.start))
+            return list(zip(rows.tolist(), observations.item.tolist(), strict=True))
+        raise DataError(f"{observations.kind} cannot be replayed.")
 
     def by_one_person(self, rows_of: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return the ways to take a row for each item that are all of one known person."""
-        annotator = self.recorded.annotator
+        annotator = self.observations.annotator
         of_person: list[dict[int, int]] = [
             {int(annotator[row]): row for row in reversed(rows) if annotator[row] != UNKNOWN} for rows in rows_of
         ]
@@ -211,35 +219,37 @@ class _Pool:
 
         A choice orders its whole tuple for best–worst, and a pair of it if that settles which is preferred.
         """
-        recorded = self.recorded
-        if isinstance(recorded, Ratings):
+        observations = self.observations
+        if isinstance(observations, Ratings):
             ways = self.by_one_person([self.by_item[item] for item in items])
             return {way[0]: tuple(float(self.unit[row]) for row in way) for way in ways}
         rows = sorted(set(self.by_item[items[0]]).intersection(*(self.by_item[item] for item in items[1:])))
-        codes = recorded.items.codes(items).tolist()
-        found: dict[int, tuple[float, ...]] = {}
+        codes = observations.items.codes(items).tolist()
+        orders: dict[int, tuple[float, ...]] = {}
         for row in rows:
             values = self._order(row, codes, settles_all)
             if values is not None:
-                found[row] = values
-        return found
+                orders[row] = values
+        return orders
 
     def _order(self, row: int, codes: Sequence[int], settles_all: bool) -> tuple[float, ...] | None:
-        recorded = self.recorded
-        if isinstance(recorded, Comparisons):
-            outcome = float(recorded.outcome[row])
-            return tuple(outcome if code == recorded.left[row] else 0.0 for code in codes) if len(codes) == 2 else None
-        if isinstance(recorded, Rankings):
-            span = slice(int(recorded.start[row]), int(recorded.start[row + 1]))
-            rank = dict(zip(recorded.item[span].tolist(), recorded.rank[span].tolist(), strict=True))
+        observations = self.observations
+        if isinstance(observations, Comparisons):
+            outcome = float(observations.outcome[row])
+            return (
+                tuple(outcome if code == observations.left[row] else 0.0 for code in codes) if len(codes) == 2 else None
+            )
+        if isinstance(observations, Rankings):
+            span = slice(int(observations.start[row]), int(observations.start[row + 1]))
+            rank = dict(zip(observations.item[span].tolist(), observations.rank[span].tolist(), strict=True))
             return tuple(-float(rank[code]) for code in codes)
-        if not isinstance(recorded, Choices):
+        if not isinstance(observations, Choices):
             return None
-        best, worst = int(recorded.best[row]), int(recorded.worst[row])
+        best, worst = int(observations.best[row]), int(observations.worst[row])
         if UNKNOWN in (best, worst) or best == worst:
             return None
-        shown = [code for code in recorded.shown[row].tolist() if code != UNKNOWN]
+        tuple_items = [code for code in observations.shown[row].tolist() if code != UNKNOWN]
         values = tuple(float(code == best) - float(code == worst) for code in codes)
         if settles_all:
             return values if len(set(values)) == len(values) and len(codes) == 2 else None
-        return values if len(shown) == len(codes) else None
+        return values if len(tuple_items) == len(codes) else None

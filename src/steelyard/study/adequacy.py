@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from steelyard.designs.propagation import Propagation
-from steelyard.designs.propagation_memory import Effort
+from steelyard.designs.propagation.design import Propagation
+from steelyard.designs.propagation.state import Effort
 from steelyard.study.study import Study
 
 _SCHEMA = {"item": pl.String, "adequate": pl.Boolean, "how": pl.String, "through": pl.String}

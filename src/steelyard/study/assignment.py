@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.designs.base import Nothing, Pick, generator_for
+from steelyard.designs.base import NoTask, Pick, generator_for
 from steelyard.designs.progress import Progress
 from steelyard.records import Purpose
 from steelyard.study.config import StudyConfig
@@ -30,11 +30,11 @@ class Chosen:
     shared: bool = False
 
 
-def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Chosen | Nothing:
+def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Chosen | NoTask:
     """Choose the task for an annotator; the same state gives the same choice at the same time."""
-    state.tick(now)
+    state.set_time(now)
     picked = pick_from_designs(config, state.progress, state.seq, annotator)
-    if isinstance(picked, Nothing):
+    if isinstance(picked, NoTask):
         return picked
     stage, pick = picked
     chosen = Chosen(stage, tuple(state.items[code].id for code in pick.items), pick)
@@ -56,12 +56,12 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
 
 def pick_from_designs(
     config: StudyConfig, progress: Sequence[Progress], seq: int, annotator: str
-) -> tuple[int, Pick] | Nothing:
+) -> tuple[int, Pick] | NoTask:
     """Choose the stage and the task: stages in sequence, or by share; `seq` is the last event's number."""
     order = list(range(len(config.stages)))
     if config.mixed:
-        order.sort(key=lambda n: progress[n].tasks_asked / (config.stages[n].share or 1))
-    nothing: Nothing | None = None
+        order.sort(key=lambda n: progress[n].tasks_assigned / (config.stages[n].share or 1))
+    nothing: NoTask | None = None
     for number in order:
         stage = config.stages[number]
         rng = generator_for(config.seed, number, seq)
@@ -72,7 +72,7 @@ def pick_from_designs(
             nothing = picked
         if not config.mixed and not picked.complete:
             return picked
-    return nothing or Nothing("There is nothing to ask.", complete=True)
+    return nothing or NoTask("There is nothing to ask.", complete=True)
 
 
 def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Chosen | None:
@@ -106,6 +106,6 @@ def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Cho
 
 
 def _has_seen(state: StudyState, annotator: str, shared: SharedTask) -> bool:
-    person = state.progress[shared.stage].person(annotator)
+    seen = state.progress[shared.stage].history(annotator)
     key = tuple(sorted(shared.items))
-    return key in (person.sets if len(key) > 1 else person.items)
+    return key in (seen.sets if len(key) > 1 else seen.items)

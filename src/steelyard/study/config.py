@@ -16,6 +16,7 @@ from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
 from steelyard.quality.pay import OF_CHECKS
+from steelyard.renamed import renamed_remedy
 from steelyard.storage.engine import without_password
 from steelyard.study.config_tables import (
     CONFIG_VERSION,
@@ -169,7 +170,10 @@ def _problem(details: Any) -> Problem:
     location = [str(part) for part in details["loc"] if part not in {"str", "ItemsSource"}]
     path = ".".join(location)
     if details["type"] == "extra_forbidden":
-        return Problem(f"unknown key '{location[-1]}'.", did_you_mean(location[-1], _known_keys(location)), field=path)
+        # Keys of a stage are listed without its number.
+        former = ".".join(part for part in location if not part.isdigit())
+        remedy = renamed_remedy(former) or did_you_mean(location[-1], _known_keys(location))
+        return Problem(f"unknown key '{location[-1]}'.", remedy, field=path)
     if details["type"] == "missing":
         return Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)
     return Problem(f"{details['msg'].removeprefix('Value error, ')} (given: {_quoted(details['input'])}).", field=path)

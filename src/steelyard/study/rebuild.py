@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import DataError, StoreError
 from steelyard.storage import Store, StoredEvent, StoredTask, Writer
 from steelyard.storage.events import EMPTY_DIGEST, rechained
@@ -227,7 +227,7 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
             continue
         if isinstance(event.data, ev.Picked) and not any(first <= event.seq < last for first, last in rewritten):
             chosen = pick_next(config, state, str(event.annotator), event.at)
-            if isinstance(chosen, Nothing) or not _is_same_pick(chosen, event.data):
+            if isinstance(chosen, NoTask) or not _is_same_pick(chosen, event.data):
                 differing.append(event.seq)
         state.apply(event)
     return differing

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from steelyard.designs.base import Nothing, generator_for
-from steelyard.designs.memory import Heard
+from steelyard.designs.base import NoTask, generator_for
+from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_ANNOTATORS, Answer, Item, Purpose
@@ -55,8 +55,8 @@ class StudyState:
         self.config_fixed_at: float = inf
         """The event from which on the configuration must not change: the study is open under it."""
         self.stages = stages
-        self.progress = [stage.design.progress(stage.protocol) for stage in stages]
-        self.learns = any(progress.memory is not None for progress in self.progress)
+        self.progress = [stage.design.new_progress(stage.protocol) for stage in stages]
+        self.learns = any(progress.design_state is not None for progress in self.progress)
         self.tasks_of: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.excluded: dict[str, str] = {}
@@ -89,7 +89,7 @@ class StudyState:
                 f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
             )
         if self.learns:
-            self.tick(event.at)
+            self.set_time(event.at)
         try:
             HANDLERS[type(event.data)](self, event, event.data)
             self.activity.apply(event)
@@ -100,11 +100,11 @@ class StudyState:
             ) from error
         self.seq = event.seq
 
-    def tick(self, now: int) -> None:
+    def set_time(self, now: int) -> None:
         """Set the designs' clock: to an event's time, or to that of the pick about to be made."""
         if self.learns:
             for progress in self.progress:
-                progress.tick(now)
+                progress.set_time(now)
 
     # The study
 
@@ -115,7 +115,7 @@ class StudyState:
             )
         if self.config is not None:
             for progress in self.progress:
-                progress.restart()
+                progress.on_config_change()
         self.config = data
 
     def _on_items(self, event: Event, data: ev.ItemsAdded) -> None:
@@ -154,7 +154,7 @@ class StudyState:
         else:
             task = AssignedTask(annotator, data.stage, self._codes(data.items), data.slot, purpose=data.purpose)
             rng = generator_for(data.seed, data.stage, self.seq) if self.learns else None
-            self.progress[data.stage].picked(annotator, task.items, task.slot, data.round, rng)
+            self.progress[data.stage].on_leased(annotator, task.items, task.slot, data.round, rng)
             if data.shared:
                 self.quality.shared.append(SharedTask(data.stage, task.items, task.slot))
         self._assigned[str(event.judgment_id)] = task
@@ -173,7 +173,7 @@ class StudyState:
         elif task.released:
             self.tasks_of[task.annotator] += 1
             if task.in_design:
-                self.progress[task.stage].reclaimed(task.annotator, task.items, task.slot)
+                self.progress[task.stage].on_late_answer(task.annotator, task.items, task.slot)
             else:
                 self._note_annotator_task(task)
         self.answers_of[task.annotator] += 1
@@ -191,12 +191,12 @@ class StudyState:
     def _imported(self, event: Event, data: ev.Judged) -> AssignedTask:
         self.counts["imported"] += 1
         task = AssignedTask(event.annotator or "", data.stage, self._codes(data.items), data.slot)
-        self.progress[task.stage].picked(task.annotator, task.items, task.slot)
+        self.progress[task.stage].on_leased(task.annotator, task.items, task.slot)
         self.tasks_of[task.annotator] += 1
         return task
 
     def _count(self, judgment_id: str, task: AssignedTask) -> None:
-        self.progress[task.stage].answer(task.items, task.slot)
+        self.progress[task.stage].on_answered(task.items, task.slot)
         if self.learns:
             self._tell_designs(judgment_id, task)
         self._answered[task.annotator][judgment_id] = task
@@ -207,11 +207,11 @@ class StudyState:
         protocol = self.stages[task.stage].protocol
         observations = protocol.observations([self.items[code].id for code in task.items], task.answer)
         for stage, progress in enumerate(self.progress):
-            notice = Heard(judgment_id, task.annotator, task.items, observations, own=stage == task.stage)
-            (progress.unhear if retract else progress.hear)(notice)
+            notice = AnswerNotice(judgment_id, task.annotator, task.items, observations, own_stage=stage == task.stage)
+            (progress.notify_retraction if retract else progress.notify_answer)(notice)
 
     def _set_aside(self, judgment_id: str, task: AssignedTask) -> None:
-        self.progress[task.stage].set_aside(task.annotator, task.items, task.slot)
+        self.progress[task.stage].on_excluded(task.annotator, task.items, task.slot)
         if self.learns:
             self._tell_designs(judgment_id, task, retract=True)
 
@@ -244,7 +244,7 @@ class StudyState:
         task = self._release(str(event.judgment_id))
         # An annotator who skips a task does not want it again; one whose lease expired may well get it again.
         if task.in_design:
-            self.progress[task.stage].forget(task.annotator, task.items)
+            self.progress[task.stage].allow_again(task.annotator, task.items)
         else:
             self._note_annotator_task(task, retracted=True)
 
@@ -264,7 +264,7 @@ class StudyState:
         task = self._assigned[judgment_id]
         self._assigned[judgment_id] = replace(task, released=True)
         if task.in_design:
-            self.progress[task.stage].released(task.annotator, task.items, task.slot)
+            self.progress[task.stage].on_released(task.annotator, task.items, task.slot)
         self.tasks_of[task.annotator] -= 1
         return task
 
@@ -285,7 +285,7 @@ class StudyState:
         if data.by != "checks":
             self.quality.pardoned.add(annotator)
         for judgment_id, task in self._answered[annotator].items():
-            self.progress[task.stage].restored(task.annotator, task.items, task.slot)
+            self.progress[task.stage].on_readmitted(task.annotator, task.items, task.slot)
             if self.learns:
                 self._tell_designs(judgment_id, task)
 
@@ -349,18 +349,18 @@ class StudyState:
         # Names that begin with a space stand in for annotators who were forgotten.
         return [name for name in names if name and not name.startswith(" ")]
 
-    def refusal(self, annotator: str) -> Nothing | None:
+    def refusal(self, annotator: str) -> NoTask | None:
         """Say why the study assigns an annotator nothing, if that is so."""
         if annotator in self.excluded:
-            return Nothing("Your part in this study has ended.", because="excluded")
+            return NoTask("Your part in this study has ended.", reason_code="excluded")
         if self.qualified.get(annotator) is False:
-            return Nothing("The test before the first task was not passed.", because="excluded")
+            return NoTask("The test before the first task was not passed.", reason_code="excluded")
         if annotator in self.recruitment.departed:
-            return Nothing("Your place in this study was given back.", because="excluded")
+            return NoTask("Your place in this study was given back.", reason_code="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
-        return Nothing(reason, because=self.state)
+        return NoTask(reason, reason_code=self.state)
 
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""

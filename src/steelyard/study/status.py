@@ -48,7 +48,9 @@ def status_of(config: StudyConfig, state: StudyState) -> Status:
     for stage, progress in zip(config.stages, state.progress, strict=True):
         goal = stage.design.goal(progress, stage.protocol.task_size)
         stages.append(
-            StageStatus(stage.name, stage.protocol.name, stage.design.name, goal.done, goal.total, progress.tasks_out)
+            StageStatus(
+                stage.name, stage.protocol.name, stage.design.name, goal.done, goal.total, progress.tasks_leased
+            )
         )
     return Status(
         title=config.title,

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, overload
 import polars as pl
 from msgspec import structs
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
 from steelyard.grouping import by_group
 from steelyard.models.display import html_table
@@ -201,12 +201,12 @@ class Study:
             return tasks
         return tasks[0] if tasks else None
 
-    def offer(self, annotator: str) -> Task | Nothing:
+    def offer(self, annotator: str) -> Task | NoTask:
         """Lease the next task, as `ask` does; where there is none, return the reason."""
         tasks, nothing = self.offer_many(annotator, 1)
-        return tasks[0] if tasks else nothing or Nothing("There is nothing to ask.")
+        return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
 
-    def offer_many(self, annotator: str, count: int) -> tuple[list[Task], Nothing | None]:
+    def offer_many(self, annotator: str, count: int) -> tuple[list[Task], NoTask | None]:
         """Lease up to `count` tasks, as `ask` does; where there are fewer, return the reason too."""
         annotator = annotator_name(annotator)
         if not isinstance(count, int) or count < 1:
@@ -219,7 +219,7 @@ class Study:
             nothing = None
             while len(tasks) < count and nothing is None:
                 picked = self._pick(transaction, annotator, len(tasks), now)
-                if isinstance(picked, Nothing):
+                if isinstance(picked, NoTask):
                     nothing = picked
                 else:
                     tasks.append(picked)
@@ -352,7 +352,7 @@ class Study:
 
     def import_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
-        plans = self.config.stages[stage].design.plans
+        plans = self.config.stages[stage].design.uses_slots
         with self._log.write(alone=True) as transaction:
             now = self._clock()
             tasks = []
@@ -444,7 +444,7 @@ class Study:
         """Return the items that no stage asks about because they are identical to another, and to which."""
         with self._log.read() as state:
             stages = zip(self.config.stages, state.progress, strict=True)
-            by_stage = [stage.design.same_as(progress) for stage, progress in stages]
+            by_stage = [stage.design.duplicates(progress) for stage, progress in stages]
             return {state.items[a].id: state.items[b].id for same in by_stage for a, b in same.items()}
 
     def _repeated_answer(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Judgment:
@@ -475,7 +475,7 @@ class Study:
 
     def _is_scarce(self, transaction: Transaction, annotator: str) -> bool:
         state = transaction.state
-        leased = sum(progress.tasks_out for progress in state.progress)
+        leased = sum(progress.tasks_leased for progress in state.progress)
         if leased == 0:
             return False
 
@@ -493,20 +493,21 @@ class Study:
         is_renewable = transaction.state.activity.may_renew(stored.annotator, stored.judgment_id)
         return self._renew(transaction, stored, now) if is_renewable else stored
 
-    def _pick(self, transaction: Transaction, annotator: str, held: int, now: int) -> StoredTask | Nothing:
+    def _pick(self, transaction: Transaction, annotator: str, held: int, now: int) -> StoredTask | NoTask:
         state = transaction.state
         refusal = state.refusal(annotator)
         if refusal is not None:
             return refusal
         limit = state.recruitment.quotas.get(annotator, self.config.people.tasks)
         if limit is not None and state.tasks_of[annotator] >= limit:
-            return Nothing(f"You have done all your {limit} tasks.", because="quota")
+            return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         scarce = self._is_scarce(transaction, annotator)
         most = 1 if scarce else state.activity.most_leases(annotator, self.config.page.prefetch)
         if held >= most or (scarce and state.activity.lets_leases_lapse(annotator)):
-            return Nothing("Other people hold the last tasks just now." if scarce else _HOLDS_ENOUGH, because="waiting")
+            reason = "Other annotators hold the last tasks just now." if scarce else _HOLDS_ENOUGH
+            return NoTask(reason, reason_code="waiting")
         chosen = pick_next(self.config, state, annotator, now)
-        if isinstance(chosen, Nothing):
+        if isinstance(chosen, NoTask):
             return chosen
         design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = transaction.store.last_seq + 1

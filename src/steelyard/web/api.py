@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from steelyard.designs.base import Nothing
+from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
 from steelyard.records import Judgment
 from steelyard.web.addresses import address_of, is_https, origin_of
@@ -203,7 +203,8 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
     if not study.annotators.progress(session.annotator).answered and not gate.newcomers.enter(
         address_of(request.scope), _person(served, session), study.config.people.lease_minutes * 60
     ):
-        wait = Nothing("Many people from your network have just begun; you can begin in a moment.", because="waiting")
+        reason = "Many people from your network have just begun; you can begin in a moment."
+        wait = NoTask(reason, reason_code="waiting")
         return TasksOut(tasks=[], nothing=_nothing(served, session, wait), standing=_standing(served, session))
     held, nothing = study.offer_many(session.annotator, body.count)
     return TasksOut(
@@ -217,10 +218,10 @@ def _person(served: Served, session: Session) -> str:
     return f"{served.slug} {session.annotator}"
 
 
-def _nothing(served: Served, session: Session, nothing: Nothing) -> NothingOut:
-    ending = served.ending(session.annotator, nothing.because)
+def _nothing(served: Served, session: Session, nothing: NoTask) -> NothingOut:
+    ending = served.ending(session.annotator, nothing.reason_code)
     back = None if ending is None else EndingOut(kind=ending.kind, code=ending.code, url=ending.url)
-    return NothingOut(because=nothing.because, reason=nothing.reason, ending=back)
+    return NothingOut(because=nothing.reason_code, reason=nothing.reason, ending=back)
 
 
 @router.post("/judgments")

@@ -128,7 +128,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
     judgments = None
     if config is not None and not problems:
         judgments = sum(
-            stage.design.goal(stage.design.progress(stage.protocol, items), stage.protocol.task_size).total
+            stage.design.goal(stage.design.new_progress(stage.protocol, items), stage.protocol.task_size).total
             for stage in config.stages
         )
     return CheckedOut(

@@ -17,7 +17,7 @@ VALUES = {
     "title": "Größe & Co",
     "question": "How large?",
     "protocol": {"name": "direct", "scale": [0, 10], "labels": ["tiny", "huge"]},
-    "design": {"name": "redundant", "judgments": 2},
+    "design": {"name": "per_item", "judgments": 2},
 }
 
 plain = st.recursive(
@@ -90,7 +90,7 @@ def test_two_studies_of_one_title_get_a_folder_each(served):
         ({"protocol": {"name": "direct", "scale": [10, 0]}}, "protocol.scale"),
         ({"protocol": {"name": "direct", "colour": "red"}}, "protocol.colour"),
         ({"protocol": {"name": "direct", "criteria": {"$toml": "{ fluency = "}}}, "protocol.criteria"),
-        ({"design": {"name": "redundant", "judgments": 0}}, "design.judgments"),
+        ({"design": {"name": "per_item", "judgments": 0}}, "design.judgments"),
         ({"design": {"name": "random_tuples", "judgments": "many"}}, "design.judgments"),
         ({"people": {"tasks": 0}}, "people.tasks"),
         ({"people": {"consent": "../../secret.md"}}, "people.consent"),
@@ -143,7 +143,7 @@ def test_a_check_shows_a_task_as_people_would_see_it_even_before_there_are_items
 def test_hostile_items_are_harmless_in_the_preview(served):
     _, manager = served
     items = {"name": "x.csv", "text": 'id,text\na,"<script>alert(1)</script>"\n'}
-    values = {**VALUES, "design": {"name": "redundant", "judgments": 1}, "page": {"content": "html"}}
+    values = {**VALUES, "design": {"name": "per_item", "judgments": 1}, "page": {"content": "html"}}
     found = manager.post("/api/v1/manage/check", {"values": values, "items": items}).json()
     assert "<script" not in found["preview"]["items"][0]["html"]
 
@@ -169,7 +169,7 @@ def test_once_somebody_was_asked_the_question_stays_and_the_rest_may_change(serv
     assert refused.json()["problems"][0]["field"] == "question"
     assert (server.folders[0] / "study.toml").read_bytes() == before
     assert server.study.ask("ann") is not None
-    changed = {**draft["values"], "design": {"name": "redundant", "judgments": 4}}
+    changed = {**draft["values"], "design": {"name": "per_item", "judgments": 4}}
     assert manager.put("/config", {"values": changed}).status_code == 200
     assert manager.get("/summary").json()["total"] == 12
 

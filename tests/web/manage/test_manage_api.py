@@ -13,7 +13,7 @@ import pytest
 from steelyard import Study
 from tests.web.manage.conftest import wait_for
 
-DESIGN = 'name = "redundant"\njudgments = 3'
+DESIGN = 'name = "per_item"\njudgments = 3'
 VALUES = {"w0": 10, "w1": 40, "w2": 50, "w3": 90, "w4": 70}
 
 

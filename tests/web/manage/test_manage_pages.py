@@ -118,7 +118,7 @@ def test_an_item_has_a_page_with_every_judgment(judged, open_page):
 
 
 def test_an_empty_study_says_what_to_do_and_a_finished_one_that_it_is(make_study, serve_study, open_page):
-    folder = make_study(design='name = "redundant"\njudgments = 1', items=2)
+    folder = make_study(design='name = "per_item"\njudgments = 1', items=2)
     server = serve_study(folder)
     page = open_page(server, f"/manage/{server.slug}/")
     page.get_by_role("heading", name="Nobody has judged yet").wait_for()

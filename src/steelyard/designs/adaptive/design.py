@@ -1,0 +1,221 @@
+"""The adaptive design: each annotator gets the task with the largest expected variance reduction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, comb
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from steelyard.designs.adaptive.settings import Objective, ObjectiveSettings
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.progress import Progress
+from steelyard.errors import Problem
+from steelyard.protocols.base import Protocol
+
+if TYPE_CHECKING:
+    # These modules load numba, which studies with other designs do not need; methods import them when called.
+    from steelyard.designs.adaptive.selection import SelectedTask, TaskSelector
+    from steelyard.designs.adaptive.state import AdaptiveState
+
+_BATCH_WINDOW = 64
+"""Neighbours on either side of a head that are tried as partners for a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive(Design):
+    """Give each annotator the task with the largest expected variance reduction, given all answers so far.
+
+    Variances are weighted by the `objective` of the study. The posterior is that of the model calibrated_scale: mean
+    and variance of every item, noise of every annotator. Leased tasks count as if they were answered, so that
+    annotators who work at the same time get different tasks.
+
+    Every pick records its expected gain as `weight` and, up to 10,000 items, the probability with which it was chosen
+    as `propensity`: for the best task, 1 minus the fraction that is drawn at random.
+    """
+
+    name: ClassVar[str] = "adaptive"
+
+    judgments: Annotated[int, Field(ge=1, description="judgments per item, on average")] = 10
+    objective: Annotated[
+        Objective,
+        Field(
+            description="what the scores are for: the ranking of all items, the top items, the items above a "
+            "threshold, or the precision of all scores"
+        ),
+    ] = "ranking"
+    top: Annotated[int | None, Field(ge=1, description='number of top items; for objective = "top"')] = None
+    threshold: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description='fraction of the items below the threshold; for objective = "threshold"'),
+    ] = None
+    explore: Annotated[
+        float, Field(ge=0, le=1, description="fraction of tasks drawn at random from all possible tasks")
+    ] = 0.05
+    initial_views: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="times every item is shown before the expected gain alone decides; by default 2 for "
+            "ratings and 1 for comparisons",
+        ),
+    ] = None
+    annotators: Annotated[
+        int | None, Field(ge=1, description="maximum number of annotators per task; unlimited if absent")
+    ] = None
+    same_item_again: Annotated[
+        bool, Field(description="whether an annotator may see an item again in a task with other items")
+    ] = True
+    by: Annotated[
+        Literal["item", "group"],
+        Field(description="what is scored: each item, or each group, represented by its items for one context"),
+    ] = "item"
+    together: Annotated[
+        Literal["anything", "same_context", "other_groups"],
+        Field(description="which items may be in one task: any, items of one context, or items of different groups"),
+    ] = "anything"
+
+    def initial_state(self, protocol: Protocol) -> AdaptiveState:
+        """Return the state before the first answer."""
+        from steelyard.designs.adaptive.state import AdaptiveState
+
+        return AdaptiveState(
+            protocol,
+            ObjectiveSettings(self.objective, self.top, self.threshold),
+            by_group=self.by == "group",
+            together=self.together,
+            limit=self.annotators,
+        )
+
+    def views_before_gain(self, *, uses_ratings: bool) -> int:
+        """Return how often every item is shown at first; 2 for ratings, as one rating says nothing of their spread."""
+        return self.initial_views if self.initial_views is not None else 2 if uses_ratings else 1
+
+    def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
+        """Refuse protocols without comparisons or ratings, tasks larger than the study, and settings that conflict."""
+        problems = []
+        if not {"comparisons", "ratings"} & set(protocol.kinds):
+            problems.append(
+                Problem(
+                    f"adaptive learns from comparisons or ratings, but {protocol.name} gives "
+                    f"{', '.join(protocol.kinds)}.",
+                    "Use the design per_item.",
+                    field="design.name",
+                )
+            )
+        if protocol.task_size > n_items:
+            problems.append(
+                Problem(
+                    f"a task shows {protocol.task_size} items, but there are only {n_items}.",
+                    "Show fewer at a time, or add items.",
+                    field="protocol.items_per_page" if protocol.takes_short_pages else "protocol.size",
+                )
+            )
+        problems += self._objective_problems(n_items)
+        if self.by == "group" and (self.together != "anything" or not self.same_item_again):
+            problems.append(
+                Problem(
+                    "together and same_item_again apply to single items, not to groups.",
+                    'Remove them, or set by = "item".',
+                    field="design.by",
+                )
+            )
+        return problems
+
+    def _objective_problems(self, n_items: int) -> list[Problem]:
+        problems = []
+        for objective, parameter in (("top", self.top), ("threshold", self.threshold)):
+            if (self.objective == objective) != (parameter is not None):
+                is_missing = self.objective == objective
+                verb = "needs" if is_missing else "is the only objective with the setting"
+                remedy = (
+                    f"Set {objective} in [design]."
+                    if is_missing
+                    else f'Remove {objective}, or set objective = "{objective}".'
+                )
+                problems.append(
+                    Problem(f'objective = "{objective}" {verb} {objective}.', remedy, field=f"design.{objective}")
+                )
+        if self.top is not None and self.top >= n_items:
+            problems.append(
+                Problem(
+                    f"top = {self.top} includes all {n_items} items.", "Choose a smaller number.", field="design.top"
+                )
+            )
+        return problems
+
+    def budget(self, progress: Progress) -> int:
+        """Return the total number of tasks; it grows with items that are added later."""
+        state = _state_of(progress)
+        count, size = state.targets.count, state.task_size
+        if count < size:
+            return 0
+        tasks = ceil(self.judgments * count / size)
+        is_unrestricted = self.by == "item" and self.together == "anything"
+        if self.annotators is None or not is_unrestricted:
+            return tasks
+        return min(tasks, comb(count, size) * self.annotators)
+
+    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
+        """Choose the task of largest gain or, with probability `explore`, a random one."""
+        from steelyard.designs.adaptive.selection import TaskSelector
+
+        state, budget = _state_of(progress), self.budget(progress)
+        if state.targets.count < task_size:
+            return NoTask(
+                f"A task shows {task_size} {self.by}s, but there are {state.targets.count}: add items"
+                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
+            )
+        if progress.tasks_answered >= budget:
+            return NoTask(f"All {progress.tasks_answered:,} tasks have been answered.", complete=True)
+        if progress.tasks_assigned >= budget:
+            return WAITING
+        only_new = not self.same_item_again or (state.short_pages and self.by == "item")
+        views = self.views_before_gain(uses_ratings=state.uses_ratings)
+        selector = TaskSelector(state, progress.history(annotator), annotator, initial_views=views, only_new=only_new)
+        random_task = selector.random(rng) if rng.random() < self.explore else None
+        best = selector.best(rng)
+        task = random_task or best
+        if task is None:
+            return NoTask("You have judged every task that is available to you.")
+        return Pick(
+            tuple(rng.permutation(task.items).tolist()),
+            weight=task.gain,
+            propensity=self._propensity(selector, task, best),
+        )
+
+    def _propensity(self, selector: TaskSelector, task: SelectedTask, best: SelectedTask | None) -> float | None:
+        sets = selector.count() if selector.state.targets.count <= EXACT_PROPENSITY_ITEMS else None
+        if sets is None:
+            return None
+        is_best = best is not None and sorted(task.items) == sorted(best.items)
+        return self.explore / max(sets, 1) + (1 - self.explore) * is_best
+
+    def batch(self, progress: Progress, count: int) -> list[tuple[int, ...]]:
+        """Choose many tasks at once for any annotator, as if no answers arrived in between.
+
+        Returns item codes; fewer than `count` tasks if there are no more. Only for single items.
+        """
+        from steelyard.designs.adaptive.kernels import best_batch
+
+        state = _state_of(progress)
+        n = state.targets.count
+        tasks, gains = np.empty((count, state.task_size), np.int64), np.empty(count)
+        candidates = state.candidates(np.zeros(n, np.bool_), np.empty(0, np.int64))
+        size = best_batch(min(_BATCH_WINDOW, n), candidates, state.information_of(""), tasks, gains)
+        return [tuple(row) for row in tasks[:size].tolist()]
+
+    def goal(self, progress: Progress, task_size: int) -> Goal:
+        """Count answered tasks."""
+        return Goal(progress.tasks_answered, max(self.budget(progress), progress.tasks_assigned))
+
+
+def _state_of(progress: Progress) -> AdaptiveState:
+    from steelyard.designs.adaptive.state import AdaptiveState
+
+    state = progress.design_state
+    if not isinstance(state, AdaptiveState):
+        raise TypeError("adaptive needs a Progress made by its own method new_progress")
+    return state

@@ -1,0 +1,269 @@
+"""State of the adaptive design: posterior of the scores, leased tasks, and how often each task was assigned."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.designs.adaptive.information import information_table
+from steelyard.designs.adaptive.kernels import ANY, DIFFERENT, SAME, Candidates, InformationTable, reduce_variances
+from steelyard.designs.adaptive.objective import objective_cut, score_density, variance_weights
+from steelyard.designs.adaptive.settings import ObjectiveSettings
+from steelyard.designs.state import AnswerNotice, DesignState
+from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
+from steelyard.models.calibrated_online import CalibratedState, tuple_weight
+from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray, Rating
+from steelyard.protocols.base import Protocol
+from steelyard.records import Item
+
+_REFIT_GROWTH = 1.15
+"""The posterior is refitted to all answers when their number has grown by this factor since the last refit."""
+_REFRESHES_PER_ANSWER = 50
+"""The order and density of the scores are recomputed after every 1/50 answer per item."""
+_INITIAL_TIE_MARGIN = 0.1
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
+
+
+class AdaptiveState(DesignState):
+    """Posterior and counts of a stage with the adaptive design. A target is an item or, with by = "group", a group."""
+
+    def __init__(
+        self, protocol: Protocol, objective: ObjectiveSettings, *, by_group: bool, together: str, limit: int | None
+    ) -> None:
+        self.targets: Targets = GroupTargets() if by_group else ItemTargets()
+        self.task_size = protocol.task_size
+        self.short_pages = protocol.takes_short_pages
+        self.uses_ratings = "comparisons" not in protocol.kinds
+        """Whether it learns from ratings. Sliders shown together are used as comparisons, which are free of bias."""
+        self._scales = protocol.scales()
+        self.views: IntArray = np.zeros(0, np.int32)
+        """Number of tasks with each target that are answered or leased."""
+        self.assignments: Counter[tuple[int, ...]] = Counter()
+        """How often each set of items was assigned."""
+        self.full_sets: set[tuple[int, ...]] = set()
+        """Sets of items that have been assigned to as many annotators as allowed."""
+        self._limit = limit
+        self.labels: IntArray = np.zeros(0, np.int32)
+        self.label_rule = {"anything": ANY, "same_context": SAME, "other_groups": DIFFERENT}[together]
+        self._label_code: dict[str | None, int] = {}
+        self._objective = objective
+        # Sliders shown together are tied now and then, although scored_ranking has no setting for ties.
+        self._model = CalibratedState(ties=bool(getattr(protocol, "ties", "ratings" in protocol.kinds)))
+        self._annotators: dict[str, int] = {}
+        self._handles: dict[str, range] = {}
+        self._refit_at = 4.0
+        self._answers_since_refresh = 0
+        self._leased: defaultdict[tuple[str, tuple[int, ...]], list[tuple[tuple[int, ...], FloatArray]]] = defaultdict(
+            list
+        )
+        self._leased_precision: FloatArray = np.zeros(0)
+        """Precision that the leased tasks are expected to add to each target."""
+        self._tables: dict[int, InformationTable] = {}
+        """Expected information by annotator code; cleared whenever the posterior changes."""
+        self._refresh()
+
+    # Events
+
+    def add_items(self, items: Sequence[Item]) -> None:
+        """Add new items at the prior."""
+        self.targets.add_items(items)
+        by_context = self.label_rule == SAME
+        labels = [item.context if by_context else item.group for item in items]
+        codes = [self._label_code.setdefault(label, len(self._label_code)) for label in labels]
+        self.labels = np.concatenate([self.labels, np.array(codes, np.int32)])
+        extra = self.targets.count - len(self.views)
+        self.views = np.concatenate([self.views, np.zeros(extra, np.int32)])
+        self._leased_precision = np.concatenate([self._leased_precision, np.zeros(extra)])
+        self._model.grow(self.targets.count, self._model.n_annotators)
+        self._refresh()
+
+    def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Count the precision that a leased task is expected to add as if it were known already."""
+        key = tuple(sorted(items))
+        targets = self._targets(items)
+        self._count_assignment(key, 1)
+        self.views[list(targets)] += 1
+        self.targets.count_assignment(items, 1)
+        precision = self._expected_precision(targets)
+        self._leased_precision[list(targets)] += precision
+        self._leased[annotator, key].append((targets, precision))
+
+    def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Take back what was expected of a task that was released, or whose answer no longer counts."""
+        self._count_assignment(tuple(sorted(items)), -1)
+        self.views[list(self._targets(items))] -= 1
+        self.targets.count_assignment(items, -1)
+        self._end_lease(annotator, items)
+
+    def on_answer(self, answer: AnswerNotice) -> None:
+        """Update the posterior with an answer to this stage or another."""
+        if answer.own_stage:
+            self._end_lease(answer.annotator, answer.items)
+        targets = dict(
+            zip((self.targets.ids[item] for item in answer.items), self.targets.of_items(answer.items), strict=True)
+        )
+        if self.uses_ratings:
+            is_changed = self._learn_ratings(answer, targets) if answer.own_stage else False
+        else:
+            is_changed = self._learn_comparisons(answer, targets)
+        if is_changed:
+            self._after_update()
+
+    def on_retract(self, answer: AnswerNotice) -> None:
+        """Remove an answer that was revised or no longer counts from the posterior."""
+        handles = self._handles.pop(answer.judgment_id, None)
+        if handles is not None:
+            (self._model.forget_ratings if self.uses_ratings else self._model.forget)(handles)
+            self._tables.clear()
+
+    def _learn_ratings(self, answer: AnswerNotice, targets: Mapping[str, int]) -> bool:
+        """Learn from ratings; an item's ratings by several criteria count as one, their mean on [0, 1]."""
+        values: defaultdict[int, list[float]] = defaultdict(list)
+        for rating in answer.observations:
+            if isinstance(rating, Rating) and (target := targets.get(rating.item, UNKNOWN)) != UNKNOWN:
+                low, high = self._scales[rating.criterion]
+                values[target].append((rating.value - low) / (high - low))
+        if not values:
+            return False
+        self._handles[answer.judgment_id] = self._model.learn_ratings(
+            self._annotator_code(answer.annotator),
+            list(values),
+            [sum(ratings) / len(ratings) for ratings in values.values()],
+        )
+        return True
+
+    def _learn_comparisons(self, answer: AnswerNotice, targets: Mapping[str, int]) -> bool:
+        """Learn from comparisons; those of one answer to several items share its weight."""
+        pairs = [
+            (left, right, comparison.outcome)
+            for comparison in answer.observations
+            if isinstance(comparison, Comparison)
+            and (left := targets.get(comparison.left, UNKNOWN)) != (right := targets.get(comparison.right, UNKNOWN))
+            and UNKNOWN not in (left, right)
+        ]
+        if not pairs:
+            return False
+        left, right, outcome = np.array(pairs, np.int32).T
+        if self._model.margin == 0 and not outcome.all():
+            # A tie from another stage or from an import, although this protocol has none.
+            self._model.margin = _INITIAL_TIE_MARGIN
+        self._handles[answer.judgment_id] = self._model.learn(
+            self._annotator_code(answer.annotator),
+            left,
+            right,
+            outcome.astype(np.int8),
+            weight=tuple_weight(len(answer.items), len(pairs)),
+        )
+        return True
+
+    def _annotator_code(self, annotator: str) -> int:
+        code = self._annotators.setdefault(annotator, len(self._annotators))
+        self._model.grow(self.targets.count, len(self._annotators))
+        return code
+
+    def _after_update(self) -> None:
+        """Refit the posterior to all answers, or recompute order and density, when it is time."""
+        self._tables.clear()
+        self._answers_since_refresh += 1
+        count = self._model.n_comparisons + self._model.n_ratings
+        is_refit_due = count >= self._refit_at
+        if is_refit_due:
+            self._model.refit()
+            self._refit_at = max(count * _REFIT_GROWTH, self._refit_at + 4)
+        if is_refit_due or self._answers_since_refresh * _REFRESHES_PER_ANSWER >= self.targets.count:
+            self._refresh()
+
+    def _count_assignment(self, key: tuple[int, ...], by: int) -> None:
+        self.assignments[key] += by
+        if self._limit is not None:
+            (self.full_sets.add if self.assignments[key] >= self._limit else self.full_sets.discard)(key)
+
+    def _end_lease(self, annotator: str, items: tuple[int, ...]) -> None:
+        key = (annotator, tuple(sorted(items)))
+        if leases := self._leased.get(key):
+            targets, precision = leases.pop()
+            self._leased_precision[list(targets)] -= precision
+            if not leases:
+                del self._leased[key]
+
+    def _targets(self, items: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(target for target in dict.fromkeys(self.targets.of_items(items)) if target != UNKNOWN)
+
+    def _expected_precision(self, targets: tuple[int, ...]) -> FloatArray:
+        """Return the precision that a task is expected to add to each of its targets."""
+        members = np.array(targets, np.int64)
+        if self.uses_ratings:
+            return self._default_information.rating_precision / self._model.unevenness[members]
+        mean, before = self._model.mean[members], self.variance[members]
+        after = before.copy()
+        reduce_variances(np.arange(len(members)), mean, after, self._default_information)
+        return 1 / after - 1 / before
+
+    def _refresh(self) -> None:
+        """Recompute order and density of the scores, at points that depend only on the log, so that picks replay."""
+        self._answers_since_refresh = 0
+        self._tables.clear()
+        if self.targets.count == 0:
+            return
+        mean, variance = self._model.mean, self._model.variance
+        first_key = self.labels if self.label_rule == SAME else np.zeros(len(mean), np.int32)
+        self._order = np.lexsort((mean, first_key)).astype(np.int32)
+        self._position = np.empty_like(self._order)
+        self._position[self._order] = np.arange(len(mean), dtype=np.int32)
+        self._density = score_density(mean, variance)
+        self._default_information = self.information(UNKNOWN)
+
+    # Read by picks; nothing below changes the state
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior means of the targets."""
+        return self._model.mean
+
+    @property
+    def variance(self) -> FloatArray:
+        """Posterior variances of the targets, with leased tasks counted as if they were answered."""
+        return 1 / (1 / self._model.variance + self._leased_precision)
+
+    @property
+    def leased_sets(self) -> list[tuple[int, ...]]:
+        """The sets of items that are leased now."""
+        return [key for _, key in self._leased]
+
+    def noise(self, annotator: str) -> float:
+        """Return the posterior noise of an annotator, in standard deviations of the items' scores."""
+        return self._model.noise(self._annotators.get(annotator, UNKNOWN))
+
+    def information_of(self, annotator: str) -> InformationTable:
+        """Return the expected information of an annotator's answers; the population's for a new annotator."""
+        code = self._annotators.get(annotator, UNKNOWN)
+        return self._default_information if code == UNKNOWN else self.information(code)
+
+    def information(self, annotator: int) -> InformationTable:
+        """Return the expected information of the answers of an annotator, by code."""
+        if annotator not in self._tables:
+            probability = self._model.level_probabilities(annotator)
+            pair_weight = 0.0 if self.uses_ratings else 2 / self.task_size
+            precision = self._model.rating_precision(annotator) if self.uses_ratings else 0.0
+            self._tables[annotator] = information_table(
+                probability, self._model.margin, pair_weight=pair_weight, rating_precision=precision
+            )
+        return self._tables[annotator]
+
+    def candidates(self, excluded: NDArray[np.bool_], excluded_pairs: NDArray[np.int64]) -> Candidates:
+        """Return the posterior of the targets for a search; `excluded` and `excluded_pairs` as in `Candidates`."""
+        mean, variance = self._model.mean, self.variance
+        cut = objective_cut(self._objective, self._density, self.targets.count)
+        weight = variance_weights(self._objective.objective, mean, variance, self._density, cut)
+        # Break ties by a fixed number of each target, not by its place in the items file, which is often sorted.
+        weight *= 1 + 1e-9 * (np.arange(len(mean)) * _GOLDEN_RATIO % 1)
+        labels = self.labels if self.label_rule != ANY else np.zeros(len(mean), np.int32)
+        if self.uses_ratings:
+            # A rating adds less precision to a noisier item: as if its variance were lower and its weight higher.
+            variance, weight = variance / self._model.unevenness, weight * self._model.unevenness
+        return Candidates(
+            mean, variance, weight, excluded, labels, self.label_rule, self._order, self._position, excluded_pairs
+        )

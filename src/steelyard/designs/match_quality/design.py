@@ -1,0 +1,174 @@
+"""The match-quality design: uncertain items with similar partners (Algorithm 1 of Sakaguchi & Van Durme 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from steelyard.designs.base import WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.match_quality.online_models import ONLINE_MODELS
+from steelyard.designs.match_quality.state import MatchQualityState
+from steelyard.designs.progress import Progress, free_slot
+from steelyard.errors import Problem
+from steelyard.protocols.base import Protocol
+
+_BETWEEN_ROUNDS = NoTask(
+    "The last tasks of this round are with other annotators; the next round opens when they are answered.",
+    reason_code="waiting",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchQuality(Design):
+    """Show the items of highest variance, each with partners drawn by match quality.
+
+    A task has a head, one of the k = N/n items of highest variance, and n − 1 partners from outside those k, drawn
+    without replacement with probability proportional to match quality (Eq. 23). In rounds, the state is frozen when a
+    round starts (Algorithm 1); in continuous mode, every answer counts for the next task. Both modes have
+    `rounds` × `tasks_per_round` tasks in all, one annotator each.
+
+    Every pick records the product of its partners' match qualities as `weight` and, up to 10,000 items, the exact
+    probability as `propensity` that this head draws this set of partners, in any order, given the sets that the
+    annotator has seen. The head itself is not drawn; only ties of variance are ordered at random when a round starts.
+    A released task keeps its items for the next annotator who has not seen them.
+
+    With the model easl, answers that are revised or no longer count are unlearned. The other models cannot unlearn, so
+    the first version of an answer keeps guiding the tasks (scores are not affected).
+    """
+
+    name: ClassVar[str] = "match_quality"
+    uses_slots: ClassVar[bool] = True
+
+    rounds: Annotated[int, Field(ge=1, description="number of rounds; times tasks_per_round, the number of tasks")] = 10
+    tasks_per_round: Annotated[
+        int | None, Field(ge=1, description="tasks per round; number of items / items per task if absent")
+    ] = None
+    mode: Annotated[
+        Literal["rounds", "continuous"],
+        Field(description="whether tasks are chosen from the state at the start of a round, or after every answer"),
+    ] = "rounds"
+    model: Annotated[
+        Literal["easl", "bounded_ranking", "trueskill"],
+        Field(description="online model: easl for ratings, the others for comparisons"),
+    ] = "easl"
+    by: Annotated[
+        Literal["item", "group"],
+        Field(description="what is scored: each item, or each group, represented by its items for one context"),
+    ] = "item"
+    when_waiting: Annotated[
+        Literal["next_round", "wait"],
+        Field(description="while the last tasks of a round are leased: start the next round early, or let people wait"),
+    ] = "next_round"
+    same_item_again: Annotated[
+        bool, Field(description="whether an annotator may see an item again in a task with other items")
+    ] = True
+    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False, description="γ, the skill chain of match quality")] = 0.1
+    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False, description="ε, the draw margin; for comparisons")] = 0.1
+
+    def initial_state(self, protocol: Protocol) -> MatchQualityState:
+        """Return the state before the first answer."""
+        return MatchQualityState(
+            protocol,
+            ONLINE_MODELS[self.model](protocol, self.gamma, self.epsilon),
+            by_group=self.by == "group",
+            continuous=self.mode == "continuous",
+            tasks_per_round=self.tasks_per_round,
+            same_item_again=self.same_item_again,
+        )
+
+    def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
+        """Refuse protocols whose answers the model does not accept, and tasks larger than the study."""
+        kind = ONLINE_MODELS[self.model].accepts
+        if kind not in protocol.kinds:
+            suitable = [f'"{name}"' for name, model in ONLINE_MODELS.items() if model.accepts in protocol.kinds]
+            return [
+                Problem(
+                    f"match_quality with {self.model} learns from {kind}, but {protocol.name} gives "
+                    f"{', '.join(protocol.kinds)}.",
+                    f"Set model = {' or '.join(suitable)} in [design]." if suitable else "Use the design per_item.",
+                    field="design.model" if suitable else "design.name",
+                )
+            ]
+        if self.by == "group" and not self.same_item_again:
+            return [
+                Problem(
+                    "same_item_again = false applies to single items, not to groups, which are shown many times.",
+                    'Remove it, or set by = "item".',
+                    field="design.same_item_again",
+                )
+            ]
+        if protocol.task_size > n_items:
+            return [
+                Problem(
+                    f"a task shows {protocol.task_size} items, but there are only {n_items}.",
+                    "Show fewer at a time, or add items.",
+                    field="protocol.items_per_page" if protocol.takes_short_pages else "protocol.size",
+                )
+            ]
+        return []
+
+    def budget(self, progress: Progress) -> int:
+        """Return the total number of tasks; it grows with the number of items unless tasks_per_round is set."""
+        return self.rounds * _state_of(progress).tasks_per_round
+
+    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
+        """Choose a released task, else the next head with newly drawn partners."""
+        state, history = _state_of(progress), progress.history(annotator)
+        slot = free_slot(progress, history)
+        if slot is not None:
+            items = _shuffled(progress.slots[slot].items, rng)
+            return Pick(items, slot=slot, round=max(state.round, 0), propensity=1.0)
+        no_task = self._no_task(progress, state)
+        if no_task is not None:
+            return no_task
+        plan, number = state.plan, state.round
+        if plan is None or plan.is_done:
+            plan, number = state.next_plan(progress, rng), number + 1
+        task = state.draw(plan, history, rng)
+        if task is None and state.is_exhausted_for(history):
+            return NoTask("You have judged every item.")
+        if task is None:
+            return NoTask("You have judged every task that is available now; more may follow.", reason_code="waiting")
+        return Pick(
+            _shuffled(task.items, rng),
+            slot=progress.next_slot,
+            round=number,
+            weight=task.weight,
+            propensity=task.propensity,
+        )
+
+    def _no_task(self, progress: Progress, state: MatchQualityState) -> NoTask | None:
+        """Return why there is no new task for any annotator, or None if there is one."""
+        tasks = len(progress.slots)
+        if state.targets.count < state.task_size:
+            return NoTask(
+                f"A task shows {state.task_size} {self.by}s, but there are {state.targets.count}: add items"
+                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
+            )
+        if tasks >= self.budget(progress):
+            if progress.places_answered >= tasks:
+                return NoTask(f"All {tasks} tasks have been answered.", complete=True)
+            all_seen = NoTask("You have seen every task that still needs an answer.")
+            return WAITING if progress.places_assigned >= tasks else all_seen
+        is_between_rounds = self.mode == "rounds" and (state.plan is None or state.plan.is_done)
+        if is_between_rounds and self.when_waiting == "wait" and progress.places_answered < tasks:
+            return _BETWEEN_ROUNDS
+        return None
+
+    def goal(self, progress: Progress, task_size: int) -> Goal:
+        """Count answered tasks."""
+        return Goal(progress.places_answered, max(self.budget(progress), len(progress.slots)))
+
+
+def _state_of(progress: Progress) -> MatchQualityState:
+    state = progress.design_state
+    if not isinstance(state, MatchQualityState):
+        raise TypeError("match_quality needs a Progress made by its own method new_progress")
+    return state
+
+
+def _shuffled(items: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(rng.permutation(items).tolist())

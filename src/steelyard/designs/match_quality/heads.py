@@ -1,0 +1,214 @@
+"""Which targets are the heads of the next tasks: fixed for a round, or from the current state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush, merge
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.designs.match_quality.online_models import OnlineModel
+from steelyard.designs.match_quality.selection import Snapshot, head_count, top_heads
+from steelyard.models.match_quality import Located
+from steelyard.observations import IntArray
+
+
+class HeadPlan(ABC):
+    """The order of the heads, and the targets that may be their partners. Targets are items or groups."""
+
+    @property
+    @abstractmethod
+    def state(self) -> Located:
+        """Posterior of every target."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Number of targets in the plan."""
+
+    @property
+    @abstractmethod
+    def least_variance(self) -> float:
+        """A lower bound on all variances."""
+
+    @property
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether a new plan is due."""
+
+    @abstractmethod
+    def heads(self) -> Iterator[int]:
+        """Yield the targets that may be heads now, the next one first."""
+
+    @abstractmethod
+    def may_join(self, targets: NDArray[np.integer], head: int) -> NDArray[np.bool_]:
+        """Return which targets may be partners of a head."""
+
+    @abstractmethod
+    def on_task_leased(self, targets: list[int]) -> None:
+        """Record that a new task with these targets was leased."""
+
+    @abstractmethod
+    def on_change(self, targets: list[int]) -> None:
+        """Record that the posterior of some targets, or the number of leases with them, has changed."""
+
+
+class RoundHeads(HeadPlan):
+    """One iteration of Algorithm 1: the state at the start of the round, and the k heads of highest variance.
+
+    A round of more than N/n tasks uses the heads again. Partners are never heads.
+    """
+
+    def __init__(self, model: OnlineModel, task_size: int, tasks: int, rng: np.random.Generator) -> None:
+        live = model.state
+        self._state = Snapshot(np.array(live.mode), np.array(live.variance))
+        n = len(self._state.mode)
+        self._heads = top_heads(self._state.variance, head_count(n, task_size, tasks), rng)
+        self._rank: IntArray = np.full(n, -1, np.int32)
+        self._rank[self._heads] = np.arange(len(self._heads))
+        self._least_variance = float(self._state.variance.min())
+        self._is_leased = bytearray(tasks)
+        self._next = 0
+
+    @property
+    def state(self) -> Located:
+        """Posterior at the start of the round."""
+        return self._state
+
+    @property
+    def count(self) -> int:
+        """Number of targets at the start of the round."""
+        return len(self._rank)
+
+    @property
+    def least_variance(self) -> float:
+        """The lowest variance at the start of the round."""
+        return self._least_variance
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every task of the round was leased."""
+        return self._next >= len(self._is_leased)
+
+    def heads(self) -> Iterator[int]:
+        """Yield the heads of the tasks that have not been leased."""
+        for place in range(self._next, len(self._is_leased)):
+            if not self._is_leased[place]:
+                yield int(self._heads[place % len(self._heads)])
+
+    def may_join(self, targets: NDArray[np.integer], head: int) -> NDArray[np.bool_]:
+        """Return which targets are not heads."""
+        is_partner: NDArray[np.bool_] = self._rank[targets] < 0
+        return is_partner
+
+    def on_task_leased(self, targets: list[int]) -> None:
+        """Mark the task of its head as leased; all other targets of the task are partners."""
+        for target in targets:
+            # Tasks picked by another design, before the configuration changed, may contain any targets.
+            rank = int(self._rank[target]) if target < self.count else -1
+            places = range(rank, len(self._is_leased), len(self._heads)) if rank >= 0 else ()
+            free = next((place for place in places if not self._is_leased[place]), None)
+            if free is not None:
+                self._is_leased[free] = 1
+        while not self.is_done and self._is_leased[self._next]:
+            self._next += 1
+
+    def on_change(self, targets: list[int]) -> None:
+        """Do nothing: the round uses the state at its start."""
+
+
+_Key = tuple[int, float, int, int]
+"""Sort key of heads: number of leases, negative variance, random number; then the target itself."""
+
+
+class ContinuousHeads(HeadPlan):
+    """The current state: the head is the target of highest variance among those with the fewest leases.
+
+    No annotator gets a head that is leased already while there are others. Targets are sorted once at the start; those
+    that changed since are in a heap, whose stale entries are dropped when they reach the top. Ties are broken by a
+    random order drawn at the start. `leases` counts the leases with each target.
+    """
+
+    def __init__(self, model: OnlineModel, leases: list[int], rng: np.random.Generator) -> None:
+        self._model = model
+        self._leases = leases
+        negative_variance = -model.state.variance
+        self._priority = rng.permutation(model.count).astype(np.int32)
+        self._order = np.lexsort((self._priority, negative_variance)).astype(np.int32)
+        self._sorted_variance = negative_variance[self._order]
+        self._first = 0
+        self._stamp: dict[int, int] = {}
+        self._heap: list[tuple[_Key, int]] = []
+        self._stamps = 0
+        self.on_change([target for target, count in enumerate(leases) if count])
+
+    @property
+    def state(self) -> Located:
+        """The current posterior."""
+        return self._model.state
+
+    @property
+    def count(self) -> int:
+        """Number of targets at the start of the plan."""
+        return len(self._order)
+
+    @property
+    def least_variance(self) -> float:
+        """A lower bound on all variances so far."""
+        return self._model.least_variance
+
+    @property
+    def is_done(self) -> bool:
+        """Whether targets were added since the start of the plan, which need a place among their ties."""
+        return self._model.count > self.count
+
+    def heads(self) -> Iterator[int]:
+        """Yield all targets in order without changing anything."""
+        return (key[3] for key in merge(self._unchanged(), self._changed()))
+
+    def may_join(self, targets: NDArray[np.integer], head: int) -> NDArray[np.bool_]:
+        """Return which targets are not the head."""
+        is_partner: NDArray[np.bool_] = targets != head
+        return is_partner
+
+    def on_task_leased(self, targets: list[int]) -> None:
+        """Do nothing: `on_change` moves leased targets behind the others."""
+
+    def on_change(self, targets: list[int]) -> None:
+        """Give targets their new places."""
+        if self.is_done:
+            return
+        variances = self._model.variances(np.array(targets, np.int32)).tolist()
+        for target, variance in zip(targets, variances, strict=True):
+            self._stamps += 1
+            self._stamp[target] = self._stamps
+            key = (self._leases[target], -variance, int(self._priority[target]), target)
+            heappush(self._heap, (key, self._stamps))
+        while self._first < len(self._order) and int(self._order[self._first]) in self._stamp:
+            self._first += 1
+        while self._heap and not self._is_current(self._heap[0]):
+            heappop(self._heap)
+        if len(self._heap) > 2 * len(self._stamp) + 64:
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
+            heapify(self._heap)
+
+    def _is_current(self, entry: tuple[_Key, int]) -> bool:
+        return self._stamp[entry[0][3]] == entry[1]
+
+    def _unchanged(self) -> Iterator[_Key]:
+        for place in range(self._first, len(self._order)):
+            target = int(self._order[place])
+            if target not in self._stamp:
+                yield 0, float(self._sorted_variance[place]), int(self._priority[target]), target
+
+    def _changed(self) -> Iterator[_Key]:
+        """Yield the entries of the heap in order without popping them: the children of an entry come after it."""
+        frontier = [(entry, 0) for entry in self._heap[:1]]
+        while frontier:
+            entry, place = heappop(frontier)
+            if self._is_current(entry):
+                yield entry[0]
+            for child in range(2 * place + 1, min(2 * place + 3, len(self._heap))):
+                heappush(frontier, (self._heap[child], child))

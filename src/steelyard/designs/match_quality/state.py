@@ -1,0 +1,235 @@
+"""State of the match-quality design: the posterior of its online model, leases, and the plan of the round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS
+from steelyard.designs.match_quality.heads import ContinuousHeads, HeadPlan, RoundHeads
+from steelyard.designs.match_quality.online_models import OnlineModel
+from steelyard.designs.match_quality.selection import (
+    PartnerPool,
+    draw_by_rejection,
+    draw_in_proportion,
+    qualities,
+    set_probability,
+)
+from steelyard.designs.progress import AnnotatorHistory, Progress
+from steelyard.designs.state import AnswerNotice, PlannedState
+from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
+from steelyard.observations import UNKNOWN, FloatArray
+from steelyard.protocols.base import Protocol
+from steelyard.records import Item
+
+_MAX_DRAWS = 1000
+"""Draws of partners for a head before it is skipped, when the annotator has seen nearly all of them."""
+
+
+class DrawnTask(NamedTuple):
+    """The items of a task, head first, and how they were drawn."""
+
+    items: tuple[int, ...]
+    weight: float
+    propensity: float | None
+
+
+class MatchQualityState(PlannedState[HeadPlan]):
+    """Posterior, leases and plan of a stage with the match-quality design."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        model: OnlineModel,
+        *,
+        by_group: bool,
+        continuous: bool,
+        tasks_per_round: int | None,
+        same_item_again: bool,
+    ) -> None:
+        super().__init__()
+        self.targets: Targets = GroupTargets() if by_group else ItemTargets()
+        self.model = model
+        self.task_size = protocol.task_size
+        self._continuous = continuous
+        self._tasks_per_round = tasks_per_round
+        self._only_new_items = not same_item_again or (self.task_size == 1 and not by_group)
+        self._leases: list[int] = []
+        self._next_slot = 0
+        self._is_pick_pending = False
+        """Whether the next lease comes from a pick, rather than from an import or a late answer."""
+
+    @property
+    def tasks_per_round(self) -> int:
+        """Number of tasks per round; 0 while there are too few targets for a task."""
+        if self.targets.count < self.task_size:
+            return 0
+        return self._tasks_per_round or self.targets.count // self.task_size
+
+    # Events
+
+    def add_items(self, items: Sequence[Item]) -> None:
+        """Add new items; the next plan includes them."""
+        self.targets.add_items(items)
+        self.model.grow(self.targets.count)
+        self._leases += [0] * (self.targets.count - len(self._leases))
+
+    def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
+        """Put the next plan into effect, if this is a new round; the task that was picked is leased next."""
+        super().start_round(number, progress, rng)
+        self._is_pick_pending = True
+
+    def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Mark a new task of the plan as leased; tasks leased again or imported are not in the plan."""
+        is_new = slot is not None and slot >= self._next_slot
+        if slot is not None:
+            self._next_slot = max(self._next_slot, slot + 1)
+        targets = self._count_leases(items, 1)
+        if self.plan is not None and is_new and self._is_pick_pending:
+            self.plan.on_task_leased(targets)
+        self._is_pick_pending = False
+        self.targets.count_assignment(items, 1)
+
+    def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """End the lease of a task."""
+        self._count_leases(items, -1)
+        self.targets.count_assignment(items, -1)
+
+    def on_answer(self, answer: AnswerNotice) -> None:
+        """Learn from an answer; from other stages only comparisons, which do not depend on a scale."""
+        if answer.own_stage or self.model.accepts == "comparisons":
+            self.model.learn(answer.judgment_id, self._targets_of(answer), answer.observations)
+        self._count_leases(answer.items, -1 if answer.own_stage else 0)
+
+    def on_retract(self, answer: AnswerNotice) -> None:
+        """Unlearn an answer, if the model can."""
+        if answer.own_stage or self.model.accepts == "comparisons":
+            self.model.unlearn(answer.judgment_id, self._targets_of(answer), answer.observations)
+        self._count_leases(answer.items, 1 if answer.own_stage else 0)
+
+    def make_plan(self, progress: Progress, rng: np.random.Generator) -> HeadPlan:
+        """Return the heads of the next round, or the order of all targets in continuous mode."""
+        if self._continuous:
+            return ContinuousHeads(self.model, self._leases, rng)
+        return RoundHeads(self.model, self.task_size, self.tasks_per_round, rng)
+
+    def _targets_of(self, answer: AnswerNotice) -> dict[str, int]:
+        targets = self.targets.of_items(answer.items)
+        return {self.targets.ids[item]: target for item, target in zip(answer.items, targets, strict=True)}
+
+    def _count_leases(self, items: tuple[int, ...], by: int) -> list[int]:
+        """Change the number of leases of the items' targets, and tell the plan."""
+        targets = [target for target in dict.fromkeys(self.targets.of_items(items)) if target != UNKNOWN]
+        for target in targets:
+            self._leases[target] += by
+        if self.plan is not None:
+            self.plan.on_change(targets)
+        return targets
+
+    # Drawing a task; nothing below changes the state
+
+    def is_exhausted_for(self, history: AnnotatorHistory) -> bool:
+        """Whether there can be no task for an annotator, because no item may be shown to them twice."""
+        return self._only_new_items and self.targets.count - len(history.items.rows) < self.task_size
+
+    def draw(self, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator) -> DrawnTask | None:
+        """Draw the next task for an annotator: that of the first head with a task they have not seen."""
+        for head in plan.heads():
+            if self._only_new_items and (head,) in history.items:
+                continue
+            task = self._draw_for(head, plan, history, rng)
+            if task is not None:
+                return task
+        return None
+
+    def _draw_for(
+        self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
+    ) -> DrawnTask | None:
+        if self.task_size == 1:
+            task_items = self.targets.choose_items((head,), history, rng)
+            return (
+                None if task_items is None else DrawnTask(task_items.items, 1.0, self._if_exact(task_items.probability))
+            )
+        if self.targets.count <= EXACT_PROPENSITY_ITEMS:
+            return self._draw_exactly(head, plan, history, rng)
+        return self._draw_quickly(head, plan, history, rng)
+
+    def _draw_exactly(
+        self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
+    ) -> DrawnTask | None:
+        """Weigh every possible partner, so that the probability of the task is known."""
+        count = self.task_size - 1
+        partners = np.flatnonzero(self._may_join(np.arange(plan.count), head, plan, history))
+        if len(partners) < count:
+            return None
+        weights = qualities(plan.state, head, partners, self.model.gamma)
+        seen_probability = self._probability_of_seen(head, partners, weights, history)
+        if seen_probability > 1 - 1 / _MAX_DRAWS:
+            return None
+        for _ in range(_MAX_DRAWS):
+            places = draw_in_proportion(weights, count, rng)
+            task_items = self.targets.choose_items((head, *partners[places].tolist()), history, rng)
+            if task_items is not None:
+                partner_weights = weights[places]
+                other_weight = np.array([np.delete(weights, places).sum()])
+                probability = float(set_probability(partner_weights[None], other_weight)[0])
+                propensity = self._if_exact(probability / (1 - seen_probability) * task_items.probability)
+                return DrawnTask(task_items.items, float(partner_weights.prod()), propensity)
+        return None
+
+    def _probability_of_seen(
+        self, head: int, partners: NDArray[np.integer], weights: FloatArray, history: AnnotatorHistory
+    ) -> float:
+        """Return the probability of drawing partners with which the annotator has seen every task of the head."""
+        total = float(weights.sum())
+        sets = self.targets.exhausted_sets(head, self.task_size, history)
+        if not sets:
+            return 0.0
+        others = np.array([[target for target in targets if target != head] for targets in sets])
+        others = others[np.isin(others, partners).all(axis=1)]
+        partner_weights = weights[np.searchsorted(partners, others)]
+        rest = (
+            total - partner_weights.sum(axis=1) if len(partners) >= self.task_size else np.zeros(len(partner_weights))
+        )
+        return float(set_probability(partner_weights, rest).sum())
+
+    def _draw_quickly(
+        self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
+    ) -> DrawnTask | None:
+        """Weigh only the partners that are proposed."""
+
+        def is_allowed(targets: NDArray[np.integer]) -> NDArray[np.bool_]:
+            return self._may_join(targets, head, plan, history)
+
+        count, gamma = self.task_size - 1, self.model.gamma
+        # Counting the allowed partners takes a scan, which is needed only where something restricts them.
+        is_restricted = self._only_new_items or not self.targets.is_complete
+        if is_restricted and is_allowed(np.arange(plan.count)).sum() < count:
+            return None
+        pool = PartnerPool(plan.state, plan.count, plan.least_variance, gamma, is_allowed)
+        for _ in range(_MAX_DRAWS):
+            partners = draw_by_rejection(pool, head, count, rng)
+            task_items = self.targets.choose_items((head, *partners), history, rng)
+            if task_items is not None:
+                weight = qualities(plan.state, head, np.array(partners), gamma).prod()
+                return DrawnTask(task_items.items, float(weight), None)
+        return None
+
+    def _may_join(
+        self, targets: NDArray[np.integer], head: int, plan: HeadPlan, history: AnnotatorHistory
+    ) -> NDArray[np.bool_]:
+        """Return which targets may be shown to an annotator together with a head."""
+        is_allowed = plan.may_join(targets, head)
+        if self._only_new_items:
+            is_allowed &= ~np.isin(targets, history.items.rows)
+        companions = self.targets.companions(head)
+        if companions is not None:
+            is_allowed &= np.isin(targets, companions)
+        return is_allowed
+
+    def _if_exact(self, probability: float) -> float | None:
+        """Return the probability, or None if it is incomplete because some groups cannot be shown together."""
+        return probability if self.targets.is_complete else None

@@ -1,0 +1,254 @@
+"""Designs that plan sets of items and assign them in order: each set once, then again until it has its annotators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from math import comb
+from typing import ClassVar, Literal, NamedTuple, cast
+
+import numpy as np
+
+from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.progress import Progress
+from steelyard.designs.state import PlannedState
+from steelyard.records import Item
+
+
+class SetPlan(ABC):
+    """Sets of items, codes ascending, in the order to assign them; they may be computed when they are read."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, place: int) -> tuple[int, ...]: ...
+
+
+class NextSet(NamedTuple):
+    """A set of items for an annotator, the slot it fills, and whether it comes from a plan not yet in effect."""
+
+    items: tuple[int, ...]
+    slot: int
+    from_new_plan: bool = False
+
+
+class SlotQueue:
+    """First-in, first-out queue of slots; each slot is in it at most once, where it joined last."""
+
+    __slots__ = ("_entries", "_head", "_place", "_position_of")
+
+    def __init__(self) -> None:
+        self._entries: list[int] = []
+        self._place: dict[int, int] = {}
+        self._head = 0
+        self._position_of: dict[str, int] = {}
+        """No entry before this position suits the annotator."""
+
+    def join(self, slot: int) -> None:
+        """Add a slot at the end."""
+        self._place[slot] = len(self._entries)
+        self._entries.append(slot)
+
+    def leave(self, slot: int) -> None:
+        """Remove a slot, if it is in the queue."""
+        self._place.pop(slot, None)
+        while self._head < len(self._entries) and not self._is_current(self._head):
+            self._head += 1
+
+    def _is_current(self, place: int) -> bool:
+        return self._place.get(self._entries[place]) == place
+
+    def first_for(self, annotator: str, suits: Callable[[int], bool]) -> int | None:
+        """Return the first slot that suits an annotator; one that does not must join again before it can."""
+        for place in range(max(self._head, self._position_of.get(annotator, 0)), len(self._entries)):
+            if self._is_current(place) and suits(self._entries[place]):
+                return self._entries[place]
+            self._position_of[annotator] = place + 1
+        return None
+
+
+class PlannedSets(PlannedState[SetPlan]):
+    """Assigns planned sets breadth first: released sets, then new sets, then sets that need more annotators.
+
+    An unfinished study has therefore asked about as many different sets as possible, in the order of the plan. When
+    items are added or the configuration changes, the next pick puts a plan of the missing sets into effect.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__()
+        self.capacity = capacity
+        self.n_items = 0
+        self.n_planned_items = 0
+        """Number of items that the plans in effect cover."""
+        self.slot_of: dict[tuple[int, ...], int] = {}
+        """Slots of the sets that have been assigned."""
+        self.extra_slots: set[int] = set()
+        """Second slots of a set, from imported judgments beyond its capacity."""
+        self._out_of_order: set[tuple[int, ...]] = set()
+        """Sets assigned before their turn in a plan."""
+        self._assignments: dict[int, int] = {}
+        self._plans: list[tuple[SetPlan, int]] = []
+        """The plans in effect, each with the number of leading sets that have been assigned."""
+        self._released = SlotQueue()
+        self._open = SlotQueue()
+
+    @abstractmethod
+    def make_plan(self, progress: Progress, rng: np.random.Generator) -> SetPlan:
+        """Compute the missing sets."""
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of sets: assigned, planned, and of the next plan."""
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether some items are in no plan yet."""
+        return self.n_planned_items < self.n_items
+
+    def unassigned_sets(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of the plans in effect that have not been assigned."""
+        for plan, start in self._plans:
+            yield from self._unassigned(plan, start)
+
+    @property
+    def n_sets(self) -> int:
+        """Number of sets that were assigned or are in the plans in effect."""
+        if self._out_of_order:
+            return len(self.slot_of) + sum(1 for _ in self.unassigned_sets())
+        return len(self.slot_of) + sum(len(plan) - start for plan, start in self._plans)
+
+    def _unassigned(self, plan: SetPlan, start: int = 0) -> Iterator[tuple[int, ...]]:
+        for place in range(start, len(plan)):
+            if (items := plan[place]) not in self.slot_of:
+                yield items
+
+    def next_for(self, progress: Progress, annotator: str, rng: np.random.Generator) -> NextSet | None:
+        """Choose a set for an annotator without changing the state."""
+        seen_sets = progress.history(annotator).sets
+
+        def suits(slot: int) -> bool:
+            return progress.slots[slot].items not in seen_sets
+
+        slot = self._released.first_for(annotator, suits)
+        if slot is not None:
+            return NextSet(progress.slots[slot].items, slot)
+        for items in self.unassigned_sets():
+            if items not in seen_sets:
+                return NextSet(items, progress.next_slot)
+        if self.needs_plan:
+            for items in self._unassigned(self.next_plan(progress, rng)):
+                if items not in seen_sets:
+                    return NextSet(items, progress.next_slot, from_new_plan=True)
+        slot = self._open.first_for(annotator, suits)
+        return None if slot is None else NextSet(progress.slots[slot].items, slot)
+
+    def add_items(self, items: Sequence[Item]) -> None:
+        """Count new items; the next plan covers them."""
+        self.n_items += len(items)
+
+    def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
+        """Put a plan of the missing sets into effect, if this is a new round."""
+        before = self.round
+        super().start_round(number, progress, rng)
+        if self.round > before and self.plan is not None:
+            self._plans.append((self.plan, 0))
+            self.n_planned_items = self.n_items
+
+    def on_config_change(self) -> None:
+        """Discard the sets that have not been assigned; the next pick makes a new plan."""
+        super().on_config_change()
+        self._plans.clear()
+        self.n_planned_items = 0
+
+    def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Count one more annotator for a set."""
+        if slot is None:
+            return
+        key = tuple(sorted(items))
+        if slot not in self._assignments:
+            self._assignments[slot] = 0
+            if self.slot_of.setdefault(key, slot) != slot:
+                self.extra_slots.add(slot)
+            self._out_of_order.add(key)
+            self._skip_assigned()
+        self._assignments[slot] += 1
+        self._released.leave(slot)
+        self._open.leave(slot)
+        if self._has_place(slot):
+            self._open.join(slot)
+
+    def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Put a released set at the end of the queue of released sets."""
+        if slot is None:
+            return
+        self._assignments[slot] -= 1
+        if self._has_place(slot):
+            self._open.leave(slot)
+            self._released.join(slot)
+
+    def _has_place(self, slot: int) -> bool:
+        return slot not in self.extra_slots and self._assignments[slot] < self.capacity
+
+    def _skip_assigned(self) -> None:
+        """Move the start of the plans past sets that have been assigned, so that no pick reads them again."""
+        while self._plans:
+            plan, start = self._plans[0]
+            while start < len(plan) and plan[start] in self.slot_of:
+                self._out_of_order.discard(plan[start])
+                start += 1
+            if start < len(plan):
+                self._plans[0] = (plan, start)
+                return
+            del self._plans[0]
+
+
+class PlannedSetsDesign(Design):
+    """A design that assigns the sets of its state, a PlannedSets, in order."""
+
+    __slots__ = ()
+
+    uses_slots: ClassVar[bool] = True
+    set_name: ClassVar[str] = "sets"
+    """What messages call the sets."""
+
+    def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
+        """Choose the next set in order that this annotator has not seen."""
+        state = cast("PlannedSets", progress.design_state)
+        next_set = state.next_for(progress, annotator, rng)
+        if next_set is None:
+            return self._no_task(progress)
+        propensity: float | None = 1.0
+        if next_set.from_new_plan:
+            # The first plan treats all items alike, so every set is equally likely to be its first.
+            propensity = None if state.slot_of else 1 / comb(progress.n_items, task_size)
+        return Pick(
+            tuple(rng.permutation(next_set.items).tolist()),
+            slot=next_set.slot,
+            round=state.round + state.needs_plan,
+            propensity=propensity if progress.n_items <= EXACT_PROPENSITY_ITEMS else None,
+        )
+
+    def _no_task(self, progress: Progress) -> NoTask:
+        state = cast("PlannedSets", progress.design_state)
+        total = state.total * self.capacity
+        if _places(progress, state, "answers") >= total:
+            times = "once" if self.capacity == 1 else f"by {self.capacity} annotators"
+            return NoTask(f"All {state.total:,} {self.set_name} have been judged {times}.", complete=True)
+        if _places(progress, state, "assignments") >= total:
+            return WAITING
+        return NoTask(f"You have judged all {self.set_name} that still need judgments.")
+
+    def goal(self, progress: Progress, task_size: int) -> Goal:
+        """Count answered tasks, without those beyond the number of annotators per set."""
+        state = cast("PlannedSets", progress.design_state)
+        return Goal(_places(progress, state, "answers"), state.total * self.capacity)
+
+
+def _places(progress: Progress, state: PlannedSets, status: Literal["assignments", "answers"]) -> int:
+    """Return how many places of the planned sets are assigned or answered."""
+    extra = [progress.slots[slot] for slot in state.extra_slots]
+    if status == "assignments":
+        return progress.places_assigned - sum(min(slot.assignments, progress.capacity) for slot in extra)
+    return progress.places_answered - sum(min(slot.answers, progress.capacity) for slot in extra)

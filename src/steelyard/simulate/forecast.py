@@ -1,0 +1,265 @@
+"""Forecast of a study by simulation: its tasks, time, cost and reliability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+from steelyard.designs.adaptive.design import Adaptive
+from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.observations import Comparisons, Labels, Observations
+from steelyard.quality.pay import standing_numbers
+from steelyard.records import Item
+from steelyard.reliability import krippendorff_alpha, split_half
+from steelyard.simulate.annotators import SimulatedAnnotators
+from steelyard.simulate.population import Population, make_crowd
+from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
+from steelyard.simulate.task_time import task_seconds
+from steelyard.study.config import StudyConfig
+
+STUDIES = 10
+"""Number of simulated studies, each with other annotators and other true values."""
+
+_LEVEL = 0.9
+_FEW_ITEMS, _LONG_HOURS = 20, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A simulated task with its answer."""
+
+    annotator: str
+    stage: str
+    items: tuple[Item, ...]
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """Forecast of one stage; the reliability is over simulated studies, None if it cannot be computed."""
+
+    name: str
+    protocol: str
+    design: str
+    tasks: int
+    hours: float
+    measure: str
+    reliability: float | None
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyForecast:
+    """Forecast of a study. `tasks_each` are the tasks per annotator in ascending order."""
+
+    people: int
+    tasks: int
+    tasks_each: tuple[int, ...]
+    hours: float
+    cost: float | None
+    complete: bool
+    ended: str
+    stages: tuple[StageForecast, ...]
+    examples: tuple[Example, ...]
+    warnings: tuple[str, ...]
+
+
+def forecast_study(
+    config: StudyConfig,
+    items: Sequence[Item],
+    *,
+    people: int = 30,
+    population: Population | None = None,
+    price: float | None = None,
+    seconds: float | None = None,
+    examples: int = 3,
+    seed: int = 0,
+    jobs: int = 1,
+    on_progress: Callable[[], None] = lambda: None,
+) -> StudyForecast:
+    """Simulate a study in memory; its database is neither read nor written.
+
+    `price` is the pay per task, by default that of the study. `seconds` is the time per task, by default an estimate
+    for the protocol. joblib simulates `jobs` studies at a time; ``joblib.parallel_config(backend=…)`` selects where,
+    with the same result. `on_progress` is called after each of the `STUDIES` simulated studies.
+    """
+    settings = population or Population()
+    first = _simulated(config, items, people, settings, seed, 0, None)
+    on_progress()
+    # A design that does not learn from answers picks the same tasks again: only the answers differ.
+    tasks_of = None if first.learns else first
+    results = [_reliabilities(first)]
+    work = (delayed(_repeated)(config, items, people, settings, seed, number, tasks_of) for number in range(1, STUDIES))
+    for one in Parallel(n_jobs=jobs, return_as="generator")(work):
+        results.append(one)
+        on_progress()
+    stages = tuple(
+        _forecast(config, number, first, [one[number] for one in results], seconds)
+        for number in range(len(config.stages))
+    )
+    counts = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
+    each = tuple(sorted(counts[name] for name in first.annotators.names))
+    hours = sum(stage.hours for stage in stages)
+    return StudyForecast(
+        people=people,
+        tasks=len(first),
+        tasks_each=each,
+        hours=hours,
+        cost=_cost(config, each, hours, price),
+        complete=first.complete,
+        ended=first.ended,
+        stages=stages,
+        examples=_examples(config, first, items, examples),
+        warnings=tuple(_warnings(config, first, items, each, hours, stages)),
+    )
+
+
+def _simulated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    tasks_of: SimulatedStudy | None,
+) -> SimulatedStudy:
+    """Simulate one study: from the start, or with other annotators' answers to the tasks of an earlier one."""
+    annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
+    if tasks_of is not None:
+        return tasks_of.answered_by(annotators)
+    return simulate_study(config, items, annotators, np.random.default_rng([seed, number]))
+
+
+def _repeated(
+    config: StudyConfig,
+    items: Sequence[Item],
+    people: int,
+    population: Population,
+    seed: int,
+    number: int,
+    tasks_of: SimulatedStudy | None,
+) -> list[float | None]:
+    """Simulate one study and return the reliability of its stages, which is cheap to send between processes."""
+    return _reliabilities(_simulated(config, items, people, population, seed, number, tasks_of))
+
+
+def _reliabilities(study: SimulatedStudy) -> list[float | None]:
+    return [_reliability(study, stage) for stage in range(len(study.stages))]
+
+
+def _annotators(
+    population: Population, people: int, items: Sequence[Item], rng: np.random.Generator
+) -> SimulatedAnnotators:
+    crowd = make_crowd(people, rng, population)
+    return SimulatedAnnotators(crowd, population.truth([item.id for item in items], rng), rng)
+
+
+def _forecast(
+    config: StudyConfig, number: int, first: SimulatedStudy, reliability: Sequence[float | None], seconds: float | None
+) -> StageForecast:
+    stage = config.stages[number]
+    tasks = len(first.stages[number].items)
+    hours = tasks * (seconds or task_seconds(stage.protocol)) / 3600
+    measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
+    results = [value for value in reliability if value is not None]
+    if not results:
+        return StageForecast(
+            stage.name, stage.protocol.name, stage.design.name, tasks, hours, measure, None, None, None
+        )
+    lower, upper = np.quantile(results, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return StageForecast(
+        stage.name,
+        stage.protocol.name,
+        stage.design.name,
+        tasks,
+        hours,
+        measure,
+        float(np.mean(results)),
+        float(lower),
+        float(upper),
+    )
+
+
+def _reliability(study: SimulatedStudy, stage: int) -> float | None:
+    """Return the reliability of a stage's judgments, of the first criterion where there are several."""
+    if not study.stages[stage].items:
+        return None
+    observations: Observations = next(iter(study.observations(stage).values()))
+    if isinstance(observations, Labels):
+        return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
+    # Counting wins is fast, but uninformative if pairs were chosen to be close; the model accounts for opponents.
+    close = isinstance(study.config.stages[stage].design, Adaptive) and isinstance(observations, Comparisons)
+    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
+
+
+def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:
+    """Return the cost of a study with `each` tasks per annotator, with bonuses as if every check was passed."""
+    tasks = sum(each)
+    if price is not None:
+        return tasks * price
+    pay, checks = config.pay, config.quality.checks
+    if pay.nothing:
+        return None
+    bonuses = 0.0
+    if pay.formula is not None and tasks:
+        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
+        active = [count for count in each if count]
+        numbers = [
+            standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
+            for count in active
+        ]
+        bonuses = sum(pay.formula.amount(one) for one in numbers)
+    return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
+
+
+def _examples(config: StudyConfig, study: SimulatedStudy, items: Sequence[Item], count: int) -> tuple[Example, ...]:
+    """Return the first tasks of each stage in turn."""
+    results: list[Example] = []
+    for number, tasks in enumerate(study.stages):
+        for place in range(min(count, len(tasks.items))):
+            task_items = tuple(items[code] for code in tasks.items[place])
+            name = study.annotators.names[tasks.who[place]]
+            results.append(Example(name, config.stages[number].name, task_items, study.answer(number, place)))
+    return tuple(results)
+
+
+def _warnings(
+    config: StudyConfig,
+    study: SimulatedStudy,
+    items: Sequence[Item],
+    each: Sequence[int],
+    hours: float,
+    stages: Sequence[StageForecast],
+) -> list[str]:
+    results = []
+    people = len(each)
+    if not study.complete:
+        results.append(
+            f"{people} annotators are too few: the design is not complete when no annotator has a task left "
+            f"(“{study.ended}”). Recruit more annotators, or plan fewer judgments."
+        )
+    if len(items) < _FEW_ITEMS:
+        results.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")
+    idle = sum(count == 0 for count in each)
+    if idle:
+        results.append(f"{idle} of {people} people get nothing to do: fewer would be enough.")
+    if people and hours / people > _LONG_HOURS:
+        results.append(
+            f"each person works {hours / people:.1f} hours: more people, or several visits, would be kinder."
+        )
+    for stage in stages:
+        if stage.tasks == 0:
+            results.append(f"nobody was asked anything in stage {stage.name}.")
+        elif stage.reliability is None:
+            results.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
+    if config.quality.checks is not None or config.quality.repeats:
+        results.append("checks and repeats come on top of these tasks; they are not simulated.")
+    if config.pay.bonus is not None:
+        results.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
+    return results

@@ -1,0 +1,146 @@
+"""The options that a plan compares: a protocol with a design, at any budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from steelyard import registry
+from steelyard.designs import Design
+from steelyard.errors import ConfigError, Problem, did_you_mean
+from steelyard.protocols import Protocol
+from steelyard.records import Item
+from steelyard.simulate.task_time import task_seconds
+from steelyard.study.config import StudyConfig, parse_config
+
+DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
+    ("direct", "per_item"),
+    ("likert", "per_item"),
+    ("pairwise", "random_tuples"),
+    ("best_worst", "balanced_tuples"),
+    ("best_worst", "random_tuples"),
+    ("scored_ranking", "random_tuples"),
+    ("scored_ranking", "match_quality"),
+    ("ranking", "random_tuples"),
+)
+"""The options compared by default."""
+
+_TUPLES_PER_ITEM = 2.0
+
+_SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
+    "per_item": lambda each, size, items: {"judgments": each},
+    "random_tuples": lambda each, size, items: {"judgments": each},
+    "balanced_tuples": lambda each, size, items: {
+        "factor": _TUPLES_PER_ITEM,
+        "annotators": ceil(each / (_TUPLES_PER_ITEM * size)),
+    },
+    "match_quality": lambda each, size, items: {"rounds": ceil(each * items / size / max(items // size, 1))},
+    "adaptive": lambda each, size, items: {"judgments": each},
+    "all_pairs": lambda each, size, items: {"annotators": ceil(each / max(items - 1, 1))},
+}
+"""Settings of each design that show every item a number of times, by (times, items per task, items)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOption:
+    """A protocol with a design."""
+
+    protocol: str
+    design: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    """Settings of the protocol that differ from the defaults."""
+
+    @property
+    def name(self) -> str:
+        """Display name."""
+        return f"{self.protocol} · {self.design}"
+
+    def create_protocol(self) -> Protocol:
+        """Return the protocol."""
+        protocol: Protocol = registry.create("protocols", self.protocol, dict(self.settings))
+        return protocol
+
+    def config(self, each: int, n_items: int, seed: int) -> StudyConfig:
+        """Return a study that shows every item at least `each` times."""
+        settings = _SETTINGS[self.design](each, self.create_protocol().task_size, n_items)
+        return parse_config(
+            {
+                "title": "plan",
+                "question": "plan",
+                "items": "plan.csv",
+                "seed": seed,
+                "protocol": {"name": self.protocol, **dict(self.settings)},
+                "design": {"name": self.design, **settings},
+            }
+        )
+
+    def problems(self, n_items: int) -> list[Problem]:
+        """List the conflicts between protocol, design and number of items."""
+        return _create_design(self.design, 2, self.create_protocol(), n_items).problems(self.create_protocol(), n_items)
+
+    @property
+    def items_per_judgment(self) -> int:
+        """Number of items per task."""
+        return self.create_protocol().task_size
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds per task."""
+        return task_seconds(self.create_protocol())
+
+
+def _create_design(name: str, each: int, protocol: Protocol, n_items: int) -> Design:
+    design: Design = registry.create("designs", name, _SETTINGS[name](each, protocol.task_size, n_items))
+    return design
+
+
+def choose_options(
+    n_items: int,
+    protocols: Sequence[str] = (),
+    designs: Sequence[str] = (),
+) -> list[PlanOption]:
+    """Return the options to compare: the default ones, or all that fit the named protocols or designs."""
+    for name in protocols:
+        registry.find("protocols", name)
+    for name in designs:
+        registry.find("designs", name)
+    if "choice" in protocols:
+        raise ConfigError(
+            "labels have no split-half reliability, so choice cannot be planned for a target.",
+            "Simulate the study instead: steelyard simulate DIR.",
+        )
+    names = [name for name in _SETTINGS if name in registry.names("designs")]
+    for name in designs:
+        if name not in names:
+            raise ConfigError(f"the number of judgments of {name} cannot be planned.", did_you_mean(name, names))
+    pairs = (
+        [pair for pair in DEFAULT_OPTIONS if pair[1] in names]
+        if not protocols and not designs
+        else [
+            (protocol, design)
+            for protocol in protocols or dict(DEFAULT_OPTIONS)
+            for design in designs or names
+            if design in designs or not (design in _WHEN_NAMED or (design == "all_pairs" and n_items > _FEW_ITEMS))
+        ]
+    )
+    options = [PlanOption(protocol, design) for protocol, design in pairs]
+    problems = [option.problems(n_items) for option in options]
+    fitting = [option for option, wrong in zip(options, problems, strict=True) if not wrong]
+    if not fitting:
+        raise ConfigError(dict.fromkeys(problem for wrong in problems for problem in wrong))
+    return fitting
+
+
+_WHEN_NAMED = {"adaptive"}
+"""Designs that compute every task, so simulating many studies takes minutes: compared only when named."""
+
+_FEW_ITEMS = 40
+"""Up to this many items, all_pairs is among the options."""
+
+
+def numbered_items(count: int) -> list[Item]:
+    """Return `count` items with an id and no text."""
+    width = len(str(count))
+    return [Item(f"item-{number:0{width}d}", "") for number in range(1, count + 1)]
