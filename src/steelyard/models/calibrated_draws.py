@@ -29,6 +29,11 @@ their most steps."""
 LEAST_RATIO = 1.0 / 16.0
 """From a sixteenth of the usual noise variance on, less of it says no more about the use of the scale."""
 
+MIN_NOISE_VARIANCE = 1e-3**2
+"""Smallest noise variance of a rating, on [0, 1]: a slider is read to about a thousandth of its length.
+
+Without a lower bound the posterior of the noise is improper where annotators agree exactly."""
+
 
 @compiled
 def beyond(rng: np.random.Generator, edge: float) -> float:
@@ -415,7 +420,7 @@ def draw_raters(
         slope[r] = expected + d1
         left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
         half = 0.5 * (freedom[r] * usual_variance[r] + max(left_over, 0.0))
-        drawn = half / rng.standard_gamma(0.5 * (freedom[r] + n))
+        drawn = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
         if stretch[r] > 0.0 and not fixed[r]:
             # What the slope says of the noise: taken as often as it allows.
             other = usual_slope[r] * stretched(drawn / usual_variance[r], stretch[r])

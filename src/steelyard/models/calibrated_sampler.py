@@ -16,6 +16,7 @@ from scipy import special
 from steelyard.models.calibrated_data import GOLD_NOISE, Group
 from steelyard.models.calibrated_draws import (
     LEAST_RATIO,
+    MIN_NOISE_VARIANCE,
     draw_items,
     draw_items_jointly,
     draw_pairs,
@@ -37,6 +38,11 @@ PRIOR_WEIGHT = 8.0
 ITEMS_RATED, ITEMS_COMPARED = (0.1**2, 1.0), (1.0, 2.0)
 """Prior guess of the items' variance, and how many items it is worth: on a rating scale of length 1 a low one, since
 a few items, such as translation systems, may differ by a hundredth of it."""
+
+MEAN_RATED = (0.5, 0.5**2)
+"""Prior mean and variance of the rated items' population mean: somewhere on the scale [0, 1].
+
+Without it the posterior is improper where ratings do not vary, since then the slopes may be 0."""
 
 FREEDOM = np.array([6.0, 12.0, 20.0, 40.0, 100.0])
 """How alike the noise of annotators may be, as degrees of freedom: fewer let one annotator's noise near 0 pass for
@@ -339,7 +345,10 @@ class Chain(Unknowns):
         """Draw what items, and what responders of each group, have in common."""
         n = len(self.x)
         if self.rates[0]:
-            self.mean = float(self.x.mean() + self.rng.standard_normal() * np.sqrt(self.variance / n))
+            center, center_variance = MEAN_RATED
+            precision = n / self.variance + 1 / center_variance
+            expected = (float(self.x.sum()) / self.variance + center / center_variance) / precision
+            self.mean = float(expected + self.rng.standard_normal() / np.sqrt(precision))
         else:
             # Comparisons say nothing of a common level.
             level = float(self.x.mean())
@@ -415,7 +424,11 @@ class Chain(Unknowns):
             noise = self.noise[who]
             usual += _noise_density(noise, self.usual_noise[number], self.freedom[number])
             random += _noise_density(noise, RANDOM_NOISE, RANDOM_FREEDOM)
-        self.random[who] = (self.rng.random(len(who)) < special.expit(random - usual)) & self._telling(number, group)
+        is_random = (self.rng.random(len(who)) < special.expit(random - usual)) & self._telling(number, group)
+        # At least one responder of the ratings that set the scale uses it: if all answered at random, the items
+        # could lie anywhere. An impossible proposal is rejected (Metropolis–Hastings).
+        if not (number == 0 and group.rates and is_random.all()):
+            self.random[who] = is_random
         self.tail[who[self.random[who]]] = 1.0
         count = int(self.random[who].sum())
         self.random_share[number] = self.rng.beta(RANDOM_SHARE[0] + count, RANDOM_SHARE[1] + len(who) - count)
@@ -446,8 +459,8 @@ class Chain(Unknowns):
         nu = self.freedom[number]
         # One pseudo-annotator with a noise sd of a fifth of the scale. What slopes say of it, by the stretch, is left
         # out: they say it of each annotator's own noise already.
-        self.usual_noise[number] = self.rng.standard_gamma((count * nu + nu) / 2) / (nu / 2 * (inverse + 1 / 0.04))
-        s = self.usual_noise[number]
+        drawn = self.rng.standard_gamma((count * nu + nu) / 2) / (nu / 2 * (inverse + 1 / 0.04))
+        s = self.usual_noise[number] = max(drawn, MIN_NOISE_VARIANCE)
         half = FREEDOM / 2
         fits = count * (half * np.log(half * s) - special.gammaln(half)) - (half + 1) * logs - half * s * inverse
         chances = np.exp(fits - fits.max())
@@ -464,8 +477,9 @@ class Chain(Unknowns):
         rated = self.rates[self.group]
         if first.rates:
             precision = slope / self._point_variance()[who]
-            weight = float(precision @ slope)
-            by = float(precision @ (self.point[who] - self.origin)) / weight + rng.standard_normal() / np.sqrt(weight)
+            weight = float(precision @ slope) + 1 / MEAN_RATED[1]
+            pull = float(precision @ (self.point[who] - self.origin)) + (MEAN_RATED[0] - self.mean) / MEAN_RATED[1]
+            by = pull / weight + rng.standard_normal() / np.sqrt(weight)
             self.x += by
             self.mean += by
             self.point[rated] -= self.slope[rated] * by
@@ -477,6 +491,10 @@ class Chain(Unknowns):
         # The prior of the items' variance, and the free mean.
         guess, weight = self._items_prior()
         gain += step * (1 if first.rates else 0) - weight * step - weight * guess / 2 / self.variance * (times**-2 - 1)
+        if first.rates:
+            other = self.origin + (self.mean - self.origin) * times
+            center, center_variance = MEAN_RATED
+            gain += ((self.mean - center) ** 2 - (other - center) ** 2) / (2 * center_variance)
         if np.log(rng.random()) < gain:
             self.x = self.origin + (self.x - self.origin) * times
             self.mean = self.origin + (self.mean - self.origin) * times
