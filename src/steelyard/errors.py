@@ -58,6 +58,10 @@ class DataError(SteelyardError):
     """A file or table of items or judgments is wrong."""
 
 
+class NoEvidenceError(DataError):
+    """The judgments are valid, but too few or too uniform for this model to estimate anything."""
+
+
 class AnswerError(SteelyardError):
     """An answer does not fit its task."""
 

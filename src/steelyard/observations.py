@@ -153,6 +153,13 @@ class Observations(ABC):
     def __len__(self) -> int:
         """How many there are."""
 
+    @abstractmethod
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Return parallel arrays: an item, and the observation (row) that concerns it."""
+
+    def _rows(self) -> IntArray:
+        return np.arange(len(self), dtype=np.int32)
+
     @staticmethod
     def _check_codes(name: str, codes: IntArray, index: Index, lowest: int = 0) -> None:
         if codes.size and (codes.min() < lowest or codes.max() >= len(index)):
@@ -207,6 +214,10 @@ class Ratings(Observations):
     def __len__(self) -> int:
         return len(self.item)
 
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Each rating concerns one item."""
+        return self.item, self._rows()
+
     @property
     def unit_value(self) -> FloatArray:
         """The values on [0, 1]."""
@@ -237,6 +248,11 @@ class Comparisons(Observations):
     def __len__(self) -> int:
         return len(self.left)
 
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Each comparison concerns two items; all left ones come first."""
+        rows = self._rows()
+        return np.concatenate([self.left, self.right]), np.concatenate([rows, rows])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choices(Observations):
@@ -260,6 +276,11 @@ class Choices(Observations):
 
     def __len__(self) -> int:
         return len(self.shown)
+
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Each choice concerns all items of its tuple."""
+        row, column = np.nonzero(self.shown != UNKNOWN)
+        return self.shown[row, column], row.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -286,6 +307,10 @@ class Rankings(Observations):
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Each ranking concerns all its items."""
+        return self.item, np.repeat(self._rows(), np.diff(self.start))
 
     def comparisons(self) -> Comparisons:
         """Every pair within a ranking, the item listed first on the left."""
@@ -330,6 +355,10 @@ class Labels(Observations):
     def __len__(self) -> int:
         return len(self.item)
 
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Each label concerns one item."""
+        return self.item, self._rows()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mixed(Observations):
@@ -355,6 +384,16 @@ class Mixed(Observations):
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
+
+    def incidence(self) -> tuple[IntArray, IntArray]:
+        """Concatenate the parts', with rows counted over all parts."""
+        items, rows, offset = [_unknown(0)], [_unknown(0)], 0
+        for part in self.parts:
+            item, row = part.incidence()
+            items.append(item)
+            rows.append(row + np.int32(offset))
+            offset += len(part)
+        return np.concatenate(items), np.concatenate(rows)
 
     @classmethod
     def of(cls, parts: Iterable[Observations]) -> Mixed:

@@ -142,7 +142,7 @@ class LogGroups(LabelGroups):
         return cls(
             log=tally.log,
             labels=tally.coded_view(keep=True),
-            gold=gold_labels(model, tally, gold) if gold else unknown,
+            gold=gold_labels(model, tally, gold, must_overlap=False) if gold else unknown,
             given=tally.given(),
             votes=tally.votes,
             judgments=judgments,

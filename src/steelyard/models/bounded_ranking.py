@@ -22,6 +22,7 @@ from steelyard.models.online import (
 from steelyard.models.online_kernels import bounded_pass
 from steelyard.models.replicates import Weights
 from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -64,6 +65,7 @@ class BoundedRanking(Model):
         seen = np.zeros(len(state.alpha), np.bool_)
         return self._pass(state, matches, *matches.equally(), seen)
 
+    @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mode of its Beta, in one pass over the comparisons in their order."""
         self.accept(observations)

@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.gold import Gold
+from steelyard.models.gold import Gold, with_gold_classes
 from steelyard.models.label_em import GroupedLabels, LabelGroups, climb, resampled_interval, settled
 from steelyard.models.label_table import (
     Interval,
@@ -24,6 +24,7 @@ from steelyard.models.label_table import (
 )
 from steelyard.models.label_tally import LabelTally
 from steelyard.models.observed_labels import ObservedLabels
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import FloatArray, Index, Labels
 
 
@@ -65,9 +66,11 @@ class DawidSkene(Model):
     warm_steps: Annotated[int, Field(ge=1, description="EM steps of each resample, from the full fit")] = 5
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's accuracy and confusion."""
         self.accept(observations)
+        observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
         return self.solve(ObservedLabels(observations), groups)

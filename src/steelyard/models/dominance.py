@@ -19,6 +19,7 @@ from steelyard.models.fit import Fit, Model
 from steelyard.models.online import as_comparisons, both_sides, islands
 from steelyard.models.resampling import Units, resampled_means
 from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 ONE_SOURCE = "items compared within a single graph have no interval: its comparisons are one ranking, not a sample"
@@ -113,6 +114,7 @@ class Dominance(Model):
         source = comparisons.task if self._by_task(comparisons) else islands(comparisons)[comparisons.left]
         return dominance_graphs(comparisons, source)
 
+    @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by its mean dominance; where there are several sources, rank within each."""
         graphs = self.graphs(observations)

@@ -22,6 +22,7 @@ from steelyard.models.online_kernels import elo_pass
 from steelyard.models.paired import expected_share
 from steelyard.models.replicates import Weights
 from steelyard.models.table import count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -68,6 +69,7 @@ class Elo(Model):
         seen = np.zeros(len(state.rating), np.bool_)
         return EloState(self._pass(state, matches, *matches.equally(), seen))
 
+    @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Rate every item, in one pass over the comparisons in their order."""
         self.accept(observations)

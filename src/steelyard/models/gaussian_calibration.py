@@ -12,12 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, fold_of_item, gold_scores, need_gold
 from steelyard.models.label_table import Interval, nullable, total_by, with_interval
 from steelyard.models.residuals import Draw, ResidualSums, Sampler
 from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
 
 SETTLING = 300
@@ -43,6 +44,7 @@ class GaussianCalibration(Model):
     draws: Annotated[int, Field(ge=100, description="joint draws for the intervals and ranks")] = 1000
     seed: Annotated[int, Field(ge=0, description="seed of the folds and draws")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Ratings, gold: Gold | None = None) -> Fit:
         """Score every item in the ratings' own scale; `gold` gives the scores of some, in the same scale."""
         self.accept(observations)
@@ -58,7 +60,9 @@ class GaussianCalibration(Model):
         )
         usable = ~np.isnan(known) & (judgments > 0)
         if usable.sum() < 2:
-            raise DataError(f"{self.name} needs two judged items with gold; there is one.", "Give gold for more items.")
+            raise NoEvidenceError(
+                f"{self.name} needs two judged items with gold; there is one.", "Give gold for more items."
+            )
         fold = fold_of_item(observations.items, usable, self.folds, self.seed)
         score, draws, noted = self._sample(observations, known, fold)
         low, high = observations.scale

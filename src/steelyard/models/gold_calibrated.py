@@ -15,11 +15,12 @@ from scipy import special
 from steelyard.errors import DataError
 from steelyard.models.calibration import GoldSplit, gold_annotator_table, label_accuracy
 from steelyard.models.fit import Fit, Model
-from steelyard.models.gold import Gold, gold_labels, need_gold
+from steelyard.models.gold import Gold, gold_labels, need_gold, with_gold_classes
 from steelyard.models.label_table import label_table, log_odds_interval, need_annotators
 from steelyard.models.label_tally import LabelTally, LeftOut
 from steelyard.models.majority import expected_accuracy
 from steelyard.models.observed_labels import ObservedLabels
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
 
 
@@ -46,10 +47,11 @@ class GoldCalibrated(Model):
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
         self.accept(observations)
-        return self.solve(ObservedLabels(observations), gold)
+        return self.solve(ObservedLabels(with_gold_classes(observations, gold)), gold)
 
     def solve(self, labels: LabelTally, gold: Gold | None) -> Fit:
         """Label every item from counts of the labels."""

@@ -117,7 +117,9 @@ class GroupedLabels(LabelGroups):
         return cls(
             start=start,
             cell=cell,
-            gold=gold_labels(model, labels, gold) if gold else np.full(len(labels.items), UNKNOWN, np.int32),
+            gold=gold_labels(model, labels, gold, must_overlap=False)
+            if gold
+            else np.full(len(labels.items), UNKNOWN, np.int32),
             given=np.bincount(cell, minlength=n_annotators * n_classes).reshape(n_annotators, n_classes),
             votes=vote_counts(labels),
             judgments=np.diff(start).astype(np.int32),

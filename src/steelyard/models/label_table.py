@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.label_tally import LabelTally
 from steelyard.observations import FloatArray, Index, IntArray, Labels
 
@@ -118,7 +118,7 @@ def need_annotators(model: str, labels: Labels | LabelTally) -> None:
         )
     if len(labels.classes) < 2:
         only = f"all labels are '{labels.classes[0]}'" if len(labels.classes) else "there are no classes"
-        raise DataError(f"{model} needs at least two classes; {only}.", "Check the label column.")
+        raise NoEvidenceError(f"{model} needs at least two classes; {only}.", "Check the label column.")
 
 
 def beta_interval(share: FloatArray, variance: FloatArray, level: float) -> Interval:

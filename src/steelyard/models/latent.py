@@ -13,13 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from steelyard.errors import DataError, SteelyardWarning
+from steelyard.errors import DataError, NoEvidenceError, SteelyardWarning
 from steelyard.models.fit import Fit, Model
 from steelyard.models.laplace import around, bootstrap, posterior, sandwich, settle
 from steelyard.models.newton import Estimate, Likelihood, maximise, warn_unless_converged
 from steelyard.models.paired import Gaps, PairTable, expected_share
 from steelyard.models.resampling import Units
 from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, Index, IntArray, Observations, Rankings
 
 LEAST_UNITS = 10
@@ -121,6 +122,7 @@ class LatentScale(Model):
     def _prior_sd(self) -> float | None:
         return None if self.prior_sd is None or np.isinf(self.prior_sd) else self.prior_sd
 
+    @null_without_evidence
     def fit(self, observations: Any) -> Fit:
         """Score every item, centred at 0."""
         self.accept(observations)
@@ -239,5 +241,5 @@ def compressed(table: PairTable) -> tuple[PairTable, NDArray[np.int64]]:
     """Leave out the items without a pair; return their codes beside."""
     items = np.flatnonzero(table.appearances)
     if not len(items):
-        raise DataError("no two items are compared in these judgments.", "Collect comparisons between items.")
+        raise NoEvidenceError("no two items are compared in these judgments.", "Collect comparisons between items.")
     return table.among(items), items

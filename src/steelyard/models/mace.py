@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.models.fit import Fit, Model
-from steelyard.models.gold import Gold
+from steelyard.models.gold import Gold, with_gold_classes
 from steelyard.models.label_em import GroupedLabels, climb, resampled_interval, settled
 from steelyard.models.label_kernels import mace_step
 from steelyard.models.label_table import (
@@ -24,6 +24,7 @@ from steelyard.models.label_table import (
     total_by,
     with_interval,
 )
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import FloatArray, Labels
 
 
@@ -67,9 +68,11 @@ class MACE(Model):
     warm_steps: Annotated[int, Field(ge=1, description="steps of each resample, from the full fit")] = 5
     seed: Annotated[int, Field(ge=0, description="seed of the starts and resamples")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's competence."""
         self.accept(observations)
+        observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
         state, iterations, gap = self.run(groups, observations.annotators.ids)

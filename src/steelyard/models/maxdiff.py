@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import special
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.latent import LatentScale, Prepared
 from steelyard.models.maxdiff_kernels import BEST_ONLY, BOTH, WORST_ONLY, choice_pass, simulated_gradients
 from steelyard.models.newton import Estimate, Likelihood, Scatter, Terms
@@ -158,7 +158,7 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
         if count
     ]
     if not kept.any():
-        raise DataError("no choice names a best and another worst item.", "Collect or import complete choices.")
+        raise NoEvidenceError("no choice names a best and another worst item.", "Collect or import complete choices.")
     front = np.argsort(choices.shown[kept] == UNKNOWN, axis=1, kind="stable")
     shown = np.take_along_axis(choices.shown[kept], front, axis=1)
     refuse_repeats(choices, shown)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from steelyard.errors import DataError, SteelyardWarning
+from steelyard.errors import NoEvidenceError, SteelyardWarning
 from steelyard.models.paired import Gaps
 from steelyard.models.replicates import Weights, replicate_weights
 from steelyard.models.resampling import Units
@@ -59,7 +59,7 @@ def as_comparisons(observations: Comparisons | Rankings) -> Comparisons:
         return observations
     pairs = observations.comparisons()
     if len(pairs) == 0:
-        raise DataError("no two items are compared in these rankings.", "Collect rankings of two items or more.")
+        raise NoEvidenceError("no two items are compared in these rankings.", "Collect rankings of two items or more.")
     if observations.knows_tasks:
         return pairs
     size = np.diff(observations.start)

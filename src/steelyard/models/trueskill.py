@@ -14,6 +14,7 @@ from steelyard.models.online import ORDER_MATTERS, Matches, as_comparisons, both
 from steelyard.models.online_kernels import trueskill_pass
 from steelyard.models.paired import expected_share
 from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 
@@ -71,6 +72,7 @@ class TrueSkill(Model):
         )
         return SkillState(mu, variance)
 
+    @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mean of its skill, in one pass over the comparisons in their order."""
         self.accept(observations)

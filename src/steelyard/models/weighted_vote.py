@@ -11,9 +11,10 @@ from scipy import special
 
 from steelyard.models.calibration import GoldSplit, gold_annotator_table
 from steelyard.models.fit import Fit, Model
-from steelyard.models.gold import Gold, gold_labels, need_gold
+from steelyard.models.gold import Gold, gold_labels, need_gold, with_gold_classes
 from steelyard.models.label_table import label_table, log_odds_interval, need_annotators, nullable
 from steelyard.models.observed_labels import ObservedLabels, sum_by_item
+from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import FloatArray, Labels
 
 
@@ -37,9 +38,11 @@ class WeightedVote(Model):
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
         self.accept(observations)
+        observations = with_gold_classes(observations, gold)
         given = need_gold(self.name, gold)
         need_annotators(self.name, observations)
         codes = gold_labels(self.name, observations, given)

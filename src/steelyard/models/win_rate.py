@@ -8,11 +8,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from steelyard.errors import NoEvidenceError
 from steelyard.models.fit import Fit, Model
 from steelyard.models.latent import appearances
 from steelyard.models.online import NOT_COMPARABLE, gaps_said, won_and_lost
 from steelyard.models.paired import pairs_of
 from steelyard.models.table import score_table
+from steelyard.models.unscored import null_without_evidence
 from steelyard.models.value_tally import ObservedValues, ValueTally
 from steelyard.observations import Choices, Comparisons, IntArray, Rankings
 
@@ -31,10 +33,13 @@ class WinRate(Model):
     replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
+    @null_without_evidence
     def fit(self, observations: Comparisons | Choices | Rankings) -> Fit:
         """Score every item on [0, 1]."""
         self.accept(observations)
         left, right, outcome, row = pairs_of(observations)
+        if len(left) == 0:
+            raise NoEvidenceError("no two items are compared in these judgments.", "Collect comparisons between items.")
         rows = np.arange(len(left), dtype=np.int32) if row is None else row
         won = (outcome.astype(np.float64) + 1) / 2
         values = ObservedValues(
