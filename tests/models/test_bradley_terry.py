@@ -240,9 +240,11 @@ def test_all_ties_leave_all_items_level():
     assert without.scores["score"].to_list() == pytest.approx([0, 0], abs=1e-9)
 
 
-def test_all_ties_left_out_is_refused():
-    with pytest.raises(DataError, match="no two items are compared"):
-        BradleyTerry(ties="drop").fit(two_items(0, 0, 25))
+def test_all_ties_left_out_gives_no_scores_and_the_reason():
+    fit = BradleyTerry(ties="drop").fit(two_items(0, 0, 25))
+    assert fit.scores["score"].null_count() == 2
+    assert fit.scores["judgments"].to_list() == [25, 25]
+    assert fit.notes == ("no scores: no two items are compared in these judgments",)
 
 
 def test_doubling_every_row_keeps_scores_without_prior_and_narrows_intervals():

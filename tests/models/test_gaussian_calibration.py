@@ -169,12 +169,18 @@ def test_little_gold_and_one_annotator_give_numbers(n_gold):
     assert fit.scores["lower"].null_count() == 0
 
 
+def test_one_judged_item_with_gold_gives_no_scores_and_the_reason():
+    ratings = ratings_of([("a", f"i{j}", 10.0 * j) for j in range(5)], (0.0, 100.0))
+    fit = GaussianCalibration().fit(ratings, gold={"i1": 3.0})
+    assert fit.scores["score"].null_count() == 5
+    assert fit.notes == ("no scores: gaussian_calibration needs two judged items with gold; there is one",)
+
+
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
         (None, r"gaussian_calibration needs gold: give --gold FILE"),
         ({"elsewhere": 3.0}, r"never overlaps"),
-        ({"i1": 3.0}, r"needs two judged items with gold"),
         ({"i1": 3.0, "i2": float("nan")}, r"gold score of item 'i2' is not a number"),
         ({"i1": 3.0, "i2": "high"}, r"gold score of item 'i2' is not a number \('high'\)"),
         ({"i1": 3.0, "i2": 700.0}, r"'i2', 700, is outside the ratings' scale 0 to 100"),

@@ -136,7 +136,6 @@ def test_samples_take_k_labels_of_every_item_with_gold():
         (None, r"gold_calibrated needs gold: give --gold FILE"),
         ({}, r"gold_calibrated needs gold: give --gold FILE"),
         ({"elsewhere": "c1"}, r"never overlaps.*'elsewhere'.*'i000'.*same item ids"),
-        ({"unjudged": "c1"}, r"never overlaps.*none of the 1 items with gold was judged"),
         ({"i000": "c1", "i0": "c1"}, r"gold names the item 'i0', which the judgments do not"),
         ({"i000": "C1"}, r"class 'C1', which no label has. Did you mean 'c1'"),
         ({"i000": float("nan")}, r"gold label of item 'i000' is missing. Leave"),
@@ -167,9 +166,25 @@ def test_numbers_as_gold_mean_the_classes_they_print_as():
     assert one.equals(other)
 
 
-def test_one_class_and_unknown_annotators_are_refused():
-    with pytest.raises(DataError, match="at least two classes"):
-        GoldCalibrated().fit(labels_of([("a", "x", "1")]), gold={"x": "1"})
+def test_one_class_is_certain_and_the_reason_is_noted():
+    fit = GoldCalibrated().fit(labels_of([("a", "x", "1")]), gold={"x": "1"})
+    assert fit.scores.select("label", "probability", "lower").row(0) == ("1", 1.0, None)
+    assert "at least two classes; all labels are '1'" in fit.notes[0]
+
+
+def test_gold_of_items_that_nobody_judged_gives_no_labels_and_the_reason():
+    fit = GoldCalibrated().fit(
+        labels_of([("a", "x", "p"), ("a", "y", "q")], items=["unjudged"]), gold={"unjudged": "p"}
+    )
+    assert fit.scores["label"].null_count() == 3
+    assert "none of the 1 items with gold was judged" in fit.notes[0]
+
+
+def test_a_class_that_only_gold_has_is_a_class():
+    labels = labels_of([(who, item, "yes") for who in "abc" for item in ("x", "y", "z")])
+    fit = GoldCalibrated().fit(labels, gold={"x": "no", "y": "yes"})
+    assert {"p(yes)", "p(no)"} <= set(fit.scores.columns)
+    assert fit.annotators["accuracy"].to_list() == pytest.approx([0.5] * 3, abs=0.01)
 
 
 def test_annotators_who_met_no_gold_are_noted_and_have_nulls():
