@@ -174,8 +174,9 @@ def test_extremes_stay_finite_and_are_named():
     assert fit.scores["upper"].is_finite().all()
     with pytest.warns(SteelyardWarning, match="2 islands"):
         MaxDiff().fit(make([((0, 1), 0, 1), ((0, 1), 1, 0), ((2, 3), 3, 2), ((2, 3), 2, 3)], 4))
-    with pytest.raises(DataError, match="names a best"):
-        MaxDiff().fit(make([((0, 1), 0, 0), ((0, 1), None, None)], 2))
+    useless = MaxDiff().fit(make([((0, 1), 0, 0), ((0, 1), None, None)], 2))
+    assert useless.scores["score"].to_list() == [None, None]
+    assert useless.notes == ("no scores: no choice names a best and another worst item",)
     with pytest.raises(DataError, match="stands twice"):
         MaxDiff().fit(make([((0, 1, 1), 0, 1)], 2))
 

@@ -182,8 +182,9 @@ def test_extremes_stay_finite_and_are_named():
 def test_a_ranking_of_one_says_nothing_and_its_item_gets_nulls():
     fit = PlackettLuce().fit(make([[[0], [1]], [[1], [0]], [[2]]]))
     assert by_item(fit)["i002"] is None
-    with pytest.raises(DataError, match="no two items"):
-        PlackettLuce().fit(make([[[0]], [[1]]]))
+    alone = PlackettLuce().fit(make([[[0]], [[1]]]))
+    assert alone.scores["score"].to_list() == [None, None]
+    assert alone.notes == ("no scores: no two items are compared in these judgments",)
 
 
 def test_an_item_twice_in_one_ranking_is_refused():
