@@ -21,7 +21,7 @@ import numpy as np
 from scipy import optimize, special
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, FloatArray, Index
 
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.label_em import GroupedLabels
-from steelyard.models.mace import MACE
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.em import GroupedLabels
+from steelyard.models.labels.mace import MACE
 from steelyard.observations import Index, Labels
 
 ITEMS, ANNOTATORS, CLASSES, PER_ITEM = 100_000, 1000, 4, 10

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.dominance import Dominance
-from steelyard.models.elo import Elo
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+from steelyard.models.comparisons.dominance import Dominance
+from steelyard.models.comparisons.elo import Elo
+from steelyard.models.comparisons.trueskill import TrueSkill
 from steelyard.observations import Comparisons, Index
 
 MATCHES, ITEMS, PEER_MATCHES = 1_000_000, 200, 20_000

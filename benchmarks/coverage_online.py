@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.bounded_ranking import BoundedRanking, outcome_probabilities
-from steelyard.models.counting import Counting
-from steelyard.models.easl import EASL
-from steelyard.models.elo import Elo
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking, outcome_probabilities
+from steelyard.models.comparisons.elo import Elo
+from steelyard.models.comparisons.trueskill import TrueSkill
 from steelyard.models.fit import Fit
-from steelyard.models.mean import Mean
-from steelyard.models.median import Median
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
+from steelyard.models.ratings.median import Median
 from steelyard.observations import Comparisons, FloatArray, Index, Ratings
 
 POOL = 20

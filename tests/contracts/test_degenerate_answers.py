@@ -14,7 +14,7 @@ import pytest
 
 from steelyard import Study, registry
 from steelyard.errors import DataError, SteelyardWarning
-from steelyard.models.calibrated_online import CalibratedState
+from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Mixed, Observations
 from steelyard.reliability import (

@@ -13,8 +13,8 @@ from scipy import special
 from steelyard.designs.gain_kernels import ANY, Answers, Standing, best_batch, look_up, task_gain
 from steelyard.designs.gains import expected_answers, spread_of, worth_of
 from steelyard.designs.information_gain_search import best_by_head
-from steelyard.models.calibrated_kernels import LAPSE
-from steelyard.models.calibrated_online import LEVELS, START
+from steelyard.models.calibrated.online import LEVELS, START
+from steelyard.models.calibrated.online_kernels import LAPSE
 from steelyard.observations import FloatArray
 
 

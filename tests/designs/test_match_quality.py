@@ -16,7 +16,7 @@ from scipy import stats
 from steelyard.designs import MatchQuality, Nothing, Pick
 from steelyard.designs.beliefs import RatedBeliefs
 from steelyard.designs.match_quality_plans import Running
-from steelyard.models.match_quality import match_quality
+from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.observations import Rating
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
 from tests.designs.making import make_items, take

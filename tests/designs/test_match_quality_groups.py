@@ -10,7 +10,7 @@ from scipy import stats
 
 from steelyard.designs import MatchQuality, Nothing, Pick
 from steelyard.grouping import by_group
-from steelyard.models.easl import EASL
+from steelyard.models.ratings.easl import EASL
 from steelyard.observations import Index, Ratings
 from steelyard.protocols import Direct, Pairwise, ScoredRanking
 from steelyard.records import Item

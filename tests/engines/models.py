@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.counting import Counting
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.easl import EASL
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.thurstone import Thurstone
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.gold_calibrated import GoldCalibrated
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-from steelyard.models.thurstone import Thurstone
-from steelyard.models.win_rate import WinRate
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.majority import Majority
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
 
 CASES: list[tuple[str, Model]] = [
     ("ratings", Mean()),

@@ -13,15 +13,15 @@ from steelyard.engines import DuckDBEngine, Log, open_log
 from steelyard.engines.agreement import log_agreement
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.counting import Counting
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.easl import EASL
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-from steelyard.models.resampling import HASHED_UNITS, poisson_weights
-from steelyard.models.win_rate import WinRate
+from steelyard.models.inference.resampling import HASHED_UNITS, poisson_weights
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.majority import Majority
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
 from steelyard.reliability import bootstrap
 from tests.engines.data import KINDS, gold, made_up, written
 from tests.engines.hostile import assert_names_are_only_names

@@ -24,7 +24,7 @@ from steelyard.experiments.cheap_fast.word_similarity import WordSimilarity
 from steelyard.experiments.cheap_fast.worker_accuracy import WorkerAccuracy
 from steelyard.experiments.outcome import Reproduction, reproduce
 from steelyard.experiments.wording import agrees
-from steelyard.models.majority import Majority
+from steelyard.models.labels.majority import Majority
 from steelyard.observations import Index, Labels
 
 

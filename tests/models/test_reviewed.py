@@ -10,8 +10,8 @@ import pytest
 
 from steelyard import Counting, Elo, Mean, TrueSkill, WinRate, position_bias, read_judgments
 from steelyard.errors import DataError, SteelyardWarning
-from steelyard.models.majority import wilson
-from steelyard.models.resampling import poisson_weights
+from steelyard.models.inference.resampling import poisson_weights
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Comparisons, Index, Rankings
 from steelyard.study.results import fit_by_criterion
 

@@ -10,7 +10,7 @@ from scipy import special
 
 from steelyard.designs.gain_kernels import Answers, tabulate
 from steelyard.designs.information_gain import Aim
-from steelyard.models.calibrated_online import LEVELS
+from steelyard.models.calibrated.online import LEVELS
 from steelyard.observations import FloatArray
 
 _CELLS = 256

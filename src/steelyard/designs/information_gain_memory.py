@@ -14,7 +14,7 @@ from steelyard.designs.gains import Spread, expected_answers, spread_of, worth_o
 from steelyard.designs.information_gain import Aim
 from steelyard.designs.memory import Heard, Memory
 from steelyard.designs.units import GroupUnits, ItemUnits, Units
-from steelyard.models.calibrated_online import CalibratedState, tuple_weight
+from steelyard.models.calibrated.online import CalibratedState, tuple_weight
 from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray, Rating
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item

@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import DataError, NoEvidenceError, Problem, did_you_mean
-from steelyard.models.label_table import nullable, winners
-from steelyard.models.label_tally import LabelTally
-from steelyard.models.observed_labels import vote_counts
+from steelyard.models.labels.observed import vote_counts
+from steelyard.models.labels.table import nullable, winners
+from steelyard.models.labels.tally import LabelTally
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels, Ratings
 
 Gold: TypeAlias = Mapping[str, str | float]

@@ -10,8 +10,8 @@ import numpy as np
 
 from steelyard.errors import NoEvidenceError
 from steelyard.models.fit import Fit, Model
-from steelyard.models.label_table import Interval, label_table
-from steelyard.models.observed_labels import ObservedLabels
+from steelyard.models.labels.observed import ObservedLabels
+from steelyard.models.labels.table import Interval, label_table
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.observations import Labels, Observations
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Labels, Observations, Rankings, Ratings
 
 LEAST_SHARED = 4

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.models.observed_labels import vote_counts
+from steelyard.models.labels.observed import vote_counts
 from steelyard.observations import FloatArray, Labels, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.correlation import LEAST_ITEMS, correlation_figure, jackknife_variance, pearson

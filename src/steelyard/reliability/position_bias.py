@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from steelyard.errors import DataError
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Comparisons, Observations, Rankings
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.figure import Figure, Significance

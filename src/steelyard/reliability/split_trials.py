@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.counting import Counting
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.mean import Mean
-from steelyard.models.win_rate import WinRate
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Comparisons, FloatArray, Observations, Rankings, Ratings
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.correlation import (

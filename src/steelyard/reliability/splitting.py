@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError, did_you_mean
+from steelyard.models.choices.counting import appearances
 from steelyard.models.compiled import compiled
-from steelyard.models.counting import appearances
-from steelyard.models.hashing import PRIME, hashed, multiplier_and_shift
+from steelyard.models.inference.hashing import PRIME, hashed, multiplier_and_shift
 from steelyard.observations import (
     Choices,
     Comparisons,

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from steelyard import registry
-from steelyard.models.match_quality import match_quality
+from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.observations import Comparisons, Observations, Rankings, Ratings
 from steelyard.report.history import History, observations_of
 from steelyard.study import Stage, Study

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.quality.signals import signals
 from steelyard.records import Judgment
 from steelyard.reliability.annotators import with_others, with_themselves

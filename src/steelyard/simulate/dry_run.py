@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from steelyard.designs.information_gain import InformationGain
-from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, Labels, Observations
 from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item

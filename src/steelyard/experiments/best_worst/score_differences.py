@@ -12,8 +12,8 @@ import polars as pl
 from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
 from steelyard.experiments.best_worst.rated_and_chosen import PAPER, Terms
 from steelyard.experiments.chart_style import bars
-from steelyard.models.counting import Counting
-from steelyard.models.mean import Mean
+from steelyard.models.choices.counting import Counting
+from steelyard.models.ratings.mean import Mean
 from steelyard.reliability import compare_scorings
 from steelyard.report.charts import Chart
 

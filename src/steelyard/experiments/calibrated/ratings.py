@@ -28,7 +28,7 @@ from steelyard.experiments.calibrated.methods import (
 from steelyard.experiments.calibrated.visits import Visits
 from steelyard.experiments.chart_style import curves
 from steelyard.experiments.easl.sliders import SLIDERS
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.observations import FloatArray, Ratings
 from steelyard.reliability.splitting import take
 

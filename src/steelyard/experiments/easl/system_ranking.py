@@ -16,7 +16,7 @@ from steelyard.experiments.base import Claim, Experiment, Outcome, Progress
 from steelyard.experiments.chart_style import curves
 from steelyard.experiments.easl.methods import GAMMA, PAPER, TOGETHER, Method
 from steelyard.formats import read_table
-from steelyard.models.easl import EASL, BetaState
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import FloatArray, IntArray
 from steelyard.reliability.correlation import spearman
 from steelyard.report.charts import Chart

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.report.document import (
     Block,
     Prose,
