@@ -73,9 +73,9 @@ def main() -> None:
     print(f"  Dawid–Skene, EM alone           {theirs:6.2f} s  {em:6.3f} s  {theirs / em:6.1f}×")
     print(f"  Dawid–Skene, fit with tables    {theirs:6.2f} s  {whole:6.3f} s  {theirs / whole:6.1f}×")
     print(f"  greatest difference of a probability from the peer's: {apart:.1e}")
-    resampled = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, replicates=20)
+    resampled = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, draws=20)
     with_intervals, _ = timed(1, lambda: resampled.fit(labels))
-    each = (with_intervals - whole) / resampled.replicates
+    each = (with_intervals - whole) / resampled.draws
     print(f"  each of the resamples that make the intervals: {each:.3f} s (the peer has none)")
     few = simulate(MACE_ITEMS)
     small = pd.DataFrame({"task": few.item, "worker": few.annotator, "label": few.label})

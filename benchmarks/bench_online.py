@@ -108,7 +108,7 @@ def main() -> None:
         print(f"  {model.name:16} {ours[model.name]:.3f} s online (first call {compiling:.2f} s)")
     fit = best_of(2, lambda: TrueSkill().fit(matches))
     print(f"  trueskill        {fit:.3f} s for the whole table, with intervals")
-    fit = best_of(1, lambda: Elo(replicates=50).fit(matches))
+    fit = best_of(1, lambda: Elo(draws=50).fit(matches))
     print(f"  elo              {fit:.3f} s for the whole table, with 50 resamples")
     print("| job | peer | peer's time | ours | ratio |\n|---|---|---:|---:|---:|")
     if find_spec("openskill"):

@@ -69,8 +69,8 @@ def engine(session: Any) -> Iterator[SparkEngine]:
     ("kind", "who", "model"),
     [
         ("ratings", "annotators", Mean()),
-        ("comparisons", "annotators", WinRate(replicates=20)),
-        ("comparisons", "tasks", BradleyTerry(interval="bootstrap", replicates=20)),
+        ("comparisons", "annotators", WinRate(draws=20)),
+        ("comparisons", "tasks", BradleyTerry(interval="bootstrap", draws=20)),
         ("comparisons", "annotators", BradleyTerry(ties="rao_kupper", interval="sandwich")),
         ("choices", "annotators", Counting()),
         ("labels", "annotators", GoldCalibrated()),

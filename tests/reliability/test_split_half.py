@@ -183,9 +183,9 @@ def test_plain_and_stepped_up_values_are_those_of_the_definition() -> None:
     ("observations", "model"),
     [
         (all_kinds()[0], Mean(draws=20)),
-        (all_kinds()[1], Counting(replicates=20)),
-        (all_kinds()[2], Counting(replicates=20)),
-        (all_kinds()[1], WinRate(replicates=20)),
+        (all_kinds()[1], Counting(draws=20)),
+        (all_kinds()[2], Counting(draws=20)),
+        (all_kinds()[1], WinRate(draws=20)),
     ],
     ids=["mean", "counting pairs", "counting tuples", "win rate"],
 )

@@ -78,14 +78,14 @@ def test_every_interval_holds_its_score_within_minus_one_and_one(
 ) -> None:
     tuples: list[Tuple] = [("".join(order[:size]), order[0], order[1]) for order, size, _ in rows]
     annotator = [who for _, _, who in rows] if named else ()
-    fit = Counting(replicates=20).fit(choices_of(tuples, annotator=annotator, items="abcdef"))
+    fit = Counting(draws=20).fit(choices_of(tuples, annotator=annotator, items="abcdef"))
     check_intervals(fit)
     table = fit.scores.drop_nulls("score")
     assert table["score"].is_between(-1, 1).all()
     assert table["unit_score"].to_list() == pytest.approx([(score + 1) / 2 for score in table["score"]])
-    backwards = Counting(replicates=20).fit(choices_of(tuples[::-1], annotator=annotator[::-1], items="abcdef"))
+    backwards = Counting(draws=20).fit(choices_of(tuples[::-1], annotator=annotator[::-1], items="abcdef"))
     assert scores(backwards.scores) == scores(fit.scores)
-    mirrored = Counting(replicates=20).fit(choices_of([(t, w, b) for t, b, w in tuples], items="abcdef"))
+    mirrored = Counting(draws=20).fit(choices_of([(t, w, b) for t, b, w in tuples], items="abcdef"))
     assert {k: None if v is None else -v for k, v in scores(mirrored.scores).items()} == scores(fit.scores)
 
 
@@ -104,7 +104,7 @@ def test_the_scores_of_semeval_2012_are_the_published_ones_to_their_rounding(sha
         choices = read_judgments(part.drop("relation"), kind="choices").observations
         assert isinstance(choices, Choices)
         joined = (
-            Counting(replicates=20)
+            Counting(draws=20)
             .fit(choices)
             .scores.join(
                 gold.filter(pl.col("relation") == relation).select(

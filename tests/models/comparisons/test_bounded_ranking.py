@@ -189,7 +189,7 @@ def test_an_annotator_drawn_twice_counts_twice_in_its_mini_batch() -> None:
 )
 def test_extremes_stay_within_the_bounds(rows: list[tuple[str, str, int]]) -> None:
     for how in ("bootstrap", "model"):
-        fit = quiet_fit(BoundedRanking(interval=how, replicates=20), comparisons_of(rows))
+        fit = quiet_fit(BoundedRanking(interval=how, draws=20), comparisons_of(rows))
         check_intervals(fit)
         assert fit.scores["score"].is_between(0, 1).all()
         if how == "model":
@@ -231,7 +231,7 @@ def test_the_resampled_interval_covers_what_the_model_would_give_if_the_items_we
             outcome=np.where(u < win, 1, np.where(u < win + tie, 0, -1)).astype(np.int8),
         )
 
-    model = BoundedRanking(replicates=100)
+    model = BoundedRanking(draws=100)
     expected = np.mean([model.update(model.start(items), study()).mode for _ in range(400)], axis=0)
     hits = []
     for _ in range(40):

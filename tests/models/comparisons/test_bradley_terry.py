@@ -305,7 +305,7 @@ def test_a_copied_annotator_widens_the_sandwich_and_not_the_posterior():
 def test_the_bootstrap_spreads_like_the_posterior_when_the_prior_is_weak():
     given = data.comparisons(n=6, rows=3000, seed=5)
     one = BradleyTerry(prior_sd=20.0).fit(given)
-    two = BradleyTerry(prior_sd=20.0, interval="bootstrap", replicates=400).fit(given)
+    two = BradleyTerry(prior_sd=20.0, interval="bootstrap", draws=400).fit(given)
     # An sd from 400 replicates is right to 3.5 %.
     assert scores(two, given, "sd") / scores(one, given, "sd") == pytest.approx(np.ones(6), abs=0.15)
 

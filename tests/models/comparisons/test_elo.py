@@ -89,9 +89,9 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 
 @pytest.mark.parametrize("rows", [[("a", "b", 0)] * 40, [("a", "b", 1)] * 3000], ids=["all ties", "undefeated"])
 def test_extremes_stay_finite(rows: list[tuple[str, str, int]]) -> None:
-    check_intervals(quiet_fit(Elo(replicates=20), comparisons_of(rows)))
+    check_intervals(quiet_fit(Elo(draws=20), comparisons_of(rows)))
 
 
 def test_islands_are_named() -> None:
     with pytest.warns(SteelyardWarning, match="2 islands of items were never compared"):
-        Elo(replicates=20).fit(comparisons_of([("a", "b", 0), ("x", "y", 0)]))
+        Elo(draws=20).fit(comparisons_of([("a", "b", 0), ("x", "y", 0)]))

@@ -32,7 +32,7 @@ def test_a_rating_adds_itself_to_alpha_and_its_complement_to_beta() -> None:
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_with_a_flat_start_the_mode_is_the_plain_mean_of_all_ratings(ratings: Ratings) -> None:
-    fit = EASL(replicates=20).fit(ratings)
+    fit = EASL(draws=20).fit(ratings)
     for item, score in fit.scores.select("item", "score").iter_rows():
         own = ratings.value[ratings.item == ratings.items.code(item)]
         assert score == (pytest.approx(own.mean(), abs=1e-9) if len(own) else None)
@@ -54,7 +54,7 @@ def test_alpha_and_beta_never_decrease_and_grow_by_one_with_every_rating(
 @settings(max_examples=40, deadline=None)
 @given(some_ratings(), st.sampled_from(["bootstrap", "model"]), st.sampled_from(["mode", "mean"]))
 def test_every_interval_holds_its_score_and_stays_on_the_scale(ratings: Ratings, how: str, estimate: str) -> None:
-    fit = EASL(interval=how, estimate=estimate, replicates=20).fit(ratings)  # type: ignore[arg-type]
+    fit = EASL(interval=how, estimate=estimate, draws=20).fit(ratings)  # type: ignore[arg-type]
     check_intervals(fit)
     table = fit.scores.drop_nulls("lower")
     assert (table["lower"] >= 0).all()
@@ -114,8 +114,8 @@ def test_relabelling_the_items_changes_nothing_but_their_names() -> None:
 @given(some_ratings())
 def test_the_order_of_judgments_does_not_change_the_scores(ratings: Ratings) -> None:
     order = random.Random(2).sample(range(len(ratings)), len(ratings))
-    one = EASL(replicates=20).fit(ratings).scores.sort("item")["score"].to_numpy()
-    two = EASL(replicates=20).fit(reordered(ratings, order)).scores.sort("item")["score"].to_numpy()
+    one = EASL(draws=20).fit(ratings).scores.sort("item")["score"].to_numpy()
+    two = EASL(draws=20).fit(reordered(ratings, order)).scores.sort("item")["score"].to_numpy()
     assert one == pytest.approx(two, abs=1e-9, nan_ok=True)
 
 

@@ -17,7 +17,7 @@ from tests.models.rating_cases import ratings_of, some_ratings
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_the_median_is_numpys_and_the_mode_the_mean_of_the_most_frequent(ratings: Ratings) -> None:
-    median, mode = Median(replicates=20).fit(ratings), Mode(replicates=20).fit(ratings)
+    median, mode = Median(draws=20).fit(ratings), Mode(draws=20).fit(ratings)
     for fit in (median, mode):
         check_intervals(fit)
     for item in ratings.items.ids:

@@ -61,7 +61,7 @@ class CalibratedScale(Model):
     eats: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    draws: Annotated[int, Field(ge=20, description="joint draws of all that is not known")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
 
     def fit(self, observations: Ratings | Comparisons | Choices | Rankings | Mixed, gold: Gold | None = None) -> Fit:

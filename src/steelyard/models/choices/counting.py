@@ -30,7 +30,7 @@ class Counting(Model):
     interval: Annotated[Literal["t", "bootstrap"], Field(description="how intervals are made")] = "t"
     prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="joint draws or resamples")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
 
     def fit(self, observations: Choices | Comparisons | Rankings) -> Fit:
@@ -47,12 +47,12 @@ class Counting(Model):
         if self.interval == "t":
             means = values.unit_means()
             uncertainty = means.around(
-                score, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed
+                score, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed
             )
             if np.isnan(uncertainty.sd).all():
                 notes = (NO_SPREAD.format(units=means.kind),)
         else:
-            draws = values.resampled_means(self.replicates, self.seed)
+            draws = values.resampled_means(self.draws, self.seed)
             uncertainty, notes = values.uncertainty_of(draws, self.level)
         table = score_table(
             values.items,

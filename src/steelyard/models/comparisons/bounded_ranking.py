@@ -52,7 +52,7 @@ class BoundedRanking(Model):
     ] = 0.1
     interval: Annotated[Literal["bootstrap", "model"], Field(description="how intervals are made")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 200
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def start(self, n_items: int) -> BetaState:
@@ -84,7 +84,7 @@ class BoundedRanking(Model):
                 comparisons,
                 matches,
                 judgments,
-                replicates=self.replicates,
+                replicates=self.draws,
                 seed=self.seed,
                 level=self.level,
             )
@@ -115,7 +115,7 @@ class BoundedRanking(Model):
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)
-        draws = rng.beta(state.alpha, state.beta, size=(self.replicates, len(state.alpha)))
+        draws = rng.beta(state.alpha, state.beta, size=(self.draws, len(state.alpha)))
         lower, upper = highest_density(state, self.level)
         sd = np.where(judgments > 0, np.sqrt(state.variance), np.nan)
         return Uncertainty("model", draws, sd, lower, upper)

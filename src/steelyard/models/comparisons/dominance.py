@@ -104,7 +104,7 @@ class Dominance(Model):
         Literal["auto", "task", "items"], Field(description="what tells sources apart: tasks, or connected items")
     ] = "auto"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def graphs(self, observations: Comparisons | Rankings) -> DominanceGraphs:
@@ -162,7 +162,7 @@ class Dominance(Model):
         if not alone.all():
             dominance = graphs.dominance.astype(np.float64)
             draws = resampled_means(
-                units, graphs.item, graphs.graph, dominance, n_items, replicates=self.replicates, seed=self.seed
+                units, graphs.item, graphs.graph, dominance, n_items, replicates=self.draws, seed=self.seed
             )
         notes = (ONE_SOURCE,) if (in_graphs == 1).any() else ()
         if (alone & (in_graphs > 1)).any():

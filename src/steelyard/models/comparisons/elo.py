@@ -56,7 +56,7 @@ class Elo(Model):
     ] = 10.0
     initial: Annotated[float, Field(allow_inf_nan=False, description="rating of every item at the start")] = 1500.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 200
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def start(self, n_items: int) -> EloState:
@@ -84,7 +84,7 @@ class Elo(Model):
             comparisons,
             matches,
             judgments,
-            replicates=self.replicates,
+            replicates=self.draws,
             seed=self.seed,
             level=self.level,
         )

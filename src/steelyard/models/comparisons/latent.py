@@ -101,8 +101,7 @@ class LatentScale(Model):
         Field(description="how intervals are made; auto: posterior, or sandwich where judgments hang together"),
     ] = "auto"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    draws: Annotated[int, Field(ge=20, description="joint draws behind the rank intervals")] = 400
-    replicates: Annotated[int, Field(ge=20, description="resamples of the bootstrap")] = 100
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of draws and resamples")] = 0
     tolerance: Annotated[
         float, Field(gt=0, description="largest last step of a finished search; the error left is about its square")
@@ -182,7 +181,7 @@ class LatentScale(Model):
         if how == "sandwich":
             spread = sandwich(ready.likelihood, estimate, settled, units, self.draws, self.seed)
             return around(label, settled, spread, self.level, len(units)), notes
-        draws = bootstrap(ready.likelihood, estimate, units, self.replicates, self.seed, self._prior_sd)
+        draws = bootstrap(ready.likelihood, estimate, units, self.draws, self.seed, self._prior_sd)
         if lost := int(np.isnan(draws[:, 0]).sum()):
             notes.append(f"{lost} of {len(draws)} resamples had no finite fit and were left out of the intervals")
         return Uncertainty.from_draws(label, draws, self.level), notes

@@ -56,7 +56,7 @@ class TrueSkill(Model):
         float, Field(ge=0, allow_inf_nan=False, description="ε, the margin within which two performances tie")
     ] = 0.1
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    draws: Annotated[int, Field(ge=20, description="joint draws for the rank intervals")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
 
     def start(self, n_items: int) -> SkillState:

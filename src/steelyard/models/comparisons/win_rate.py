@@ -30,7 +30,7 @@ class WinRate(Model):
     eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     @null_without_evidence
@@ -66,7 +66,7 @@ class WinRate(Model):
         what cannot be compared.
         """
         score = values.mean
-        uncertainty, notes = values.uncertainty_of(values.resampled_means(self.replicates, self.seed), self.level)
+        uncertainty, notes = values.uncertainty_of(values.resampled_means(self.draws, self.seed), self.level)
         table = score_table(values.items, score, score, uncertainty, *counts, bounds=(0, 1), level=self.level)
         if beats is not None:
             notes = (*notes, *gaps_said(self.name, values.items, *beats, NOT_COMPARABLE))

@@ -62,7 +62,7 @@ class DawidSkene(Model):
         "bootstrap"
     )
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 100
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
     warm_steps: Annotated[int, Field(ge=1, description="EM steps of each resample, from the full fit")] = 5
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
@@ -127,7 +127,7 @@ class DawidSkene(Model):
         if self.interval == "bootstrap":
             refit = partial(self._refit, groups, state.posterior)
             return resampled_interval(
-                annotators, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
+                annotators, groups, shown, refit, level=self.level, replicates=self.draws, seed=self.seed
             )
         if self.interval == "model":
             return log_odds_interval(shown, *self._moments(groups, state), self.level), ()

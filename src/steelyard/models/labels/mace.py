@@ -64,7 +64,7 @@ class MACE(Model):
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell (em)")] = 0.01
     interval: Annotated[Literal["bootstrap", "none"], Field(description="how intervals are made")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 100
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
     warm_steps: Annotated[int, Field(ge=1, description="steps of each resample, from the full fit")] = 5
     seed: Annotated[int, Field(ge=0, description="seed of the starts and resamples")] = 0
 
@@ -176,7 +176,7 @@ class MACE(Model):
             return Interval(none, none), ("intervals were switched off",)
         refit = partial(self._refit, groups, state)
         return resampled_interval(
-            labels.annotators, groups, shown, refit, level=self.level, replicates=self.replicates, seed=self.seed
+            labels.annotators, groups, shown, refit, level=self.level, replicates=self.draws, seed=self.seed
         )
 
     def _refit(

@@ -61,7 +61,7 @@ class EASL(Model):
     interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="how intervals are made")] = "t"
     prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def start(self, n_items: int) -> BetaState:
@@ -94,7 +94,7 @@ class EASL(Model):
         if self.interval == "t":
             uncertainty, notes = self._student(values, bounds is not None)
         elif self.interval == "bootstrap":
-            draws = self._from_mean(values.resampled_means(self.replicates, self.seed), values.judgments)
+            draws = self._from_mean(values.resampled_means(self.draws, self.seed), values.judgments)
             uncertainty, notes = values.uncertainty_of(draws, self.level)
         else:
             uncertainty, notes = self._model(state, values.judgments), ()
@@ -122,9 +122,7 @@ class EASL(Model):
 
     def _student(self, values: ValueTally, bounded: bool) -> tuple[Uncertainty, tuple[str, ...]]:
         means, judgments = values.unit_means(), values.judgments
-        of_mean = means.around(
-            values.mean, prior_df=self.prior_df, level=self.level, draws=self.replicates, seed=self.seed
-        )
+        of_mean = means.around(values.mean, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
         drawn, lower, upper = (
             self._from_mean(np.clip(value, 0, 1) if bounded else value, judgments)
             for value in (of_mean.draws, of_mean.lower, of_mean.upper)
@@ -138,7 +136,7 @@ class EASL(Model):
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)
-        draws = rng.beta(state.alpha, state.beta, size=(self.replicates, len(state.alpha)))
+        draws = rng.beta(state.alpha, state.beta, size=(self.draws, len(state.alpha)))
         lower, upper = highest_density(state, self.level)
         asked = judgments > 0
         sd = np.where(asked, np.sqrt(state.variance), np.nan)

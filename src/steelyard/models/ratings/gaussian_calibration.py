@@ -41,7 +41,7 @@ class GaussianCalibration(Model):
 
     folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    draws: Annotated[int, Field(ge=100, description="joint draws for the intervals and ranks")] = 1000
+    draws: Annotated[int, Field(ge=100, description="number of posterior draws or bootstrap replicates")] = 1000
     seed: Annotated[int, Field(ge=0, description="seed of the folds and draws")] = 0
 
     @null_without_evidence

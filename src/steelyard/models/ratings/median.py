@@ -43,7 +43,7 @@ class _Typical(Model):
     eats: ClassVar[tuple[str, ...]] = ("ratings",)
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    replicates: Annotated[int, Field(ge=20, description="resamples for the intervals")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
 
     def fit(self, observations: Ratings) -> Fit:
@@ -56,7 +56,7 @@ class _Typical(Model):
         draws = np.array(
             [
                 self._typical(cells, cells.count(weight[units.of_row].astype(np.float64)))
-                for weight in replicate_weights(units, self.replicates, self.seed)
+                for weight in replicate_weights(units, self.draws, self.seed)
             ]
         )
         judgments, annotators = count_by_item(observations, observations.item, rows)
