@@ -24,7 +24,6 @@ LAYERS = [
     {"models"},
     {"formats"},
     {"protocols"},
-    {"grouping"},
     {"observations"},
     {"records", "errors", "registry", "version", "examples"},
 ]

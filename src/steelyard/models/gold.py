@@ -42,7 +42,7 @@ def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold, *, must_ove
             codes[labels.items.code(item)] = labels.classes.code(name)
     _refuse(problems)
     if must_overlap:
-        judged = labels.item if isinstance(labels, Labels) else np.flatnonzero(labels.votes.sum(axis=1))
+        judged = np.flatnonzero(labels.votes.sum(axis=1)) if isinstance(labels, LabelTally) else labels.item
         _must_overlap(codes != UNKNOWN, judged)
     return codes
 

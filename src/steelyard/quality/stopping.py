@@ -16,7 +16,7 @@ import polars as pl
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.models.fit import Model
-from steelyard.observations import FloatArray, Mixed, Observations
+from steelyard.observations import FloatArray, Observations
 
 Measure = Literal["split_half", "interval_width", "top_k"]
 
@@ -66,9 +66,8 @@ def _split_half(
     from steelyard.reliability import split_half
 
     name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
-    if isinstance(observations, Mixed):
-        # Halves of several ways of asking are not alike: the way with the most answers speaks for all.
-        observations = max(observations.parts, key=len)
+    # Halves of several protocols are not alike: the protocol with the most answers stands for all.
+    observations = max(observations.components(), key=len)
     found = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
     if found.value is None or found.lower is None:
         return found.value, None, False, found.note

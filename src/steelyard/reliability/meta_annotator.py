@@ -104,7 +104,7 @@ def meta_annotator(
         if threshold is not None and figure.value is not None and figure.value >= threshold
     ]
     notes = []
-    if isinstance(expert, Ratings) and threshold is None:
+    if expert is not None and threshold is None:
         notes.append("the experts' ITA is not defined")
     elif threshold is not None and not reached:
         notes.append(f"none of these sizes reaches one expert's {threshold:.3f}")

@@ -10,7 +10,7 @@ import polars as pl
 
 from steelyard import registry
 from steelyard.models.comparisons.match_quality import match_quality
-from steelyard.observations import Comparisons, Observations, Rankings, Ratings
+from steelyard.observations import Observations, Ratings
 from steelyard.report.history import History, observations_of
 from steelyard.study import Stage, Study
 
@@ -101,8 +101,8 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
     found = observations_of(counted, study, kind, stage.name).get("")
     if found is None:
         return [state] * len(openings)
-    if isinstance(found, Rankings):
-        found = found.comparisons()
+    if found.has_comparisons:
+        found = found.to_comparisons()
     seq = dict(history.judgments.select("judgment_id", "seq").iter_rows())
     came = np.array([seq[task] for task in found.tasks.ids], np.int64)[found.task]
     states = []
@@ -117,16 +117,5 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
 def _updated(model: Any, state: Any, found: Observations, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Any:
     if not rows.any():
         return state
-    if isinstance(found, Ratings):
-        return model.update(state, found.item[rows], found.unit_value[rows])
-    if not isinstance(found, Comparisons):
-        raise TypeError(found.kind)
-    part = replace(
-        found,
-        left=found.left[rows],
-        right=found.right[rows],
-        outcome=found.outcome[rows],
-        annotator=found.annotator[rows],
-        task=found.task[rows],
-    )
-    return model.update(state, part)
+    part = found.subset(rows)
+    return model.update(state, part.item, part.unit_value) if isinstance(part, Ratings) else model.update(state, part)

@@ -195,7 +195,7 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
     # Counting, which is quick, says little where pairs were chosen to be close: then who was met must count.
-    close = isinstance(study.config.stages[stage].design, InformationGain) and isinstance(observations, Comparisons)
+    close = isinstance(study.config.stages[stage].design, InformationGain) and observations.kind == Comparisons.kind
     return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
 
 

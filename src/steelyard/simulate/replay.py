@@ -26,11 +26,9 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.formats.judgments import JudgmentFile
 from steelyard.observations import (
     UNKNOWN,
-    Choices,
-    Comparisons,
     Labels,
+    Mixed,
     Observations,
-    Rankings,
     Ratings,
 )
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
@@ -114,9 +112,7 @@ class RecordedAnnotators:
 
     def _said(self, pool: _Pool, row: int) -> Any:
         recorded = pool.recorded
-        if isinstance(recorded, Labels):
-            return recorded.classes[int(recorded.label[row])]
-        return float(pool.unit[row])
+        return recorded.answer_at(row) if recorded.kind == Labels.kind else float(pool.unit[row])
 
     def _rows(self, criterion: str, items: Sequence[str]) -> list[int]:
         """Choose a row of the record for each item: of one person, if there is one; unused ones, if there are."""
@@ -179,23 +175,11 @@ class _Pool:
             self.by_item[recorded.items[code]].append(row)
 
     def _showings(self) -> Iterable[tuple[int, int]]:
-        recorded = self.recorded
-        if isinstance(recorded, Ratings | Labels):
-            return enumerate(recorded.item.tolist())
-        if isinstance(recorded, Comparisons):
-            return [
-                (row, code)
-                for row, pair in enumerate(zip(recorded.left.tolist(), recorded.right.tolist(), strict=True))
-                for code in pair
-            ]
-        if isinstance(recorded, Choices):
-            return [
-                (row, code) for row, shown in enumerate(recorded.shown.tolist()) for code in shown if code != UNKNOWN
-            ]
-        if isinstance(recorded, Rankings):
-            rows = np.repeat(np.arange(len(recorded)), np.diff(recorded.start))
-            return list(zip(rows.tolist(), recorded.item.tolist(), strict=True))
-        raise DataError(f"{recorded.kind} cannot be replayed.")
+        if self.recorded.kind == Mixed.kind:
+            raise DataError(f"{self.recorded.kind} cannot be replayed.")
+        item, row = self.recorded.incidence()
+        order = np.argsort(row, kind="stable")
+        return zip(row[order].tolist(), item[order].tolist(), strict=True)
 
     def by_one_person(self, rows_of: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return the ways to take a row for each item that are all of one known person."""
@@ -212,34 +196,14 @@ class _Pool:
         A choice orders its whole tuple for best–worst, and a pair of it if that settles which is preferred.
         """
         recorded = self.recorded
-        if isinstance(recorded, Ratings):
+        if recorded.kind == Ratings.kind:
             ways = self.by_one_person([self.by_item[item] for item in items])
             return {way[0]: tuple(float(self.unit[row]) for row in way) for way in ways}
         rows = sorted(set(self.by_item[items[0]]).intersection(*(self.by_item[item] for item in items[1:])))
         codes = recorded.items.codes(items).tolist()
         found: dict[int, tuple[float, ...]] = {}
         for row in rows:
-            values = self._order(row, codes, settles_all)
+            values = recorded.order_at(row, codes, fully=settles_all)
             if values is not None:
                 found[row] = values
         return found
-
-    def _order(self, row: int, codes: Sequence[int], settles_all: bool) -> tuple[float, ...] | None:
-        recorded = self.recorded
-        if isinstance(recorded, Comparisons):
-            outcome = float(recorded.outcome[row])
-            return tuple(outcome if code == recorded.left[row] else 0.0 for code in codes) if len(codes) == 2 else None
-        if isinstance(recorded, Rankings):
-            span = slice(int(recorded.start[row]), int(recorded.start[row + 1]))
-            rank = dict(zip(recorded.item[span].tolist(), recorded.rank[span].tolist(), strict=True))
-            return tuple(-float(rank[code]) for code in codes)
-        if not isinstance(recorded, Choices):
-            return None
-        best, worst = int(recorded.best[row]), int(recorded.worst[row])
-        if UNKNOWN in (best, worst) or best == worst:
-            return None
-        shown = [code for code in recorded.shown[row].tolist() if code != UNKNOWN]
-        values = tuple(float(code == best) - float(code == worst) for code in codes)
-        if settles_all:
-            return values if len(set(values)) == len(values) and len(codes) == 2 else None
-        return values if len(shown) == len(codes) else None

@@ -10,7 +10,6 @@ import polars as pl
 
 from steelyard.designs.propagation import Propagation
 from steelyard.designs.propagation_memory import Effort
-from steelyard.grouping import by_group
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
 from steelyard.records import Judgment
@@ -90,7 +89,7 @@ class Outcome(Recruiting):
         if by == "item":
             fitted = fit_by_criterion(model, observations, gold, groups)
             return replace(fitted, scores=with_twins(fitted.scores, twins))
-        grouped = {name: by_group(comparisons_of_twins(part, twins), groups)[0] for name, part in observations.items()}
+        grouped = {name: comparisons_of_twins(part, twins).by_group(groups)[0] for name, part in observations.items()}
         return fit_by_criterion(model, grouped)
 
     def labels(self) -> pl.DataFrame:

@@ -126,7 +126,7 @@ def test_a_ranking_says_the_pairs_its_comparisons_say():
         item=np.array([4, 0, 2, 1, 3], np.int32),
         rank=np.array([1, 2, 2, 2, 1], np.int32),
     )
-    ours, theirs = pairs_of(rankings), rankings.comparisons()
+    ours, theirs = pairs_of(rankings), rankings.to_comparisons()
     assert ours.left.tolist() == theirs.left.tolist()
     assert ours.right.tolist() == theirs.right.tolist()
     assert ours.outcome.tolist() == theirs.outcome.tolist()

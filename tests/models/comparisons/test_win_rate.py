@@ -40,7 +40,7 @@ def test_answers_are_resampled_whole():
     """Copies of one ranking in pairs look like many judgments; as whole answers they are one coin each."""
     given = data.rankings(n=10, rows=400, size=10)
     whole = WinRate().fit(given)
-    single = WinRate().fit(given.comparisons())
+    single = WinRate().fit(given.to_comparisons())
     # 45 pairs of one ranking: an item's 9 pairs move together, so its share varies more than 9 separate coins.
     assert whole.scores["interval"][0] == single.scores["interval"][0] == "bootstrap(judgments)"
     assert whole.scores["sd"].mean() > 1.3 * single.scores["sd"].mean()

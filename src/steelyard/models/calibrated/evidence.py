@@ -6,8 +6,9 @@ judgments in another order, or under other names of annotators, give the same dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from steelyard.observations import (
     FloatArray,
     Index,
     IntArray,
-    Mixed,
     Observations,
     Rankings,
     Ratings,
@@ -125,8 +125,9 @@ class Evidence:
     @classmethod
     def of(cls, model: str, observations: Observations, gold: Gold | None = None) -> Evidence:
         """Lay observations out; ratings first, as they set the scale where there are any."""
-        parts = observations.parts if isinstance(observations, Mixed) else (observations,)
-        parts = tuple(sorted((p for p in parts if len(p)), key=lambda part: part.kind != Ratings.kind))
+        parts = tuple(
+            sorted((p for p in observations.components() if len(p)), key=lambda part: part.kind != Ratings.kind)
+        )
         coded = [_Coded.of(part) for part in parts]
         if gold:
             coded = _with_gold(model, parts, coded, gold, observations.items)
@@ -173,30 +174,42 @@ class _Coded:
 
     @classmethod
     def of(cls, part: Observations) -> _Coded:
-        rows = np.arange(len(part))
-        if isinstance(part, Ratings):
-            return cls(
-                part.kind, part.item, part.unit_value, rows, part.annotator, part.task, part.scale, part.scale_known
-            )
-        if isinstance(part, Comparisons):
-            item = np.column_stack([part.left, part.right]).ravel()
-            sign = part.outcome.astype(np.float64)
-            entry = np.column_stack([sign, -sign]).ravel()
-            return cls(part.kind, item, entry, np.repeat(rows, 2), part.annotator, part.task)
-        if isinstance(part, Choices):
-            width = part.shown.shape[1]
-            tier = np.ones(part.shown.shape)
-            tier[part.shown == part.best[:, None]] = 0
-            tier[part.shown == part.worst[:, None]] = 2
-            # One item chosen as both says nothing that can be used.
-            tier[(part.best == part.worst) & (part.best != UNKNOWN)] = 1
-            shown = part.shown.ravel() != UNKNOWN
-            row = np.repeat(rows, width)[shown]
-            return cls(part.kind, part.shown.ravel()[shown], tier.ravel()[shown], row, part.annotator, part.task)
-        if isinstance(part, Rankings):
-            row = np.repeat(rows, np.diff(part.start))
-            return cls(part.kind, part.item, part.rank.astype(np.float64), row, part.annotator, part.task)
-        raise TypeError(part.kind)
+        return _CODERS[part.kind](part)
+
+    @classmethod
+    def of_ratings(cls, part: Ratings) -> _Coded:
+        return cls(
+            part.kind,
+            part.item,
+            part.unit_value,
+            np.arange(len(part)),
+            part.annotator,
+            part.task,
+            part.scale,
+            part.scale_known,
+        )
+
+    @classmethod
+    def of_comparisons(cls, part: Comparisons) -> _Coded:
+        item = np.column_stack([part.left, part.right]).ravel()
+        sign = part.outcome.astype(np.float64)
+        entry = np.column_stack([sign, -sign]).ravel()
+        return cls(part.kind, item, entry, np.repeat(np.arange(len(part)), 2), part.annotator, part.task)
+
+    @classmethod
+    def of_choices(cls, part: Choices) -> _Coded:
+        item, row = part.incidence()
+        tier = np.ones(len(item))
+        tier[item == part.best[row]] = 0
+        tier[item == part.worst[row]] = 2
+        # A choice of one item as both best and worst is not informative.
+        tier[((part.best == part.worst) & (part.best != UNKNOWN))[row]] = 1
+        return cls(part.kind, item, tier, row.astype(np.int64), part.annotator, part.task)
+
+    @classmethod
+    def of_rankings(cls, part: Rankings) -> _Coded:
+        item, row = part.incidence()
+        return cls(part.kind, item, part.rank.astype(np.float64), row.astype(np.int64), part.annotator, part.task)
 
     def placed(self, place: IntArray) -> _Coded:
         return _Coded(
@@ -220,6 +233,14 @@ class _Coded:
         total = np.zeros(len(self.annotator), np.uint64)
         np.add.at(total, self.row, each)
         return _mixed(total + np.uint64(len(self.kind)))
+
+
+_CODERS: dict[str, Callable[[Any], _Coded]] = {
+    Ratings.kind: _Coded.of_ratings,
+    Comparisons.kind: _Coded.of_comparisons,
+    Choices.kind: _Coded.of_choices,
+    Rankings.kind: _Coded.of_rankings,
+}
 
 
 def _mixed(bits: Bits) -> Bits:

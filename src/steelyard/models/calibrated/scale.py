@@ -27,7 +27,6 @@ from steelyard.observations import (
     Choices,
     Comparisons,
     FloatArray,
-    IntArray,
     Mixed,
     Observations,
     Rankings,
@@ -71,7 +70,7 @@ class CalibratedScale(Model):
         chains = self.sample(evidence)
         scale = _Scaled.of(evidence, chains, self.level)
         n_items = len(observations.items)
-        judgments, annotators = _counts(observations)
+        judgments, annotators = count_by_item(observations, *observations.incidence())
         judged = judgments > 0
         spread = [np.full(n_items, np.nan) for _ in range(4)]
         for whole, part in zip(spread, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
@@ -163,30 +162,6 @@ def _unit(evidence: Evidence, score: FloatArray, judged: NDArray[np.bool_]) -> F
     share = np.full(len(score), np.nan)
     share[judged] = expected_share(score[judged], special.ndtr) if judged.sum() > 1 else 0.5
     return share
-
-
-def _counts(observations: Observations) -> tuple[IntArray, IntArray | None]:
-    """Count judgments and annotators of every item."""
-    parts = observations.parts if isinstance(observations, Mixed) else (observations,)
-    items, rows = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    before = 0
-    for part in parts:
-        row = np.arange(len(part), dtype=np.int32)
-        if isinstance(part, Ratings):
-            item = part.item
-        elif isinstance(part, Comparisons):
-            item, row = np.concatenate([part.left, part.right]), np.tile(row, 2)
-        elif isinstance(part, Choices):
-            shown = part.shown != UNKNOWN
-            item, row = part.shown[shown], np.repeat(row, shown.sum(axis=1))
-        elif isinstance(part, Rankings):
-            item, row = part.item, np.repeat(row, np.diff(part.start))
-        else:
-            raise TypeError(part.kind)
-        items.append(item)
-        rows.append(row + before)
-        before += len(part)
-    return count_by_item(observations, np.concatenate(items), np.concatenate(rows).astype(np.int32))
 
 
 def _gap(chains: list[Sums]) -> float:

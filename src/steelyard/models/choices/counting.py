@@ -12,7 +12,7 @@ from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
 from steelyard.models.table import score_table
-from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
+from steelyard.observations import Choices, Comparisons, Rankings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,8 @@ class Counting(Model):
     def fit(self, observations: Choices | Comparisons | Rankings) -> Fit:
         """Score every item on [−1, 1]."""
         self.accept(observations)
-        if isinstance(observations, Rankings):
-            observations = observations.comparisons()
-        return self.solve(ObservedValues(observations, *appearances(observations)))
+        pairs = observations.to_comparisons() if observations.has_comparisons else observations
+        return self.solve(ObservedValues(pairs, *pairs.preferences()))
 
     def solve(self, values: ValueTally) -> Fit:
         """Score every item from sums of 1 for best, −1 for worst and 0."""
@@ -65,19 +64,3 @@ class Counting(Model):
             level=self.level,
         )
         return Fit(self.name, self.settings(), table, notes=notes)
-
-
-def appearances(observations: Choices | Comparisons) -> tuple[IntArray, IntArray, FloatArray]:
-    """List every showing of an item: the item, the row it was shown in, and 1 (best), −1 (worst) or 0."""
-    if isinstance(observations, Comparisons):
-        rows = np.arange(len(observations), dtype=np.int32)
-        outcome = observations.outcome.astype(np.float64)
-        return (
-            np.concatenate([observations.left, observations.right]),
-            np.concatenate([rows, rows]),
-            np.concatenate([outcome, -outcome]),
-        )
-    row, place = np.nonzero(observations.shown != UNKNOWN)
-    item = observations.shown[row, place]
-    value = (item == observations.best[row]).astype(np.float64) - (item == observations.worst[row])
-    return item, row.astype(np.int32), value

@@ -21,7 +21,7 @@ from steelyard.models.inference.newton import Estimate, Likelihood, maximise, wa
 from steelyard.models.inference.resampling import Units
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
-from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, Index, IntArray, Observations, Rankings
+from steelyard.observations import FloatArray, Index, IntArray, Observations
 
 LEAST_UNITS = 10
 """Fewer annotators than this tell too little of how annotators differ; judgments are the unit then."""
@@ -222,18 +222,7 @@ def appearances(observations: Observations, shown: IntArray | None) -> tuple[Int
     """Return how many observations show each item and, where known, how many annotators judged it."""
     if shown is not None and not observations.knows_annotators:
         return shown, None
-    if isinstance(observations, Comparisons):
-        rows = np.arange(len(observations), dtype=np.int32)
-        item, row = np.concatenate([observations.left, observations.right]), np.concatenate([rows, rows])
-    elif isinstance(observations, Choices):
-        at, place = np.nonzero(observations.shown != UNKNOWN)
-        item, row = observations.shown[at, place], at.astype(np.int32)
-    elif isinstance(observations, Rankings):
-        item = observations.item
-        row = np.repeat(np.arange(len(observations), dtype=np.int32), np.diff(observations.start))
-    else:
-        raise DataError(f"{observations.kind} are not comparisons, choices or rankings.")
-    return count_by_item(observations, item, row)
+    return count_by_item(observations, *observations.incidence())
 
 
 def compressed(table: PairTable) -> tuple[PairTable, NDArray[np.int64]]:

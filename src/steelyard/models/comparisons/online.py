@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +55,12 @@ class Matches:
 
 def as_comparisons(observations: Comparisons | Rankings) -> Comparisons:
     """Take a ranking as its pairs; each ranking is a task, if the source names none."""
-    if isinstance(observations, Comparisons):
-        return observations
-    pairs = observations.comparisons()
+    pairs = observations.to_comparisons()
     if len(pairs) == 0:
         raise NoEvidenceError("no two items are compared in these rankings.", "Collect rankings of two items or more.")
-    if observations.knows_tasks:
+    if pairs is observations or observations.knows_tasks:
         return pairs
-    size = np.diff(observations.start)
-    ranking = np.repeat(np.arange(len(observations), dtype=np.int32), size * (size - 1) // 2)
+    ranking = np.repeat(np.arange(len(observations), dtype=np.int32), cast("Rankings", observations).pairs_per_ranking)
     return replace(pairs, tasks=Index(f"ranking {r + 1}" for r in range(len(observations))), task=ranking)
 
 

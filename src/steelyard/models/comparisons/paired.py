@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,19 @@ def pairs_of(observations: Comparisons | Choices | Rankings) -> Pairs:
     items); one that names the same item as best and worst contradicts itself and says nothing. A ranking says all
     its pairs.
     """
-    if isinstance(observations, Comparisons):
-        return Pairs(observations.left, observations.right, observations.outcome, None)
-    if isinstance(observations, Rankings):
-        return Pairs(*ranking_pairs(observations.start, observations.item, observations.rank))
-    shown, best, worst = observations.shown, observations.best, observations.worst
+    return _PAIRS[observations.kind](observations)
+
+
+def _compared(comparisons: Comparisons) -> Pairs:
+    return Pairs(comparisons.left, comparisons.right, comparisons.outcome, None)
+
+
+def _ranked(rankings: Rankings) -> Pairs:
+    return Pairs(*ranking_pairs(rankings.start, rankings.item, rankings.rank))
+
+
+def _chosen(choices: Choices) -> Pairs:
+    shown, best, worst = choices.shown, choices.best, choices.worst
     sensible = (best == UNKNOWN) | (best != worst)
     there = (shown != UNKNOWN) & sensible[:, None]
     row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (shown != best[:, None]))
@@ -50,6 +58,13 @@ def pairs_of(observations: Comparisons | Choices | Rankings) -> Pairs:
     loser = np.concatenate([shown[row_b, place_b], worst[row_w]])
     row = np.concatenate([row_b, row_w]).astype(np.int32)
     return Pairs(winner, loser, np.ones(len(row), np.int8), row)
+
+
+_PAIRS: dict[str, Callable[[Any], Pairs]] = {
+    Comparisons.kind: _compared,
+    Choices.kind: _chosen,
+    Rankings.kind: _ranked,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,7 +50,7 @@ class WinRate(Model):
             whole_rows=row is not None,
         )
         beats = None
-        if not isinstance(observations, Choices):
+        if observations.has_comparisons:
             beats = won_and_lost(left, right, outcome)
         return self.solve(values, appearances(observations, None), beats)
 
