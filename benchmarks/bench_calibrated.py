@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.calibrated_online import CalibratedState
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.online import CalibratedState
+from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.observations import Comparisons, Index, Observations, Ratings
 
 ROWS, ITEMS, PEOPLE = 1_000_000, 50_000, 5_000

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.counting import Counting
-from steelyard.models.maxdiff import MaxDiff
-from steelyard.models.plackett_luce import PlackettLuce
+from steelyard.models.choices.counting import Counting
+from steelyard.models.choices.maxdiff import MaxDiff
+from steelyard.models.comparisons.plackett_luce import PlackettLuce
 from steelyard.observations import Choices, Index, Rankings
 
 PEER_TUPLES = 2000

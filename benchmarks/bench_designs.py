@@ -20,9 +20,9 @@ from steelyard.designs.balancing import plan_tuples, repeated_pairs
 from steelyard.designs.base import generator_for
 from steelyard.designs.match_quality.selection import sample_round
 from steelyard.designs.state import AnswerNotice
-from steelyard.models.easl import EASL, BetaState
-from steelyard.models.match_quality import Located
-from steelyard.models.trueskill import SkillState, TrueSkill
+from steelyard.models.comparisons.match_quality import Located
+from steelyard.models.comparisons.trueskill import SkillState, TrueSkill
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import Comparisons, FloatArray, Index
 from steelyard.protocols import BestWorst, Pairwise, Protocol, ScoredRanking
 from steelyard.records import Item

@@ -76,7 +76,7 @@ def bare(folder: str) -> dict[str, float]:
 def duckdb_fit(folder: str) -> dict[str, float]:
     """Fit with DuckDB."""
     from steelyard.engines import DuckDBEngine, fit_files
-    from steelyard.models.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.bradley_terry import BradleyTerry
 
     with DuckDBEngine(memory=ENGINE_SHARE) as engine:
         scores = fit_files(BradleyTerry(), f"{folder}/*.parquet", engine=engine).scores
@@ -87,7 +87,7 @@ def duckdb_fit(folder: str) -> dict[str, float]:
 def spark_fit(folder: str) -> dict[str, float]:
     """Fit with Spark on this machine."""
     from steelyard.engines import SparkEngine, fit_files
-    from steelyard.models.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.bradley_terry import BradleyTerry
 
     settings = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
     with SparkEngine(settings=settings) as engine:

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.label_em import GroupedLabels
-from steelyard.models.mace import MACE
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.em import GroupedLabels
+from steelyard.models.labels.mace import MACE
 from steelyard.observations import Index, Labels
 
 ITEMS, ANNOTATORS, CLASSES, PER_ITEM = 100_000, 1000, 4, 10
@@ -73,9 +73,9 @@ def main() -> None:
     print(f"  Dawid–Skene, EM alone           {theirs:6.2f} s  {em:6.3f} s  {theirs / em:6.1f}×")
     print(f"  Dawid–Skene, fit with tables    {theirs:6.2f} s  {whole:6.3f} s  {theirs / whole:6.1f}×")
     print(f"  greatest difference of a probability from the peer's: {apart:.1e}")
-    resampled = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, replicates=20)
+    resampled = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, draws=20)
     with_intervals, _ = timed(1, lambda: resampled.fit(labels))
-    each = (with_intervals - whole) / resampled.replicates
+    each = (with_intervals - whole) / resampled.draws
     print(f"  each of the resamples that make the intervals: {each:.3f} s (the peer has none)")
     few = simulate(MACE_ITEMS)
     small = pd.DataFrame({"task": few.item, "worker": few.annotator, "label": few.label})

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.dominance import Dominance
-from steelyard.models.elo import Elo
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+from steelyard.models.comparisons.dominance import Dominance
+from steelyard.models.comparisons.elo import Elo
+from steelyard.models.comparisons.trueskill import TrueSkill
 from steelyard.observations import Comparisons, Index
 
 MATCHES, ITEMS, PEER_MATCHES = 1_000_000, 200, 20_000
@@ -108,7 +108,7 @@ def main() -> None:
         print(f"  {model.name:16} {ours[model.name]:.3f} s online (first call {compiling:.2f} s)")
     fit = best_of(2, lambda: TrueSkill().fit(matches))
     print(f"  trueskill        {fit:.3f} s for the whole table, with intervals")
-    fit = best_of(1, lambda: Elo(replicates=50).fit(matches))
+    fit = best_of(1, lambda: Elo(draws=50).fit(matches))
     print(f"  elo              {fit:.3f} s for the whole table, with 50 resamples")
     print("| job | peer | peer's time | ours | ratio |\n|---|---|---:|---:|---:|")
     if find_spec("openskill"):

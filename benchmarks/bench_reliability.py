@@ -16,7 +16,7 @@ os.environ |= dict.fromkeys(PINNED, "1")  # the same for all sides, and before n
 
 import numpy as np  # noqa: E402
 
-from steelyard.models.mean import Mean  # noqa: E402
+from steelyard.models.ratings.mean import Mean  # noqa: E402
 from steelyard.observations import Choices, Comparisons, Index, Ratings  # noqa: E402
 from steelyard.reliability import agreement, krippendorff_alpha, scale_separation, split_half  # noqa: E402
 

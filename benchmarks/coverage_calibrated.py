@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.calibrated_scenes import SCENES, Scene
 from steelyard.errors import SteelyardWarning
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
 
 
 def coverage(scene: Scene, sets: int, model: CalibratedScale | None = None) -> tuple[float, float, float]:

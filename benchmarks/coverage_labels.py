@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from steelyard.models.dawid_skene import DawidSkene
 from steelyard.models.fit import Fit
-from steelyard.models.gaussian_calibration import GaussianCalibration
-from steelyard.models.gold_calibrated import GoldCalibrated
-from steelyard.models.mace import MACE
-from steelyard.models.majority import Majority
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.mace import MACE
+from steelyard.models.labels.majority import Majority
+from steelyard.models.ratings.gaussian_calibration import GaussianCalibration
 from steelyard.models.table import competition_ranks
 from steelyard.observations import FloatArray, Index, IntArray, Labels, Ratings
 

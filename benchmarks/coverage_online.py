@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.bounded_ranking import BoundedRanking, outcome_probabilities
-from steelyard.models.counting import Counting
-from steelyard.models.easl import EASL
-from steelyard.models.elo import Elo
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking, outcome_probabilities
+from steelyard.models.comparisons.elo import Elo
+from steelyard.models.comparisons.trueskill import TrueSkill
 from steelyard.models.fit import Fit
-from steelyard.models.mean import Mean
-from steelyard.models.median import Median
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
+from steelyard.models.ratings.median import Median
 from steelyard.observations import Comparisons, FloatArray, Index, Ratings
 
 POOL = 20
@@ -113,10 +113,10 @@ def ratings(sets: int) -> None:
     """Measure mean, EASL and median."""
     for model, label in (
         (Mean(), "mean"),
-        (EASL(replicates=200), "easl, t"),
-        (EASL(interval="bootstrap", replicates=200), "easl, bootstrap"),
-        (EASL(interval="model", replicates=100), "easl, model"),
-        (Median(replicates=200), "median (of the mean's truth)"),
+        (EASL(draws=200), "easl, t"),
+        (EASL(interval="bootstrap", draws=200), "easl, bootstrap"),
+        (EASL(interval="model", draws=100), "easl, model"),
+        (Median(draws=200), "median (of the mean's truth)"),
     ):
         for per_item in (2, 3, 5, 10):
             for spread, edges in ((0.0, (10, 90)), (0.6, (10, 90)), (0.3, (0, 100))):
@@ -190,7 +190,7 @@ def elo_and_counting(sets: int) -> None:
             found.setdefault("elo, of its own expectation", []).append(covered(fit, expected))
             found.setdefault("elo, of the true strength", []).append(covered(fit, strength))
             for how in ("t", "bootstrap"):
-                counted = Counting(interval=how, replicates=200).fit(study)
+                counted = Counting(interval=how, draws=200).fit(study)
                 found.setdefault(f"counting, {how}", []).append(covered(counted, 2 * share - 1))
         for label, measured in found.items():
             rows(f"{label}, {per_item} comparisons", measured)

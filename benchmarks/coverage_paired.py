@@ -17,13 +17,13 @@ from collections.abc import Callable
 import numpy as np
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.latent import LatentScale
-from steelyard.models.maxdiff import MaxDiff
-from steelyard.models.paired import expected_share
-from steelyard.models.plackett_luce import PlackettLuce
-from steelyard.models.thurstone import Thurstone
-from steelyard.models.win_rate import WinRate
+from steelyard.models.choices.maxdiff import MaxDiff
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.latent import LatentScale
+from steelyard.models.comparisons.paired import expected_share
+from steelyard.models.comparisons.plackett_luce import PlackettLuce
+from steelyard.models.comparisons.thurstone import Thurstone
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Rankings
 
 Make = Callable[[FloatArray, int, np.random.Generator], Comparisons | Choices | Rankings]

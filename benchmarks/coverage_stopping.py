@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.easl import BetaState
-from steelyard.models.match_quality import match_quality
-from steelyard.models.mean import Mean
+from steelyard.models.comparisons.match_quality import match_quality
+from steelyard.models.ratings.easl import BetaState
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import UNKNOWN, FloatArray, Index, Ratings
 from steelyard.quality.stopping import Look, StopRule, take_look
 from steelyard.reliability import split_half

@@ -15,7 +15,7 @@ from scipy import stats
 
 import steelyard
 from reproductions.calibrated.methods import Crowd, both_ways, pearson
-from steelyard.models.easl import BetaState
+from steelyard.models.ratings.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -385,7 +385,7 @@ def adaptive() -> Any:
     """What a comparison tells by how far apart the items are, for annotators of different noise."""
     from steelyard.designs.adaptive.information import information_table
     from steelyard.designs.adaptive.kernels import comparison_information
-    from steelyard.models.calibrated_online import LEVELS, START
+    from steelyard.models.calibrated.online import LEVELS, START
 
     variance = 0.15
     people = {f"noise {level:g}": np.where(np.isclose(LEVELS, level), 1.0, 0.0) for level in (0.1, 0.4, 1.0)}

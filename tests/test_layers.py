@@ -22,7 +22,6 @@ LAYERS = [
     {"models"},
     {"formats"},
     {"protocols"},
-    {"grouping"},
     {"observations"},
     {"records", "errors", "registry", "renamed", "version", "examples"},
 ]

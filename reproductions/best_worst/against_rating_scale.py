@@ -12,9 +12,9 @@ import polars as pl
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.best_worst.rated_and_chosen import LIKE_THE_PAPER, PAPER, Terms
 from reproductions.charts import curves
-from steelyard.models.counting import Counting
+from steelyard.models.choices.counting import Counting
 from steelyard.models.fit import Model
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Choices, FloatArray, Observations, Ratings
 from steelyard.reliability import self_consistency, split_half_by_budget, split_half_difference
 from steelyard.reliability.correlation import spearman

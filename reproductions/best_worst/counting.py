@@ -14,8 +14,8 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.best_worst.rated_and_chosen import PAPER
 from reproductions.best_worst.semeval import ANSWERS, GOLD, answers_by_relation
 from steelyard.formats import read_table
-from steelyard.models.counting import Counting
-from steelyard.models.maxdiff import MaxDiff
+from steelyard.models.choices.counting import Counting
+from steelyard.models.choices.maxdiff import MaxDiff
 from steelyard.reliability.correlation import spearman
 from steelyard.report.charts import HEIGHT, Chart, titled, values_of
 

@@ -12,8 +12,8 @@ import polars as pl
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.best_worst.rated_and_chosen import PAPER, Terms
 from reproductions.charts import bars
-from steelyard.models.counting import Counting
-from steelyard.models.mean import Mean
+from steelyard.models.choices.counting import Counting
+from steelyard.models.ratings.mean import Mean
 from steelyard.reliability import compare_scorings
 from steelyard.report.charts import Chart
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.models import paired_kernels as kernels
-from steelyard.models.newton import maximise
-from steelyard.models.paired import Pairs, PairTable
-from steelyard.models.paired_model import PairLikelihood, TieRule
+from steelyard.models.comparisons import paired_kernels as kernels
+from steelyard.models.comparisons.paired import Pairs, PairTable
+from steelyard.models.comparisons.paired_model import PairLikelihood, TieRule
+from steelyard.models.inference.newton import maximise
 from steelyard.observations import Comparisons, FloatArray, Index
 
 ITEMS, JUDGES, ROUNDS, RANDOM_ROUNDS = 150, 18, 14, 2

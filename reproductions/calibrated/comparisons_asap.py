@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated_kernels import outcome_likelihood, sweep
+from steelyard.models.calibrated.online_kernels import outcome_likelihood, sweep
 from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 

@@ -17,12 +17,12 @@ from steelyard.designs.base import Pick, generator_for
 from steelyard.designs.match_quality.selection import sample_round
 from steelyard.designs.state import AnswerNotice
 from steelyard.errors import SteelyardWarning
-from steelyard.models import paired_kernels as kernels
-from steelyard.models.calibrated_scale import CalibratedScale
-from steelyard.models.newton import Estimate, maximise
-from steelyard.models.paired import Pairs, PairTable
-from steelyard.models.paired_model import PairLikelihood, TieRule
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.comparisons import paired_kernels as kernels
+from steelyard.models.comparisons.paired import Pairs, PairTable
+from steelyard.models.comparisons.paired_model import PairLikelihood, TieRule
+from steelyard.models.comparisons.trueskill import TrueSkill
+from steelyard.models.inference.newton import Estimate, maximise
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray
 from steelyard.protocols import Pairwise
 from steelyard.records import Item

@@ -13,8 +13,8 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.calibrated.methods import PAPER, read_slider_tasks
 from reproductions.cheap_fast.recordings import read_affect, read_similarities
 from reproductions.easl.sliders import SLIDERS
-from steelyard.models.calibrated_data import Evidence
-from steelyard.models.calibrated_sampler import Chain
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.sampler import Chain
 from steelyard.observations import UNKNOWN, FloatArray, Ratings
 from steelyard.reliability.splitting import take
 

@@ -15,9 +15,9 @@ from scipy import special, stats
 from reproductions.easl.sliders import SLIDERS
 from steelyard.errors import SteelyardWarning
 from steelyard.formats import read_judgments, read_table
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.fit import Model
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Observations, Ratings
 
 PAPER = "Steelyard's own"

@@ -12,7 +12,7 @@ import polars as pl
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.calibrated.methods import PAPER, Crowd, Drawn, scored, spearman
 from reproductions.charts import curves
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.observations import Comparisons, FloatArray, IntArray, Mixed, Ratings
 from steelyard.reliability.splitting import take
 

@@ -17,8 +17,8 @@ from reproductions.calibrated.methods import CALIBRATED, PAPER, PLAIN, both_ways
 from reproductions.cheap_fast.recordings import few_of_each, read_affect, read_labels, read_similarities
 from reproductions.comparative_judgement.sessions import DECISIONS, SESSIONS, read_sessions
 from steelyard.formats import read_judgments, read_table
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, FloatArray, Labels, Ratings
 from steelyard.reliability.splitting import take
 

@@ -28,7 +28,7 @@ from reproductions.calibrated.methods import (
 from reproductions.calibrated.visits import Visits
 from reproductions.charts import curves
 from reproductions.easl.sliders import SLIDERS
-from steelyard.models.calibrated_scale import CalibratedScale
+from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.observations import FloatArray, Ratings
 from steelyard.reliability.splitting import take
 

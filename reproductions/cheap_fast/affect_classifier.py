@@ -15,7 +15,7 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.charts import curves
 from reproductions.cheap_fast.recordings import AFFECT, EMOTIONS, PAPER, few_of_each, read_affect
 from steelyard.formats import read_table
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import FloatArray, Ratings
 from steelyard.reliability.correlation import jackknife_variance, pearson
 

@@ -16,9 +16,9 @@ from reproductions.charts import curves
 from reproductions.cheap_fast.majority_by_annotators import NAMES
 from reproductions.cheap_fast.recordings import PAPER, few_of_each, read_labels
 from steelyard.models.fit import Fit, Model
-from steelyard.models.gold_calibrated import GoldCalibrated
-from steelyard.models.majority import Majority
-from steelyard.models.weighted_vote import WeightedVote
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.majority import Majority
+from steelyard.models.labels.weighted_vote import WeightedVote
 from steelyard.observations import FloatArray, Labels
 from steelyard.report.charts import Chart
 

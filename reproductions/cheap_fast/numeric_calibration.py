@@ -13,8 +13,8 @@ from scipy import stats
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.charts import curves
 from reproductions.cheap_fast.recordings import PAPER, few_of_each, read_affect
-from steelyard.models.gaussian_calibration import GaussianCalibration
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.gaussian_calibration import GaussianCalibration
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import FloatArray, Ratings
 from steelyard.reliability.correlation import jackknife_variance, pearson
 

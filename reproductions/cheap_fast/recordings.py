@@ -52,6 +52,6 @@ def few_of_each(observations: _Pointwise, count: int, rng: np.random.Generator) 
     shuffled = np.lexsort((rng.random(len(observations)), observations.item))
     item = observations.item[shuffled]
     kept = np.sort(shuffled[np.arange(len(item)) - np.searchsorted(item, item) < count])
-    columns = ("item", "annotator", "task", "label" if isinstance(observations, Labels) else "value")
+    columns = ("item", "annotator", "task", "label" if observations.kind == Labels.kind else "value")
     chosen: dict[str, Any] = {name: getattr(observations, name)[kept] for name in columns}
     return replace(observations, **chosen)

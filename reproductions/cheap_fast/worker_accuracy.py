@@ -11,7 +11,7 @@ import polars as pl
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.cheap_fast.recordings import PAPER, read_labels
-from steelyard.models.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
 from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
 
 LEAST = 20

@@ -13,8 +13,8 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.easl.curves import band
 from reproductions.easl.methods import GAMMA, PAPER, Method, SimulatedPanel, rounds
 from reproductions.easl.populations import TASKS
-from steelyard.models.easl import EASL, BetaState
-from steelyard.models.match_quality import match_quality
+from steelyard.models.comparisons.match_quality import match_quality
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import FloatArray
 from steelyard.report.charts import Chart, titled, values_of
 from steelyard.simulate import SimulatedAnnotators, make_crowd

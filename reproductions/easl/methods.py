@@ -17,9 +17,9 @@ import numpy as np
 
 from reproductions.simulation import ask
 from steelyard.designs.match_quality.selection import sample_round
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.easl import EASL, BetaState
-from steelyard.models.online import as_comparisons
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+from steelyard.models.comparisons.online import as_comparisons
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings, Ratings
 from steelyard.protocols import Direct, ScoredRanking
 from steelyard.simulate import RecordedAnnotators, SimulatedAnnotators

@@ -16,7 +16,7 @@ from reproductions.charts import curves
 from reproductions.easl.methods import GAMMA, PAPER, TOGETHER, Method
 from steelyard.designs.match_quality.selection import sample_round
 from steelyard.formats import read_table
-from steelyard.models.easl import EASL, BetaState
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import FloatArray, IntArray
 from steelyard.reliability.correlation import spearman
 from steelyard.report.charts import Chart

@@ -45,7 +45,7 @@ class AgreementByOverlap(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Count majorities, and the agreement of all pairs of judges."""
         rankings = cast("Rankings", read_judgments(data / FILE).observations)
-        pairs = labels_of_pairs(rankings.comparisons())
+        pairs = labels_of_pairs(rankings.to_comparisons())
         answers = np.bincount(pairs.item, minlength=len(pairs.items))
         rows = []
         for done, count in enumerate(range(2, self.most + 1), 1):

@@ -13,7 +13,7 @@ from scipy import stats
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.charts import bars
 from reproductions.tournament.recordings import FILE, PAPER, REFERENCE, comparisons_of, hold, read_sources
-from steelyard.models.dominance import Dominance, average_dominance
+from steelyard.models.comparisons.dominance import Dominance, average_dominance
 
 REFERENCES, WORST = 1.26, -0.67
 """Table 1: the reference translations, and the lowest of the five systems."""

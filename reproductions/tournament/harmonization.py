@@ -21,7 +21,7 @@ from reproductions.tournament.recordings import (
     ranks_of,
     read_sources,
 )
-from steelyard.models.harmonization import harmonization_agreement
+from steelyard.models.ratings.harmonization import harmonization_agreement
 
 PUBLISHED = {"spearman": 0.98, "mae": 0.05, "rmse": 0.08, "differ": 11.26}
 """Table 3, and the share of sources whose ranks differ, in per cent, from §4.5."""

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.formats import read_table
-from steelyard.models.dominance import Dominance, DominanceGraphs
+from steelyard.models.comparisons.dominance import Dominance, DominanceGraphs
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 from steelyard.protocols import Choice, Protocol
 from steelyard.records import Item

@@ -29,29 +29,29 @@ if TYPE_CHECKING:
         TaskError,
     )
     from steelyard.formats import judgment_table, read_gold, read_items, read_judgments, read_table, write_table
-    from steelyard.models.bounded_ranking import BoundedRanking
-    from steelyard.models.bradley_terry import BradleyTerry
-    from steelyard.models.calibrated_scale import CalibratedScale
-    from steelyard.models.counting import Counting
-    from steelyard.models.dawid_skene import DawidSkene
-    from steelyard.models.dominance import Dominance, average_dominance
-    from steelyard.models.easl import EASL
-    from steelyard.models.elo import Elo
+    from steelyard.models.calibrated.scale import CalibratedScale
+    from steelyard.models.choices.counting import Counting
+    from steelyard.models.choices.maxdiff import MaxDiff
+    from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+    from steelyard.models.comparisons.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.dominance import Dominance, average_dominance
+    from steelyard.models.comparisons.elo import Elo
+    from steelyard.models.comparisons.plackett_luce import PlackettLuce
+    from steelyard.models.comparisons.thurstone import Thurstone
+    from steelyard.models.comparisons.trueskill import TrueSkill
+    from steelyard.models.comparisons.win_rate import WinRate
     from steelyard.models.fit import Fit
-    from steelyard.models.gaussian_calibration import GaussianCalibration
     from steelyard.models.gold import disputed_gold
-    from steelyard.models.gold_calibrated import GoldCalibrated, accuracy_by_annotators
-    from steelyard.models.harmonization import harmonization_agreement, harmonize
-    from steelyard.models.mace import MACE
-    from steelyard.models.majority import Majority
-    from steelyard.models.maxdiff import MaxDiff
-    from steelyard.models.mean import Mean
-    from steelyard.models.median import Median, Mode
-    from steelyard.models.plackett_luce import PlackettLuce
-    from steelyard.models.thurstone import Thurstone
-    from steelyard.models.trueskill import TrueSkill
-    from steelyard.models.weighted_vote import WeightedVote
-    from steelyard.models.win_rate import WinRate
+    from steelyard.models.labels.dawid_skene import DawidSkene
+    from steelyard.models.labels.gold_calibrated import GoldCalibrated, accuracy_by_annotators
+    from steelyard.models.labels.mace import MACE
+    from steelyard.models.labels.majority import Majority
+    from steelyard.models.labels.weighted_vote import WeightedVote
+    from steelyard.models.ratings.easl import EASL
+    from steelyard.models.ratings.gaussian_calibration import GaussianCalibration
+    from steelyard.models.ratings.harmonization import harmonization_agreement, harmonize
+    from steelyard.models.ratings.mean import Mean
+    from steelyard.models.ratings.median import Median, Mode
     from steelyard.observations import Choices, Comparisons, Index, Labels, Mixed, Rankings, Ratings
     from steelyard.records import Item, Judgment, Task
     from steelyard.reliability.agreement import agreement
@@ -87,41 +87,41 @@ _HOMES = {
         "TaskError",
     ),
     "steelyard.formats": ("judgment_table", "read_gold", "read_items", "read_judgments", "read_table", "write_table"),
-    "steelyard.models.bounded_ranking": ("BoundedRanking",),
-    "steelyard.models.bradley_terry": ("BradleyTerry",),
-    "steelyard.models.dawid_skene": ("DawidSkene",),
-    "steelyard.models.dominance": (
+    "steelyard.models.comparisons.bounded_ranking": ("BoundedRanking",),
+    "steelyard.models.comparisons.bradley_terry": ("BradleyTerry",),
+    "steelyard.models.labels.dawid_skene": ("DawidSkene",),
+    "steelyard.models.comparisons.dominance": (
         "Dominance",
         "average_dominance",
     ),
-    "steelyard.models.elo": ("Elo",),
-    "steelyard.models.gaussian_calibration": ("GaussianCalibration",),
+    "steelyard.models.comparisons.elo": ("Elo",),
+    "steelyard.models.ratings.gaussian_calibration": ("GaussianCalibration",),
     "steelyard.models.gold": ("disputed_gold",),
-    "steelyard.models.gold_calibrated": (
+    "steelyard.models.labels.gold_calibrated": (
         "GoldCalibrated",
         "accuracy_by_annotators",
     ),
-    "steelyard.models.harmonization": (
+    "steelyard.models.ratings.harmonization": (
         "harmonization_agreement",
         "harmonize",
     ),
-    "steelyard.models.mace": ("MACE",),
-    "steelyard.models.maxdiff": ("MaxDiff",),
-    "steelyard.models.median": (
+    "steelyard.models.labels.mace": ("MACE",),
+    "steelyard.models.choices.maxdiff": ("MaxDiff",),
+    "steelyard.models.ratings.median": (
         "Median",
         "Mode",
     ),
-    "steelyard.models.plackett_luce": ("PlackettLuce",),
-    "steelyard.models.thurstone": ("Thurstone",),
-    "steelyard.models.trueskill": ("TrueSkill",),
-    "steelyard.models.weighted_vote": ("WeightedVote",),
-    "steelyard.models.win_rate": ("WinRate",),
-    "steelyard.models.calibrated_scale": ("CalibratedScale",),
-    "steelyard.models.counting": ("Counting",),
-    "steelyard.models.easl": ("EASL",),
+    "steelyard.models.comparisons.plackett_luce": ("PlackettLuce",),
+    "steelyard.models.comparisons.thurstone": ("Thurstone",),
+    "steelyard.models.comparisons.trueskill": ("TrueSkill",),
+    "steelyard.models.labels.weighted_vote": ("WeightedVote",),
+    "steelyard.models.comparisons.win_rate": ("WinRate",),
+    "steelyard.models.calibrated.scale": ("CalibratedScale",),
+    "steelyard.models.choices.counting": ("Counting",),
+    "steelyard.models.ratings.easl": ("EASL",),
     "steelyard.models.fit": ("Fit",),
-    "steelyard.models.majority": ("Majority",),
-    "steelyard.models.mean": ("Mean",),
+    "steelyard.models.labels.majority": ("Majority",),
+    "steelyard.models.ratings.mean": ("Mean",),
     "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Mixed", "Rankings", "Ratings"),
     "steelyard.records": ("Item", "Judgment", "Task"),
     "steelyard.reliability.agreement": ("agreement",),

@@ -62,6 +62,10 @@ class ModelFailedError(SteelyardError):
     """A model raised an exception on valid judgments, which are safe: a defect of the model or plug-in."""
 
 
+class NoEvidenceError(DataError):
+    """The judgments are valid, but too few or too uniform for this model to estimate anything."""
+
+
 class AnswerError(SteelyardError):
     """An answer does not fit its task."""
 

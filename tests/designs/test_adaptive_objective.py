@@ -21,8 +21,8 @@ from steelyard.designs.adaptive.kernels import (
 )
 from steelyard.designs.adaptive.objective import score_density, variance_weights
 from steelyard.designs.adaptive.selection import best_by_head
-from steelyard.models.calibrated_kernels import LAPSE
-from steelyard.models.calibrated_online import LEVELS, START
+from steelyard.models.calibrated.online import LEVELS, START
+from steelyard.models.calibrated.online_kernels import LAPSE
 from steelyard.observations import FloatArray
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.designs import dominance_graph
 from steelyard.designs.dominance_graph import dominance_order
-from steelyard.models.dominance import Dominance
+from steelyard.models.comparisons.dominance import Dominance
 from tests.models.online_cases import comparisons_of
 
 OUTCOMES = st.dictionaries(

@@ -16,7 +16,7 @@ from scipy import stats
 from steelyard.designs import MatchQuality, NoTask, Pick
 from steelyard.designs.match_quality.heads import ContinuousHeads
 from steelyard.designs.match_quality.online_models import OnlineEasl
-from steelyard.models.match_quality import match_quality
+from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.observations import Rating
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
 from tests.designs.helpers import make_items, take

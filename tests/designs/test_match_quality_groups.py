@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from steelyard.designs import MatchQuality, NoTask, Pick
-from steelyard.grouping import by_group
-from steelyard.models.easl import EASL
+from steelyard.models.ratings.easl import EASL
 from steelyard.observations import Index, Ratings
 from steelyard.protocols import Direct, Pairwise, ScoredRanking
 from steelyard.records import Item
@@ -57,7 +56,7 @@ def test_the_parameter_is_the_groups():
         value=np.array([value for _, value in rows]),
         scale=(0, 100),
     )
-    grouped, _ = by_group(ratings, {item.id: str(item.group) for item in items})
+    grouped, _ = ratings.by_group({item.id: str(item.group) for item in items})
     expected = EASL().update(EASL().start(5), grouped.item, grouped.unit_value)
     assert state_of(progress).model.state.variance == pytest.approx(expected.variance)
     assert state_of(progress).model.state.mode == pytest.approx(expected.mode)

@@ -7,9 +7,9 @@ import pytest
 
 from steelyard.designs import MatchQuality
 from steelyard.designs.state import AnswerNotice
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.easl import EASL
-from steelyard.models.trueskill import TrueSkill
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+from steelyard.models.comparisons.trueskill import TrueSkill
+from steelyard.models.ratings.easl import EASL
 from steelyard.observations import Comparison, Comparisons, Index, Rating
 from steelyard.protocols import Direct, Pairwise, ScoredRanking
 from steelyard.protocols.rated import Criterion

@@ -21,9 +21,9 @@ from steelyard.designs.match_quality.selection import (
     set_probability,
     top_heads,
 )
-from steelyard.models.bounded_ranking import BoundedRanking
-from steelyard.models.easl import EASL, BetaState
-from steelyard.models.trueskill import SkillState, TrueSkill
+from steelyard.models.comparisons.bounded_ranking import BoundedRanking
+from steelyard.models.comparisons.trueskill import SkillState, TrueSkill
+from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import Comparisons, Index
 
 N, SIZE, GAMMA = 9, 3, 0.1

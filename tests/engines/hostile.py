@@ -8,7 +8,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from steelyard.engines import Engine, fit_files
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 
 # Each folder has a neighbour that its name would fit, were it a pattern or an encoded address.
 FOLDERS = {

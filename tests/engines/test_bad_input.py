@@ -10,8 +10,8 @@ from polars.testing import assert_frame_equal
 
 from steelyard.engines import DuckDBEngine, SparkEngine, chosen_engine, files_of, fit_files, opening
 from steelyard.errors import ConfigError, DataError
-from steelyard.models.elo import Elo
-from steelyard.models.mean import Mean
+from steelyard.models.comparisons.elo import Elo
+from steelyard.models.ratings.mean import Mean
 from tests.cli.running import run
 from tests.engines.data import made_up, written
 
@@ -101,7 +101,7 @@ def test_wrong_rows_are_counted_with_an_example(tmp_path):
 
 
 def _bradley_terry():
-    from steelyard.models.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.bradley_terry import BradleyTerry
 
     return BradleyTerry()
 

@@ -15,15 +15,15 @@ from steelyard.engines import DuckDBEngine, Log, open_log
 from steelyard.engines.agreement import log_agreement
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.counting import Counting
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.easl import EASL
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-from steelyard.models.resampling import HASHED_UNITS, poisson_weights
-from steelyard.models.win_rate import WinRate
+from steelyard.models.inference.resampling import HASHED_UNITS, poisson_weights
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.majority import Majority
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
 from steelyard.reliability import bootstrap
 from tests.engines.data import KINDS, gold, made_up, written
 from tests.engines.hostile import assert_names_are_only_names
@@ -56,10 +56,10 @@ def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_p
 @pytest.mark.parametrize(
     ("kind", "model"),
     [
-        ("ratings", EASL(interval="bootstrap", replicates=40)),
-        ("comparisons", BradleyTerry(interval="bootstrap", replicates=25)),
+        ("ratings", EASL(interval="bootstrap", draws=40)),
+        ("comparisons", BradleyTerry(interval="bootstrap", draws=25)),
         ("choices", Counting()),
-        ("labels", DawidSkene(replicates=20)),
+        ("labels", DawidSkene(draws=20)),
     ],
     ids=called,
 )
@@ -75,11 +75,11 @@ def test_the_parts_of_a_log_do_not_matter(kind: str, model: Model, parts: int, e
     ("kind", "model"),
     [
         ("ratings", Mean()),
-        ("ratings", EASL(interval="bootstrap", replicates=40)),
+        ("ratings", EASL(interval="bootstrap", draws=40)),
         ("comparisons", Counting()),
-        ("comparisons", WinRate(replicates=40)),
-        ("comparisons", BradleyTerry(interval="bootstrap", replicates=25)),
-        ("choices", Counting(interval="bootstrap", replicates=40)),
+        ("comparisons", WinRate(draws=40)),
+        ("comparisons", BradleyTerry(interval="bootstrap", draws=25)),
+        ("choices", Counting(interval="bootstrap", draws=40)),
         ("labels", Majority()),
     ],
     ids=called,
@@ -89,9 +89,7 @@ def test_tasks_or_judgments_are_resampled_where_annotators_are_not_known(kind, m
     assert_same(by_engine(engine, model, written(frame, tmp_path, 3)), in_memory(model, frame))
 
 
-@pytest.mark.parametrize(
-    "model", [BradleyTerry(interval="sandwich"), BradleyTerry(interval="bootstrap", replicates=25)]
-)
+@pytest.mark.parametrize("model", [BradleyTerry(interval="sandwich"), BradleyTerry(interval="bootstrap", draws=25)])
 def test_few_annotators_leave_single_judgments_as_the_unit(model, engine, tmp_path):
     frame = made_up("comparisons", people=4)
     files = written(frame, tmp_path, 3)

@@ -15,15 +15,15 @@ import pytest
 from steelyard.engines import Log, SparkEngine
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.counting import Counting
-from steelyard.models.dawid_skene import DawidSkene
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.gold_calibrated import GoldCalibrated
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-from steelyard.models.resampling import HASHED_UNITS, poisson_weights
-from steelyard.models.win_rate import WinRate
+from steelyard.models.inference.resampling import HASHED_UNITS, poisson_weights
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.majority import Majority
+from steelyard.models.ratings.mean import Mean
 from tests.conftest import missing_tool, need_marker
 from tests.engines.data import gold, made_up, written
 from tests.engines.hostile import assert_names_are_only_names
@@ -70,8 +70,8 @@ def engine(spark_session: Any) -> Iterator[SparkEngine]:
     ("kind", "who", "model"),
     [
         ("ratings", "annotators", Mean()),
-        ("comparisons", "annotators", WinRate(replicates=20)),
-        ("comparisons", "tasks", BradleyTerry(interval="bootstrap", replicates=20)),
+        ("comparisons", "annotators", WinRate(draws=20)),
+        ("comparisons", "tasks", BradleyTerry(interval="bootstrap", draws=20)),
         ("comparisons", "annotators", BradleyTerry(ties="rao_kupper", interval="sandwich")),
         ("choices", "annotators", Counting()),
         ("labels", "annotators", GoldCalibrated()),

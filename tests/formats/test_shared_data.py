@@ -56,7 +56,7 @@ def test_semeval_gold_follows_from_the_choices_by_relation() -> None:
 def test_wmt10_rankings_give_the_published_number_of_pairs() -> None:
     rankings = read_judgments(DATA / "wmt10/rankings.csv.gz").observations
     assert isinstance(rankings, Rankings)
-    comparisons = rankings.comparisons()
+    comparisons = rankings.to_comparisons()
     assert len(comparisons) == 75768
     reference = rankings.items.code("_ref")
     assert int(((comparisons.left != reference) & (comparisons.right != reference)).sum()) == 67487

@@ -10,8 +10,8 @@ import pytest
 
 from steelyard import Counting, Elo, Mean, TrueSkill, WinRate, position_bias, read_judgments
 from steelyard.errors import DataError, SteelyardWarning
-from steelyard.models.majority import wilson
-from steelyard.models.resampling import poisson_weights
+from steelyard.models.inference.resampling import poisson_weights
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Comparisons, Index, Rankings
 from steelyard.study.fitting import fit_by_criterion
 
@@ -82,13 +82,14 @@ def test_an_item_cannot_stand_twice_in_a_ranking():
         )
 
 
-def test_rankings_of_single_items_are_refused_by_online_models():
+def test_rankings_of_single_items_give_no_scores_and_the_reason():
     alone = Rankings(
         items=Index(["a"]), start=np.array([0, 1]), item=np.array([0], np.int32), rank=np.array([1], np.int32)
     )
     for model in (Elo(), TrueSkill()):
-        with pytest.raises(DataError, match="no two items are compared"):
-            model.fit(alone)
+        fit = model.fit(alone)
+        assert fit.scores["score"].to_list() == [None]
+        assert fit.notes == ("no scores: no two items are compared in these rankings",)
 
 
 def test_trueskill_says_that_order_matters():

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.protocols import BestWorst, Direct, Pairwise
 from steelyard.quality.signals import broken_rules, far_below, signals
 from steelyard.records import Judgment

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 from steelyard.quality.stopping import StopRule, misplaced, take_look
 from steelyard.reliability import split_half
 

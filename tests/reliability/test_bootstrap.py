@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.models.resampling import poisson_weights
+from steelyard.models.inference.resampling import poisson_weights
 from steelyard.reliability import krippendorff_alpha
 from steelyard.reliability.alpha import interval_alpha
 from steelyard.reliability.bootstrap import Bootstrap, SumStatistic, weighted_share

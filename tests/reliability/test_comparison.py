@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.models.mean import Mean
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Index, Ratings
 from steelyard.reliability import compare_scorings
 from steelyard.reliability.comparison import weighted_median

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.formats import read_judgments
-from steelyard.models.majority import expected_accuracy
-from steelyard.models.observed_labels import vote_counts
+from steelyard.models.labels.majority import expected_accuracy
+from steelyard.models.labels.observed import vote_counts
 from steelyard.observations import Index, Labels, Ratings
 from steelyard.reliability import meta_annotator
 from steelyard.reliability.meta_annotator import expected_correct

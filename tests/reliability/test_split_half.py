@@ -14,10 +14,10 @@ from scipy import stats
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.formats import read_judgments
-from steelyard.models.counting import Counting
-from steelyard.models.hashing import PRIME, hashed
-from steelyard.models.mean import Mean
-from steelyard.models.win_rate import WinRate
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.win_rate import WinRate
+from steelyard.models.inference.hashing import PRIME, hashed
+from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Observations, Rankings, Ratings
 from steelyard.reliability import split_half, split_half_by_budget, split_half_by_subset, split_half_difference
 from steelyard.reliability.splitting import FIRST, SECOND, Splitter, Sums, take
@@ -183,9 +183,9 @@ def test_plain_and_stepped_up_values_are_those_of_the_definition() -> None:
     ("observations", "model"),
     [
         (all_kinds()[0], Mean(draws=20)),
-        (all_kinds()[1], Counting(replicates=20)),
-        (all_kinds()[2], Counting(replicates=20)),
-        (all_kinds()[1], WinRate(replicates=20)),
+        (all_kinds()[1], Counting(draws=20)),
+        (all_kinds()[2], Counting(draws=20)),
+        (all_kinds()[1], WinRate(draws=20)),
     ],
     ids=["mean", "counting pairs", "counting tuples", "win rate"],
 )
@@ -205,7 +205,7 @@ def test_sums_give_what_fitting_the_model_to_each_half_gives(
 
 def test_any_model_can_score_the_halves() -> None:
     comparisons = comparisons_of(6, 6, np.random.default_rng(3))
-    from steelyard.models.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.bradley_terry import BradleyTerry
 
     found = split_half(comparisons, model=BradleyTerry(), trials=5)
     quick = split_half(comparisons, trials=5)

@@ -24,7 +24,7 @@ from reproductions.cheap_fast.word_similarity import WordSimilarity
 from reproductions.cheap_fast.worker_accuracy import WorkerAccuracy
 from reproductions.formatting import agrees
 from reproductions.running import Reproduction, reproduce
-from steelyard.models.majority import Majority
+from steelyard.models.labels.majority import Majority
 from steelyard.observations import Index, Labels
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.analysis.history import TIME, History, observations_of
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.reliability.annotators import with_themselves
 from steelyard.study import Study
 from steelyard.study.quality import annotator_signals

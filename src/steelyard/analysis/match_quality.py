@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import polars as pl
 
 from steelyard import registry
 from steelyard.analysis.history import History, observations_of
-from steelyard.models.match_quality import match_quality
-from steelyard.observations import Comparisons, Observations, Rankings, Ratings
+from steelyard.models.comparisons.match_quality import match_quality
+from steelyard.observations import Observations, Ratings
 from steelyard.study import Stage, Study
 
 DESIGN = "match_quality"
@@ -100,8 +100,8 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
     found = observations_of(study, (j for j in history.records if j.counts), kind, stage.name).get("")
     if found is None:
         return [state] * len(openings)
-    if isinstance(found, Rankings):
-        found = found.comparisons()
+    if found.has_comparisons:
+        found = found.to_comparisons()
     seq = dict(history.judgments.select("judgment_id", "seq").iter_rows())
     came = np.array([seq[task] for task in found.tasks.ids], np.int64)[found.task]
     states = []
@@ -116,16 +116,5 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
 def _updated(model: Any, state: Any, found: Observations, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Any:
     if not rows.any():
         return state
-    if isinstance(found, Ratings):
-        return model.update(state, found.item[rows], found.unit_value[rows])
-    if not isinstance(found, Comparisons):
-        raise TypeError(found.kind)
-    part = replace(
-        found,
-        left=found.left[rows],
-        right=found.right[rows],
-        outcome=found.outcome[rows],
-        annotator=found.annotator[rows],
-        task=found.task[rows],
-    )
-    return model.update(state, part)
+    part = found.subset(rows)
+    return model.update(state, part.item, part.unit_value) if isinstance(part, Ratings) else model.update(state, part)

@@ -17,19 +17,19 @@ from steelyard.engines.opening import open_engine
 from steelyard.engines.pairs import LogPairs, showings_view
 from steelyard.engines.values import LogValues
 from steelyard.errors import ConfigError, DataError
-from steelyard.models.bradley_terry import BradleyTerry
-from steelyard.models.counting import Counting
-from steelyard.models.dawid_skene import DawidSkene
-from steelyard.models.easl import EASL
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.paired_model import PairedModel
+from steelyard.models.comparisons.thurstone import Thurstone
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
-from steelyard.models.gold_calibrated import GoldCalibrated
-from steelyard.models.label_table import need_annotators
-from steelyard.models.majority import Majority
-from steelyard.models.mean import Mean
-from steelyard.models.paired_model import PairedModel
-from steelyard.models.thurstone import Thurstone
-from steelyard.models.win_rate import WinRate
+from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
+from steelyard.models.labels.majority import Majority
+from steelyard.models.labels.table import need_annotators
+from steelyard.models.ratings.easl import EASL
+from steelyard.models.ratings.mean import Mean
 
 
 def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:

@@ -11,8 +11,8 @@ from scipy import special
 
 from steelyard.engines.log import Log, by_item, coded, index_of
 from steelyard.models.gold import Gold, gold_labels
-from steelyard.models.label_em import LabelGroups
-from steelyard.models.label_tally import LabelTally, LeftOut
+from steelyard.models.labels.em import LabelGroups
+from steelyard.models.labels.tally import LabelTally, LeftOut
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 
 
@@ -142,7 +142,7 @@ class LogGroups(LabelGroups):
         return cls(
             log=tally.log,
             labels=tally.coded_view(keep=True),
-            gold=gold_labels(model, tally, gold) if gold else unknown,
+            gold=gold_labels(model, tally, gold, must_overlap=False) if gold else unknown,
             given=tally.given(),
             votes=tally.votes,
             judgments=judgments,

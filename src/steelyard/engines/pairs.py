@@ -14,12 +14,12 @@ from steelyard.engines.log import Log, by_item, coded, index_of
 from steelyard.engines.values import RESULT_ROWS
 from steelyard.engines.weights import weigh
 from steelyard.errors import ConfigError
-from steelyard.models.latent import Sample
-from steelyard.models.newton import Likelihood, UnitScatter
-from steelyard.models.paired import PairTable, pair_key
-from steelyard.models.paired_kernels import pair_terms
-from steelyard.models.paired_model import PairedModel, PairLikelihood, TieRule
-from steelyard.models.resampling import Units
+from steelyard.models.comparisons.latent import Sample
+from steelyard.models.comparisons.paired import PairTable, pair_key
+from steelyard.models.comparisons.paired_kernels import pair_terms
+from steelyard.models.comparisons.paired_model import PairedModel, PairLikelihood, TieRule
+from steelyard.models.inference.newton import Likelihood, UnitScatter
+from steelyard.models.inference.resampling import Units
 from steelyard.observations import FloatArray, Index, IntArray
 
 _NONE = np.zeros(0, np.int32)

@@ -13,7 +13,7 @@ from steelyard.engines.log import NULL, Log, index_of
 from steelyard.engines.pairs import pairs_view, showings_view
 from steelyard.engines.values import RESULT_ROWS
 from steelyard.engines.weights import hexadecimal
-from steelyard.models.hashing import hashed, multiplier_and_shift
+from steelyard.models.inference.hashing import hashed, multiplier_and_shift
 from steelyard.observations import KINDS, FloatArray, Index, Observations
 from steelyard.reliability.split_trials import Scores
 from steelyard.reliability.splitting import FIRST, SECOND, Splitter, scores_of_halves

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from steelyard.engines.log import Log, by_item, coded, index_of
 from steelyard.engines.weights import weigh
-from steelyard.models.resampling import means_by_cell
-from steelyard.models.student import UnitMeans
-from steelyard.models.value_tally import ValueTally
+from steelyard.models.inference.resampling import means_by_cell
+from steelyard.models.inference.student import UnitMeans
+from steelyard.models.inference.value_tally import ValueTally
 from steelyard.observations import FloatArray, Index
 
 RESULT_ROWS = 5_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from steelyard.engines.log import Log
-from steelyard.models.hashing import PRIME, multiplier_and_shift
-from steelyard.models.resampling import HASHED_UNITS, poisson_thresholds
+from steelyard.models.inference.hashing import PRIME, multiplier_and_shift
+from steelyard.models.inference.resampling import HASHED_UNITS, poisson_thresholds
 
 _DIGITS = "0123456789abcdef"
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.errors import DataError, Problem, did_you_mean
-from steelyard.models.label_table import nullable, winners
-from steelyard.models.label_tally import LabelTally
-from steelyard.models.observed_labels import vote_counts
+from steelyard.errors import DataError, NoEvidenceError, Problem, did_you_mean
+from steelyard.models.labels.observed import vote_counts
+from steelyard.models.labels.table import nullable, winners
+from steelyard.models.labels.tally import LabelTally
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels, Ratings
 
 Gold: TypeAlias = Mapping[str, str | float]
@@ -23,8 +24,11 @@ Gold: TypeAlias = Mapping[str, str | float]
 MAX_SHOWN = 5
 
 
-def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold) -> IntArray:
-    """Return the known class code of every item, UNKNOWN where there is none."""
+def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold, *, must_overlap: bool = True) -> IntArray:
+    """Return the known class code of every item, UNKNOWN where there is none.
+
+    With `must_overlap`, gold of which no item was judged is refused: for models that need gold.
+    """
     problems: list[Problem] = []
     codes = np.full(len(labels.items), UNKNOWN, np.int32)
     for item, value in _within(model, labels.items, gold, problems).items():
@@ -37,9 +41,24 @@ def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold) -> IntArray
         else:
             codes[labels.items.code(item)] = labels.classes.code(name)
     _refuse(problems)
-    judged = labels.item if isinstance(labels, Labels) else np.flatnonzero(labels.votes.sum(axis=1))
-    _must_overlap(codes != UNKNOWN, judged)
+    if must_overlap:
+        judged = np.flatnonzero(labels.votes.sum(axis=1)) if isinstance(labels, LabelTally) else labels.item
+        _must_overlap(codes != UNKNOWN, judged)
     return codes
+
+
+def with_gold_classes(labels: Labels, gold: Gold | None) -> Labels:
+    """Add the classes that gold has and no annotator has chosen yet.
+
+    A class that resembles an existing one is left for `gold_labels` to refuse: it is probably misspelt.
+    """
+    names = dict.fromkeys(name for value in (gold or {}).values() if (name := _class_name(value)) is not None)
+    unused = [
+        name
+        for name in names
+        if name not in labels.classes and not did_you_mean(name, labels.classes.ids[:1000]).startswith("Did")
+    ]
+    return replace(labels, classes=Index([*labels.classes.ids, *unused])) if unused else labels
 
 
 def gold_scores(model: str, ratings: Ratings, gold: Gold) -> FloatArray:
@@ -120,7 +139,7 @@ def _refuse(problems: list[Problem]) -> None:
 
 def _must_overlap(has_gold: NDArray[np.bool_], item: NDArray[np.signedinteger]) -> None:
     if not has_gold[item].any():
-        raise DataError(
+        raise NoEvidenceError(
             f"gold never overlaps the judgments: none of the {int(has_gold.sum())} items with gold was judged.",
             "Collect judgments of some of them, or give gold for items that were judged.",
         )

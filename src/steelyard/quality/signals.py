@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
 from steelyard.protocols.base import Protocol
 from steelyard.records import Judgment

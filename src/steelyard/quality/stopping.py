@@ -16,7 +16,7 @@ import polars as pl
 
 from steelyard.errors import ConfigError, DataError, ModelFailedError
 from steelyard.models.fit import Model, failures_reported
-from steelyard.observations import FloatArray, Mixed, Observations
+from steelyard.observations import FloatArray, Observations
 
 Measure = Literal["split_half", "interval_width", "top_k"]
 
@@ -67,9 +67,8 @@ def _split_half(
     from steelyard.reliability import split_half
 
     name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
-    if isinstance(observations, Mixed):
-        # Halves of different observation kinds cannot be compared: use the kind with the most observations.
-        observations = max(observations.parts, key=len)
+    # Halves of different observation kinds cannot be compared: use the kind with the most observations.
+    observations = max(observations.components(), key=len)
     statistic = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
     if statistic.value is None or statistic.lower is None:
         return statistic.value, None, False, statistic.note

@@ -107,7 +107,7 @@ def _planned(
     study: Study, observed: dict[str, Any], seconds: float, target: float, seed: int, people: int | None
 ) -> tuple[pl.DataFrame | None, str]:
     first = next(iter(observed.values()), None)
-    if first is None or isinstance(first, Labels):
+    if first is None or first.kind == Labels.kind:
         return None, "labels have no split-half reliability to plan for"
     stage = study.config.stages[0]
     prolific = study.config.prolific

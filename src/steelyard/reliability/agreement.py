@@ -242,7 +242,7 @@ def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple
 
 
 def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
-    pairs = rankings.comparisons()
+    pairs = rankings.to_comparisons()
     figures, notes = _agreement_on_pairs(pairs, bootstrap)
     figures += [
         *split_half_or_reason(rankings, bootstrap),

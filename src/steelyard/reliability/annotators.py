@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from steelyard.models.majority import wilson
-from steelyard.observations import UNKNOWN, Choices, Comparisons, Labels, Observations, Rankings, Ratings
+from steelyard.models.labels.majority import wilson
+from steelyard.observations import UNKNOWN, Choices, Comparisons, Labels, Observations, Ratings
 
 LEAST_SHARED = 4
 """Items (or tasks) shared with others below which no agreement is stated: nobody is accused on three answers."""
@@ -38,10 +38,11 @@ def with_others(observations: Mapping[str, Observations], excluded: set[str] | N
     if not parts:
         return pl.DataFrame(schema=schema)
     out = excluded or set()
-    if isinstance(parts[0], Ratings):
-        found = _rated([part for part in parts if isinstance(part, Ratings)], out)
-    elif isinstance(parts[0], Labels):
-        found = _labelled([part for part in parts if isinstance(part, Labels)], out)
+    same_kind: Any = [part for part in parts if part.kind == parts[0].kind]
+    if parts[0].kind == Ratings.kind:
+        found = _rated(same_kind, out)
+    elif parts[0].kind == Labels.kind:
+        found = _labelled(same_kind, out)
     else:
         found = _ordered(parts[0], out)
     return found.select(
@@ -115,18 +116,17 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
 
 def _pairs(part: Observations, out: set[str]) -> pl.DataFrame:
     """Lay out every pair an answer puts in order: `winner`, `loser`, `tied`."""
-    if isinstance(part, Rankings):
-        part = part.comparisons()
-    base = _base(part, out)
-    if isinstance(part, Comparisons):
-        turned = part.outcome < 0
-        return base.with_columns(
-            pl.Series("winner", np.where(turned, part.right, part.left)),
-            pl.Series("loser", np.where(turned, part.left, part.right)),
-            pl.Series("tied", part.outcome == 0),
+    if part.has_comparisons:
+        pairs = part.to_comparisons()
+        turned = pairs.outcome < 0
+        return _base(pairs, out).with_columns(
+            pl.Series("winner", np.where(turned, pairs.right, pairs.left)),
+            pl.Series("loser", np.where(turned, pairs.left, pairs.right)),
+            pl.Series("tied", pairs.outcome == 0),
         )
     if not isinstance(part, Choices):
         raise TypeError(part.kind)
+    base = _base(part, out)
     frames = []
     for place in range(part.shown.shape[1]):
         other = part.shown[:, place]
@@ -269,8 +269,8 @@ def with_themselves(observations: Mapping[str, Observations]) -> pl.DataFrame:
 
 
 def _questions(part: Observations) -> list[pl.DataFrame]:
-    if isinstance(part, Rankings):
-        part = part.comparisons()
+    if part.has_comparisons:
+        part = part.to_comparisons()
     return [
         _base(part, set()).select(
             "annotator", question.alias("question"), pl.Series("answer", answer, dtype=pl.Float64)

@@ -4,9 +4,9 @@ The agreement of answers is resampled over units (items, pairs, tuples), never o
 annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
 only counts twice.
 
-Weights come from hashes of the units' names (models/resampling.py), so that neither the order of the rows nor the
-engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator when
-there are many. Beyond 2,000 units, figures that depend on the units by a few sums get the infinitesimal jackknife,
+Weights come from hashes of the units' names (models/inference/resampling.py), so that neither the order of the rows nor
+the engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator
+when there are many. Beyond 2,000 units, figures that depend on the units by a few sums get the infinitesimal jackknife,
 which is where the bootstrap's variance tends.
 """
 
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steelyard.errors import ConfigError
-from steelyard.models.hashing import hashed
-from steelyard.models.resampling import poisson_weights, scrambled_weights
+from steelyard.models.inference.hashing import hashed
+from steelyard.models.inference.resampling import poisson_weights, scrambled_weights
 from steelyard.observations import FloatArray
 from steelyard.reliability.figure import Figure
 

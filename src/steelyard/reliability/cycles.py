@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from steelyard.errors import DataError
-from steelyard.observations import Comparisons, FloatArray, Index, Observations, Rankings
+from steelyard.observations import Comparisons, FloatArray, Index, Observations
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
 from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.shares import share_figure
@@ -56,10 +56,9 @@ def cycle_consistency(
     Intervals are resampled over annotators where there are several, else over graphs.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
-    if isinstance(observations, Rankings):
-        observations = observations.comparisons()
-    if not isinstance(observations, Comparisons):
+    if not observations.has_comparisons:
         raise DataError(f"cycles need comparisons or rankings; these are {observations.kind}.")
+    observations = observations.to_comparisons()
     if not len(observations) or not (observations.knows_annotators or observations.knows_tasks):
         why = "undefined: neither annotators nor tasks are known, and people may contradict each other"
         why = why if len(observations) else "undefined: there are no comparisons"

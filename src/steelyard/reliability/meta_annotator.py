@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.models.observed_labels import vote_counts
+from steelyard.models.labels.observed import vote_counts
 from steelyard.observations import FloatArray, Labels, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.correlation import LEAST_ITEMS, correlation_figure, jackknife_variance, pearson
@@ -104,7 +104,7 @@ def meta_annotator(
         if threshold is not None and figure.value is not None and figure.value >= threshold
     ]
     notes = []
-    if isinstance(expert, Ratings) and threshold is None:
+    if expert is not None and threshold is None:
         notes.append("the experts' ITA is not defined")
     elif threshold is not None and not reached:
         notes.append(f"none of these sizes reaches one expert's {threshold:.3f}")

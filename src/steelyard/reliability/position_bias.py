@@ -6,8 +6,8 @@ import numpy as np
 from scipy import stats
 
 from steelyard.errors import DataError
-from steelyard.models.majority import wilson
-from steelyard.observations import Comparisons, Observations, Rankings
+from steelyard.models.labels.majority import wilson
+from steelyard.observations import Observations
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.figure import Figure, Significance
 
@@ -34,9 +34,9 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
         Of the interval.
     """
     bootstrap = Bootstrap.of(0, 200, level)
-    comparisons = observations.comparisons() if isinstance(observations, Rankings) else observations
-    if not isinstance(comparisons, Comparisons):
-        raise DataError(f"position bias needs comparisons or rankings; these are {comparisons.kind}.")
+    if not observations.has_comparisons:
+        raise DataError(f"position bias needs comparisons or rankings; these are {observations.kind}.")
+    comparisons = observations.to_comparisons()
     left = comparisons.outcome > 0
     decided = comparisons.outcome != 0
     total, ties = int(decided.sum()), int((~decided).sum())

@@ -85,9 +85,14 @@ def self_consistency(
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     if isinstance(observations, Rankings):
-        times = None if when is None else np.repeat(_times(when, len(observations)), _pairs_in_each(observations))
+        times = None if when is None else np.repeat(_times(when, len(observations)), observations.pairs_per_ranking)
         found = self_consistency(
-            observations.comparisons(), when=times, edges=edges, seed=bootstrap.seed, replicates=replicates, level=level
+            observations.to_comparisons(),
+            when=times,
+            edges=edges,
+            seed=bootstrap.seed,
+            replicates=replicates,
+            level=level,
         )
         return SelfConsistency(
             observations.kind, found.figures, found.by_time, ("rankings are taken as their pairs", *found.notes)
@@ -109,11 +114,6 @@ def _times(when: ArrayLike, count: int) -> FloatArray:
     if not np.isfinite(times).all():
         raise DataError("a time is not a number.", "Give one for each observation, or none at all.")
     return times
-
-
-def _pairs_in_each(rankings: Rankings) -> Codes:
-    size: Codes = np.diff(rankings.start)
-    return size * (size - 1) // 2
 
 
 def _asked(
@@ -162,9 +162,11 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
     side = f" ({asked.name})" if asked.name else ""
     rate, agreement = f"inconsistency rate{side}", f"intra-annotator agreement{side}"
     names = [rate, agreement]
-    if isinstance(observations, Ratings):
+    rated = observations if isinstance(observations, Ratings) else None
+    compared = observations if isinstance(observations, Comparisons) else None
+    if rated is not None:
         names = [rate, "mean absolute difference (inconsistent)", "mean absolute difference (repeats)", CORRELATION]
-    elif isinstance(observations, Comparisons):
+    elif compared is not None:
         names.append("intra-annotator kappa (fixed chance)")
     units, person, codes = _repeated(asked)
     if not len(units):
@@ -210,8 +212,8 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
         )
 
     figures = [share(rate, pairs - same, f"share of pairs that differ; {rests}")]
-    if isinstance(observations, Ratings):
-        low, high = observations.scale
+    if rated is not None:
+        low, high = rated.scale
         apart, width = units.distances(), high - low
         scale = f"on the scale {low:g} to {high:g}; {rests}"
         statistic, how = _correlation_of_repeats(asked, times, units)
@@ -223,8 +225,8 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
             resampled(CORRELATION, statistic, f"{how}; {rests}", flat, -1.0, 1.0),
         ]
     figures.append(share(agreement, same, f"share of pairs that agree; {rests}"))
-    if isinstance(observations, Comparisons):
-        chance, why = (1 / 3, "") if (observations.outcome == 0).any() else (1 / 2, ", as no pair was tied")
+    if compared is not None:
+        chance, why = (1 / 3, "") if (compared.outcome == 0).any() else (1 / 2, ", as no pair was tied")
         agreeing = weighted_share(same, pairs)
         figures.append(
             resampled(

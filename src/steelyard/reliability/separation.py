@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, cg
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.observations import Comparisons, FloatArray, Observations, Rankings
+from steelyard.observations import Comparisons, FloatArray, Observations
 from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_share
 from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.units import Codes, group_codes, row_sums
@@ -64,9 +64,9 @@ def scale_separation(
     that of the same decisions it was fitted to.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
-    comparisons = observations.comparisons() if isinstance(observations, Rankings) else observations
-    if not isinstance(comparisons, Comparisons):
-        raise DataError(f"scale separation needs comparisons or rankings; these are {comparisons.kind}.")
+    if not observations.has_comparisons:
+        raise DataError(f"scale separation needs comparisons or rankings; these are {observations.kind}.")
+    comparisons = observations.to_comparisons()
     if not 0 < epsilon < 0.5:
         raise ConfigError(f"epsilon {epsilon:g} is not between 0 and 1/2.", "Give 0.3, as sirt does.")
     decisions = _Decisions.of(comparisons)

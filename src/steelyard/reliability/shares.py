@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap, Names, weighted_share
 from steelyard.reliability.figure import Figure

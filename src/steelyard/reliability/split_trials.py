@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import SteelyardWarning
-from steelyard.models.counting import Counting
+from steelyard.models.choices.counting import Counting
+from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
-from steelyard.models.mean import Mean
-from steelyard.models.win_rate import WinRate
-from steelyard.observations import Comparisons, FloatArray, Observations, Rankings, Ratings
+from steelyard.models.ratings.mean import Mean
+from steelyard.observations import FloatArray, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.correlation import (
     Correlate,
@@ -99,12 +99,12 @@ def _is_a_sum(model: Model, observations: Observations) -> bool:
     if isinstance(model, Counting):
         return True
     if isinstance(model, WinRate):  # a win rate is (1 + counting)/2
-        return isinstance(observations, Comparisons | Rankings)
-    if not isinstance(model, Mean) or not isinstance(observations, Ratings):
+        return observations.has_comparisons
+    if not isinstance(model, Mean) or observations.kind != Ratings.kind:
         return False
     if not observations.knows_annotators:
         return True
-    answered = group_codes(observations.item, observations.annotator)
+    answered = group_codes(observations.incidence()[0], observations.annotator)
     return bool(answered.max() + 1 == len(answered))
 
 

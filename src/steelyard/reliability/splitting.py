@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.models.compiled import compiled
-from steelyard.models.counting import appearances
-from steelyard.models.hashing import PRIME, hashed, multiplier_and_shift
+from steelyard.models.inference.hashing import PRIME, hashed, multiplier_and_shift
 from steelyard.observations import (
     Choices,
     Comparisons,
@@ -255,16 +254,8 @@ class Sums(NamedTuple):
         if isinstance(observations, Ratings):
             rows = np.arange(len(observations), dtype=np.int32)
             return cls(observations.item, rows, observations.value, count)
-        if isinstance(observations, Rankings):
-            pairs = observations.comparisons()
-            size = np.diff(observations.start)
-            of_pair = np.repeat(np.arange(len(observations), dtype=np.int32), size * (size - 1) // 2)
-            item, pair, value = appearances(pairs)
-            return cls(item, of_pair[pair], value, count)
-        if isinstance(observations, Choices | Comparisons):
-            item, row, value = appearances(observations)
-            return cls(item, row, value, count)
-        raise DataError(f"no sums are defined for {observations.kind}.")
+        item, row, value = observations.preferences()
+        return cls(item, row, value, count)
 
     def scores(self, halves: Halves) -> tuple[FloatArray, FloatArray]:
         """Score every item by either half; NaN for those it does not have."""
@@ -299,17 +290,4 @@ def add_by_half(
 
 def take(observations: Kind, keep: NDArray[np.bool_]) -> Kind:
     """Return some of the rows, over the same items, annotators and tasks."""
-    chosen: dict[str, Any] = {"annotator": observations.annotator[keep], "task": observations.task[keep]}
-    if isinstance(observations, Rankings):
-        size = np.diff(observations.start)
-        members = np.repeat(keep, size)
-        chosen["start"] = np.concatenate([[0], np.cumsum(size[keep])])
-        chosen |= {name: getattr(observations, name)[members] for name in ("item", "rank")}
-    else:
-        columns = {
-            Ratings: ("item", "value"),
-            Comparisons: ("left", "right", "outcome"),
-            Choices: ("shown", "best", "worst"),
-        }[type(observations)]
-        chosen |= {name: getattr(observations, name)[keep] for name in columns}
-    return replace(observations, **chosen)
+    return observations.subset(keep)

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from steelyard.designs.adaptive.design import Adaptive
-from steelyard.models.bradley_terry import BradleyTerry
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, Labels, Observations
 from steelyard.quality.pay import standing_numbers
 from steelyard.records import Item
@@ -194,7 +194,7 @@ def _reliability(study: SimulatedStudy, stage: int) -> float | None:
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
     # Counting wins is fast, but uninformative if pairs were chosen to be close; the model accounts for opponents.
-    close = isinstance(study.config.stages[stage].design, Adaptive) and isinstance(observations, Comparisons)
+    close = isinstance(study.config.stages[stage].design, Adaptive) and observations.kind == Comparisons.kind
     return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
 
 

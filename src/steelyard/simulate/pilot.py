@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.formats.judgments import JudgmentFile
@@ -104,10 +106,10 @@ def read_pilot(
     name, pilot = next(iter(parts.items()))
     notes = [f"the pilot has {len(parts)} criteria; '{name}' was used"] if len(parts) > 1 else []
     base = start or Population()
-    if isinstance(pilot, Ratings):
+    if pilot.kind == Ratings.kind:
         fitting = _Fitting(pilot, base, rng, _rating_statistics, _RATING_HANDLES)
-    elif isinstance(pilot, Comparisons | Choices | Rankings):
-        has_ties = isinstance(pilot, Comparisons) and bool((pilot.outcome == 0).any())
+    elif pilot.kind in (Comparisons.kind, Choices.kind, Rankings.kind):
+        has_ties = bool(_proportion_of_ties(pilot))
         handles = (*_ORDER_HANDLES, _TIE_HANDLE) if has_ties else _ORDER_HANDLES
         fitting = _Fitting(pilot, replace(base, lapse=0.0), rng, _order_statistics, handles)
         notes.append(f"{pilot.kind} tell noise only beside the items' spread, which was taken to be {base.item_sd:g}")
@@ -209,22 +211,10 @@ class _Layout:
         if not pilot.knows_annotators:
             people = _NOBODY_KNOWN
             who = (np.arange(len(pilot)) % people).astype(np.int32)
-        if isinstance(pilot, Ratings):
-            return cls(Direct(scale=pilot.scale), who, pilot.item[:, None], pilot.items, people)
-        if isinstance(pilot, Comparisons):
-            items = np.column_stack([pilot.left, pilot.right])
-            return cls(Pairwise(ties=bool((pilot.outcome == 0).any())), who, items, pilot.items, people)
-        if isinstance(pilot, Choices):
-            sizes = (pilot.shown != UNKNOWN).sum(axis=1)
-            whole = sizes == pilot.shown.shape[1]
-            return cls(BestWorst(size=pilot.shown.shape[1]), who[whole], pilot.shown[whole], pilot.items, people)
-        if isinstance(pilot, Rankings):
-            sizes = np.diff(pilot.start)
-            usual = int(np.bincount(sizes).argmax())
-            rows = np.flatnonzero(sizes == usual)
-            items = pilot.item[(pilot.start[rows][:, None] + np.arange(usual))]
-            return cls(Ranking(size=usual), who[rows], items, pilot.items, people)
-        raise ConfigError(f"{pilot.kind} cannot be simulated.")
+        if pilot.kind not in _TASKS:
+            raise ConfigError(f"{pilot.kind} cannot be simulated.")
+        protocol, rows, items = _TASKS[pilot.kind](pilot)
+        return cls(protocol, who[rows], items, pilot.items, people)
 
     def simulate(self, population: Population, rng: np.random.Generator) -> Observations:
         """Return the pilot as other annotators with other true values would have answered it."""
@@ -242,6 +232,39 @@ class _Layout:
         if estimates is None:
             raise ConfigError(f"{self.protocol.name} cannot be simulated at once.")
         return estimates[""]
+
+
+_Tasks: TypeAlias = tuple[Protocol, slice | NDArray[np.int64], NDArray[np.int32]]
+"""A protocol, the observations that become its tasks, and the items of each task."""
+
+
+def _tasks_of_ratings(pilot: Ratings) -> _Tasks:
+    return Direct(scale=pilot.scale), slice(None), pilot.item[:, None]
+
+
+def _tasks_of_comparisons(pilot: Comparisons) -> _Tasks:
+    return Pairwise(ties=bool((pilot.outcome == 0).any())), slice(None), np.column_stack([pilot.left, pilot.right])
+
+
+def _tasks_of_choices(pilot: Choices) -> _Tasks:
+    rows = np.flatnonzero((pilot.shown != UNKNOWN).all(axis=1))
+    return BestWorst(size=pilot.shown.shape[1]), rows, pilot.shown[rows]
+
+
+def _tasks_of_rankings(pilot: Rankings) -> _Tasks:
+    """Take the rankings of the most frequent size."""
+    sizes = np.diff(pilot.start)
+    size = int(np.bincount(sizes).argmax())
+    rows = np.flatnonzero(sizes == size)
+    return Ranking(size=size), rows, pilot.item[(pilot.start[rows][:, None] + np.arange(size))]
+
+
+_TASKS: dict[str, Callable[[Any], _Tasks]] = {
+    Ratings.kind: _tasks_of_ratings,
+    Comparisons.kind: _tasks_of_comparisons,
+    Choices.kind: _tasks_of_choices,
+    Rankings.kind: _tasks_of_rankings,
+}
 
 
 def _rating_statistics(ratings: Observations) -> dict[str, float]:
@@ -298,9 +321,14 @@ def _cross(group: IntArray, value: FloatArray) -> float:
 def _order_statistics(observations: Observations) -> dict[str, float]:
     """How unreliable the counts are, and the share of ties."""
     statistics = {"unreliability": _unreliability(observations, "Pearson")}
-    if isinstance(observations, Comparisons):
-        statistics["ties"] = float((observations.outcome == 0).mean())
+    if (ties := _proportion_of_ties(observations)) is not None:
+        statistics["ties"] = ties
     return statistics
+
+
+def _proportion_of_ties(observations: Observations) -> float | None:
+    """Return the proportion of tied comparisons; None for other observations."""
+    return float((observations.outcome == 0).mean()) if isinstance(observations, Comparisons) else None
 
 
 def _unreliability(observations: Observations, correlation: str) -> float:

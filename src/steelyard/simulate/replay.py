@@ -26,11 +26,9 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.formats.judgments import JudgmentFile
 from steelyard.observations import (
     UNKNOWN,
-    Choices,
-    Comparisons,
     Labels,
+    Mixed,
     Observations,
-    Rankings,
     Ratings,
 )
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
@@ -119,9 +117,7 @@ class RecordedAnnotators:
 
     def _value_of(self, pool: _Pool, row: int) -> Any:
         observations = pool.observations
-        if isinstance(observations, Labels):
-            return observations.classes[int(observations.label[row])]
-        return float(pool.unit[row])
+        return observations.answer_at(row) if observations.kind == Labels.kind else float(pool.unit[row])
 
     def _rows(self, criterion: str, items: Sequence[str]) -> list[int]:
         """Choose a recorded row for each item: all of one annotator if possible, and unused rows if there are any."""
@@ -184,26 +180,11 @@ class _Pool:
             self.by_item[observations.items[code]].append(row)
 
     def _showings(self) -> Iterable[tuple[int, int]]:
-        observations = self.observations
-        if isinstance(observations, Ratings | Labels):
-            return enumerate(observations.item.tolist())
-        if isinstance(observations, Comparisons):
-            return [
-                (row, code)
-                for row, pair in enumerate(zip(observations.left.tolist(), observations.right.tolist(), strict=True))
-                for code in pair
-            ]
-        if isinstance(observations, Choices):
-            return [
-                (row, code)
-                for row, tuple_items in enumerate(observations.shown.tolist())
-                for code in tuple_items
-                if code != UNKNOWN
-            ]
-        if isinstance(observations, Rankings):
-            rows = np.repeat(np.arange(len(observations)), np.diff(observations.start))
-            return list(zip(rows.tolist(), observations.item.tolist(), strict=True))
-        raise DataError(f"{observations.kind} cannot be replayed.")
+        if self.observations.kind == Mixed.kind:
+            raise DataError(f"{self.observations.kind} cannot be replayed.")
+        item, row = self.observations.incidence()
+        order = np.argsort(row, kind="stable")
+        return zip(row[order].tolist(), item[order].tolist(), strict=True)
 
     def by_one_person(self, rows_of: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return the ways to take a row for each item that are all of one known person."""
@@ -220,36 +201,14 @@ class _Pool:
         A choice orders its whole tuple for best–worst, and a pair of it if that settles which is preferred.
         """
         observations = self.observations
-        if isinstance(observations, Ratings):
+        if observations.kind == Ratings.kind:
             ways = self.by_one_person([self.by_item[item] for item in items])
             return {way[0]: tuple(float(self.unit[row]) for row in way) for way in ways}
         rows = sorted(set(self.by_item[items[0]]).intersection(*(self.by_item[item] for item in items[1:])))
         codes = observations.items.codes(items).tolist()
         orders: dict[int, tuple[float, ...]] = {}
         for row in rows:
-            values = self._order(row, codes, settles_all)
+            values = observations.order_at(row, codes, fully=settles_all)
             if values is not None:
                 orders[row] = values
         return orders
-
-    def _order(self, row: int, codes: Sequence[int], settles_all: bool) -> tuple[float, ...] | None:
-        observations = self.observations
-        if isinstance(observations, Comparisons):
-            outcome = float(observations.outcome[row])
-            return (
-                tuple(outcome if code == observations.left[row] else 0.0 for code in codes) if len(codes) == 2 else None
-            )
-        if isinstance(observations, Rankings):
-            span = slice(int(observations.start[row]), int(observations.start[row + 1]))
-            rank = dict(zip(observations.item[span].tolist(), observations.rank[span].tolist(), strict=True))
-            return tuple(-float(rank[code]) for code in codes)
-        if not isinstance(observations, Choices):
-            return None
-        best, worst = int(observations.best[row]), int(observations.worst[row])
-        if UNKNOWN in (best, worst) or best == worst:
-            return None
-        tuple_items = [code for code in observations.shown[row].tolist() if code != UNKNOWN]
-        values = tuple(float(code == best) - float(code == worst) for code in codes)
-        if settles_all:
-            return values if len(set(values)) == len(values) and len(codes) == 2 else None
-        return values if len(tuple_items) == len(codes) else None

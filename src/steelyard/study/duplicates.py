@@ -28,8 +28,8 @@ def with_duplicates(scores: pl.DataFrame, same_as: Mapping[str, str]) -> pl.Data
 
 def comparisons_of_duplicates(observations: Observations, same_as: Mapping[str, str]) -> Observations:
     """Let every comparison of an item count for its twins as well, as scores of groups need it."""
-    if same_as and isinstance(observations, Mixed):
-        return Mixed.of(comparisons_of_duplicates(part, same_as) for part in observations.parts)
+    if same_as and observations.kind == Mixed.kind:
+        return Mixed.of(comparisons_of_duplicates(part, same_as) for part in observations.components())
     if not same_as or not isinstance(observations, Comparisons):
         return observations
     code = observations.items.code

@@ -142,7 +142,7 @@ class _Found:
 
 def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
     first = next(iter(read.by_criterion.values()))
-    if isinstance(first, Ratings | Labels):
+    if first.kind in (Ratings.kind, Labels.kind):
         together = "comparisons" in stage.protocol.kinds
         if together and not first.knows_tasks:
             raise DataError(
@@ -150,11 +150,9 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
                 "Add a column 'task' that is the same for the rows of one task.",
             )
         return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
-    if isinstance(first, Comparisons):
-        return _comparisons(first)
-    if isinstance(first, Choices):
-        return _choices(first)
-    return _rankings(cast("Rankings", first))
+    by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
+    answers: Iterable[_Found] = by_kind[first.kind](first)
+    return answers
 
 
 def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_Found]:
@@ -175,18 +173,12 @@ def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> I
                 answer = found[*key, again] = _Found(criterion, row, annotator, task, [], {})
             if item not in answer.items:
                 answer.items.append(item)
-            value = _value(observations, row)
+            value = observations.answer_at(row)
             if criterion:
                 answer.answer.setdefault(item, {})[criterion] = value
             else:
                 answer.answer[item] = value
     return found.values()
-
-
-def _value(observations: Ratings | Labels, row: int) -> float | str:
-    if isinstance(observations, Ratings):
-        return float(observations.value[row])
-    return observations.classes[int(observations.label[row])]
 
 
 def _comparisons(comparisons: Comparisons) -> Iterator[_Found]:

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
-from steelyard.grouping import by_group
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
@@ -429,8 +428,7 @@ class Study:
             fitted = fit_by_criterion(model, observations, gold, groups)
             return replace(fitted, scores=with_duplicates(fitted.scores, duplicates))
         grouped = {
-            name: by_group(comparisons_of_duplicates(part, duplicates), groups)[0]
-            for name, part in observations.items()
+            name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }
         return fit_by_criterion(model, grouped)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from steelyard.designs.adaptive.kernels import InformationTable, tabulate_outcomes
-from steelyard.models.calibrated_online import LEVELS
+from steelyard.models.calibrated.online import LEVELS
 from steelyard.observations import FloatArray
 
 _ROWS, _COLUMNS = 128, 24

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated_kernels import outcome_likelihood
+from steelyard.models.calibrated.online_kernels import outcome_likelihood
 from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 

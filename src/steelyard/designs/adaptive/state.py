@@ -14,7 +14,7 @@ from steelyard.designs.adaptive.objective import objective_cut, score_density, v
 from steelyard.designs.adaptive.settings import ObjectiveSettings
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
-from steelyard.models.calibrated_online import CalibratedState, tuple_weight
+from steelyard.models.calibrated.online import CalibratedState, tuple_weight
 from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray, Rating
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard.designs.match_quality.online_models import OnlineModel
 from steelyard.designs.match_quality.selection import Snapshot, head_count, top_heads
-from steelyard.models.match_quality import Located
+from steelyard.models.comparisons.match_quality import Located
 from steelyard.observations import IntArray
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.match_quality import Located
+from steelyard.models.comparisons.match_quality import Located
 from steelyard.observations import UNKNOWN, Comparison, FloatArray, IntArray, Observation, Rating
 from steelyard.protocols.base import Protocol
 
@@ -84,7 +84,7 @@ class OnlineEasl(OnlineModel):
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.easl import BetaState
+        from steelyard.models.ratings.easl import BetaState
 
         super().__init__(protocol, gamma, epsilon)
         self._scales = protocol.scales()
@@ -169,8 +169,8 @@ class OnlineBoundedRanking(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.easl import BetaState
-        from steelyard.models.online_kernels import bounded_pass
+        from steelyard.models.comparisons.online_kernels import bounded_pass
+        from steelyard.models.ratings.easl import BetaState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = BetaState
@@ -202,8 +202,8 @@ class OnlineTrueSkill(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.online_kernels import trueskill_pass
-        from steelyard.models.trueskill import SkillState
+        from steelyard.models.comparisons.online_kernels import trueskill_pass
+        from steelyard.models.comparisons.trueskill import SkillState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = SkillState

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.match_quality import Located, match_quality, of_items
+from steelyard.models.comparisons.match_quality import Located, match_quality, of_items
 from steelyard.observations import FloatArray, IntArray
 
 FLOOR = 1e-300

@@ -7,7 +7,7 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.history import observations_of
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Labels
 from steelyard.report import charts, quality_charts
 from steelyard.report.document import (

@@ -8,7 +8,7 @@ import polars as pl
 from steelyard.analysis.analysis import Analysis
 from steelyard.errors import DataError
 from steelyard.models.gold import disputed_gold
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.observations import Labels
 from steelyard.quality.questions import Question, read_questions
 from steelyard.report.document import (

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.analysis.analysis import Analysis
-from steelyard.models.majority import wilson
+from steelyard.models.labels.majority import wilson
 from steelyard.report.document import (
     Block,
     Prose,

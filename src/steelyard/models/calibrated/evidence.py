@@ -1,0 +1,412 @@
+"""Observations of any kinds, laid out for the calibrated scale's sampler in an order that does not depend on theirs.
+
+Items come in the order of their ids, annotators in the order of what they answered, rows by annotator. So the same
+judgments in another order, or under other names of annotators, give the same draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.models.gold import Gold, gold_values
+from steelyard.observations import (
+    UNKNOWN,
+    Choices,
+    Comparisons,
+    FloatArray,
+    Index,
+    IntArray,
+    Observations,
+    Rankings,
+    Ratings,
+)
+
+MOST_STEPS = 11
+"""A scale of up to so many steps is taken as steps; values on a finer one as a slider's."""
+
+BEYOND = 1.0
+"""How far beyond the end of a slider a response may lie that was cut there, as a share of the scale."""
+
+GOLD_NOISE = 0.02
+"""How far a gold score may be off, as a share of the scale."""
+
+Bits = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """One way of asking: its responders are `first` to `last` - 1.
+
+    `edge` are the places between the steps of a rating scale; empty for sliders.
+    """
+
+    kind: str
+    first: int
+    last: int
+    scale: tuple[float, float] = (0.0, 1.0)
+    bounded: bool = False
+    edge: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def responders(self) -> slice:
+        """Where its responders are."""
+        return slice(self.first, self.last)
+
+    @property
+    def rates(self) -> bool:
+        """Whether it is a way of rating."""
+        return self.kind == Ratings.kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatingRows:
+    """Ratings sorted by responder: the response lies between `lower` and `upper`, which are equal where it is known.
+
+    `shift` numbers from 1 what goes up and down together, as `_shifts` says; 0 for the others.
+    """
+
+    first: NDArray[np.int64]
+    item: IntArray
+    shift: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    value: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairRows:
+    """Comparisons, and for each item which of them it is in: `row[start[i]:start[i + 1]]`."""
+
+    left: IntArray
+    right: IntArray
+    responder: IntArray
+    outcome: NDArray[np.int8]
+    start: NDArray[np.int64]
+    row: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleRows:
+    """Choices and rankings as tiers, the best first: tuple t holds rows `first[t]` to `first[t + 1]` - 1."""
+
+    first: NDArray[np.int64]
+    item: IntArray
+    tier: IntArray
+    responder: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """All that was observed. `item` has the code of each item that was judged, in the order of their ids.
+
+    `annotator` is that of each responder, UNKNOWN where nobody is named. `fixed` responders answer as people
+    usually do: of them nothing of their own can be learnt. Group 0 sets the scale.
+    """
+
+    item: IntArray
+    groups: tuple[Group, ...]
+    annotator: IntArray
+    fixed: NDArray[np.bool_]
+    gold: NDArray[np.bool_]
+    ratings: RatingRows
+    pairs: PairRows
+    tuples: TupleRows
+
+    @property
+    def n_rows(self) -> int:
+        """How many responses there are."""
+        return len(self.ratings.item) + len(self.pairs.left) + len(self.tuples.item)
+
+    @classmethod
+    def of(cls, model: str, observations: Observations, gold: Gold | None = None) -> Evidence:
+        """Lay observations out; ratings first, as they set the scale where there are any."""
+        parts = tuple(
+            sorted((p for p in observations.components() if len(p)), key=lambda part: part.kind != Ratings.kind)
+        )
+        coded = [_Coded.of(part) for part in parts]
+        if gold:
+            coded = _with_gold(model, parts, coded, gold, observations.items)
+        judged = np.unique(np.concatenate([part.item for part in coded]))
+        judged = judged[judged != UNKNOWN]
+        ids = np.array([observations.items[int(code)] for code in judged], dtype=object)
+        judged = judged[np.argsort(ids, kind="stable")].astype(np.int32)
+        place = np.full(len(observations.items) + 1, UNKNOWN, np.int32)
+        place[judged] = np.arange(len(judged), dtype=np.int32)
+        coded = [part.placed(place) for part in coded]
+        rank = _by_content(coded, len(observations.annotators))
+        groups, annotator, responders = _responders(coded, rank)
+        is_gold = np.concatenate([np.full(g.last - g.first, c.is_gold) for g, c in zip(groups, coded, strict=True)])
+        groups, fixed = _merged_gold(groups, coded), np.zeros(len(annotator), np.bool_)
+        fixed[groups[0].responders] = annotator[groups[0].responders] == UNKNOWN
+        return cls(
+            judged,
+            groups,
+            annotator,
+            fixed,
+            is_gold,
+            _rating_rows(coded, responders, len(annotator)),
+            _pair_rows(coded, responders, len(judged)),
+            _tuple_rows(coded, responders),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Coded:
+    """One kind of observations: rows (one per rating, pair or tuple) and their items in one shape.
+
+    `item` has the item of every entry; `entry` is its value, outcome or tier; `row` says which row it belongs to.
+    """
+
+    kind: str
+    item: IntArray
+    entry: FloatArray
+    row: NDArray[np.int64]
+    annotator: IntArray
+    task: IntArray
+    scale: tuple[float, float] = (0.0, 1.0)
+    bounded: bool = False
+    is_gold: bool = False
+
+    @classmethod
+    def of(cls, part: Observations) -> _Coded:
+        return _CODERS[part.kind](part)
+
+    @classmethod
+    def of_ratings(cls, part: Ratings) -> _Coded:
+        return cls(
+            part.kind,
+            part.item,
+            part.unit_value,
+            np.arange(len(part)),
+            part.annotator,
+            part.task,
+            part.scale,
+            part.scale_known,
+        )
+
+    @classmethod
+    def of_comparisons(cls, part: Comparisons) -> _Coded:
+        item = np.column_stack([part.left, part.right]).ravel()
+        sign = part.outcome.astype(np.float64)
+        entry = np.column_stack([sign, -sign]).ravel()
+        return cls(part.kind, item, entry, np.repeat(np.arange(len(part)), 2), part.annotator, part.task)
+
+    @classmethod
+    def of_choices(cls, part: Choices) -> _Coded:
+        item, row = part.incidence()
+        tier = np.ones(len(item))
+        tier[item == part.best[row]] = 0
+        tier[item == part.worst[row]] = 2
+        # A choice of one item as both best and worst is not informative.
+        tier[((part.best == part.worst) & (part.best != UNKNOWN))[row]] = 1
+        return cls(part.kind, item, tier, row.astype(np.int64), part.annotator, part.task)
+
+    @classmethod
+    def of_rankings(cls, part: Rankings) -> _Coded:
+        item, row = part.incidence()
+        return cls(part.kind, item, part.rank.astype(np.float64), row.astype(np.int64), part.annotator, part.task)
+
+    def placed(self, place: IntArray) -> _Coded:
+        return _Coded(
+            self.kind,
+            place[self.item],
+            self.entry,
+            self.row,
+            self.annotator,
+            self.task,
+            self.scale,
+            self.bounded,
+            self.is_gold,
+        )
+
+    def content(self) -> Bits:
+        """Return a number for each row that says what it holds."""
+        # Adding 0 makes -0 a plain 0.
+        entry = _mixed((self.entry + 0.0).view(np.uint64))
+        item = _mixed(self.item.astype(np.uint64) + np.uint64(1))
+        each = _mixed(entry + np.uint64(3) * item)
+        total = np.zeros(len(self.annotator), np.uint64)
+        np.add.at(total, self.row, each)
+        return _mixed(total + np.uint64(len(self.kind)))
+
+
+_CODERS: dict[str, Callable[[Any], _Coded]] = {
+    Ratings.kind: _Coded.of_ratings,
+    Comparisons.kind: _Coded.of_comparisons,
+    Choices.kind: _Coded.of_choices,
+    Rankings.kind: _Coded.of_rankings,
+}
+
+
+def _mixed(bits: Bits) -> Bits:
+    """Scatter the bits of numbers (splitmix64)."""
+    with np.errstate(over="ignore"):
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(bits ^ (bits >> np.uint64(31)))
+
+
+def _with_gold(
+    model: str, parts: Sequence[Observations], coded: list[_Coded], gold: Gold, items: Index
+) -> list[_Coded]:
+    """Add gold as the ratings of one who knows: on the first ratings' scale, or on a scale of its own."""
+    rated = parts[0] if isinstance(parts[0], Ratings) else None
+    values = gold_values(model, items, gold, rated.scale if rated else None)
+    known = np.flatnonzero(~np.isnan(values)).astype(np.int32)
+    low, high = rated.scale if rated else (float(values[known].min()), float(values[known].max()))
+    unit = (values[known] - low) / ((high - low) or 1.0)
+    nobody = np.full(len(known), UNKNOWN, np.int32)
+    bounded = rated.scale_known if rated else False
+    added = _Coded(Ratings.kind, known, unit, np.arange(len(known)), nobody, nobody, (low, high), bounded, True)
+    return [coded[0], added, *coded[1:]] if rated else [*coded, added]
+
+
+def _by_content(coded: Sequence[_Coded], n_annotators: int) -> IntArray:
+    """Return the rank of every annotator by a number made of all that they answered."""
+    total = np.zeros(n_annotators + 1, np.uint64)
+    for number, part in enumerate(coded):
+        np.add.at(total, part.annotator, _mixed(part.content() + np.uint64(number)))
+    rank = np.empty(n_annotators, np.int32)
+    rank[np.argsort(total[:n_annotators], kind="stable")] = np.arange(n_annotators, dtype=np.int32)
+    return rank
+
+
+def _responders(coded: Sequence[_Coded], rank: IntArray) -> tuple[tuple[Group, ...], IntArray, list[IntArray]]:
+    """Number the responders by group and rank; return the groups, their annotators, and the responder of each row."""
+    groups, annotators, of_row = [], [np.zeros(0, np.int32)], []
+    count = 0
+    back = np.argsort(rank)
+    for part in coded:
+        key = np.where(part.annotator == UNKNOWN, len(rank), rank[part.annotator] if len(rank) else 0)
+        present, place = np.unique(key, return_inverse=True)
+        named = present < len(rank)
+        annotators.append(np.where(named, np.append(back, UNKNOWN)[present], UNKNOWN).astype(np.int32))
+        of_row.append((place + count).astype(np.int32))
+        steps = _edges(part) if part.kind == Ratings.kind else np.zeros(0)
+        groups.append(Group(part.kind, count, count + len(present), part.scale, part.bounded, steps))
+        count += len(present)
+    return tuple(groups), np.concatenate(annotators), of_row
+
+
+def _merged_gold(groups: tuple[Group, ...], coded: Sequence[_Coded]) -> tuple[Group, ...]:
+    """Let the one who knows the gold answer in the way of the first ratings, where there are some."""
+    if len(groups) > 1 and coded[1].is_gold and groups[0].rates:
+        first = groups[0]
+        merged = Group(first.kind, first.first, groups[1].last, first.scale, first.bounded, first.edge)
+        return (merged, *groups[2:])
+    return groups
+
+
+def _edges(part: _Coded) -> FloatArray:
+    """Return the places between the steps of a scale, or nothing for a slider."""
+    if not part.bounded:
+        return np.zeros(0)
+    for steps in range(1, MOST_STEPS):
+        at = part.entry * steps
+        if np.allclose(at, np.round(at), rtol=0, atol=1e-9):
+            return (np.arange(steps) + 0.5) / steps
+    return np.zeros(0)
+
+
+def _rating_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_responders: int) -> RatingRows:
+    parts = [(part, who) for part, who in zip(coded, responders, strict=True) if part.kind == Ratings.kind]
+    if not parts:
+        nothing, none = np.zeros(0, np.int32), np.zeros(0)
+        return RatingRows(np.zeros(n_responders + 1, np.int64), nothing, nothing, none, none, none)
+    responder = np.concatenate([who for _, who in parts])
+    item = np.concatenate([part.item for part, _ in parts])
+    # The parts of mixed observations share their tasks, and a responder is of one part.
+    task = np.concatenate([part.task for part, _ in parts])
+    value = np.concatenate([part.entry for part, _ in parts])
+    lower, upper = (np.concatenate(ends) for ends in zip(*(_interval(part) for part, _ in parts), strict=True))
+    order = np.lexsort((value, item, task, responder))
+    first = np.searchsorted(responder[order], np.arange(n_responders + 1)).astype(np.int64)
+    named = np.concatenate([part.annotator for part, _ in parts]) != UNKNOWN
+    shift = _shifts(responder[order], task[order], item[order], named[order])
+    return RatingRows(first, item[order], shift, lower[order], upper[order], value[order])
+
+
+def _interval(part: _Coded) -> tuple[FloatArray, FloatArray]:
+    """Say between which ends each response lies: beyond the end of a slider, or within a step."""
+    y = part.entry
+    if not part.bounded:
+        return y, y
+    edges = np.r_[-np.inf, _edges(part), np.inf]
+    if len(edges) > 2:
+        step = np.rint(y * (len(edges) - 2)).astype(np.int64)
+        return edges[step], edges[step + 1]
+    lower, upper = y.copy(), y.copy()
+    lower[y <= 0] = -BEYOND
+    upper[y >= 1] = 1 + BEYOND
+    return lower, upper
+
+
+def _shifts(who: IntArray, task: IntArray, item: IntArray, named: NDArray[np.bool_]) -> IntArray:
+    """Number what goes up and down together from 1, and all else 0.
+
+    These are the ratings of one answer; where every answer is one rating, those that one annotator gave one item.
+    Of people without a name it is not known whether they are one.
+    """
+    if len(who) == 0:
+        return np.zeros(0, np.int32)
+    number = _several(who, task)
+    number[task == UNKNOWN] = 0
+    if number.any():
+        return number
+    again = np.zeros(len(who), np.int32)
+    again[named] = _several(who[named], item[named])
+    return again
+
+
+def _several(who: IntArray, what: IntArray) -> IntArray:
+    """Number the pairs of two codes that come more than once from 1, and others 0."""
+    key = who.astype(np.int64) * (int(what.max(initial=0)) + 2) + what
+    _, place, count = np.unique(key, return_inverse=True, return_counts=True)
+    several = count > 1
+    return np.asarray(np.where(several, np.cumsum(several), 0)[place], np.int32)
+
+
+def _pair_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_items: int) -> PairRows:
+    columns: list[list[IntArray]] = [[np.zeros(0, np.int32)] for _ in range(4)]
+    for part, who in zip(coded, responders, strict=True):
+        if part.kind == Comparisons.kind:
+            left, right, outcome = part.item[::2], part.item[1::2], part.entry[::2].astype(np.int32)
+            # A pair shown the other way round is the same pair.
+            swap = left > right
+            left, right = np.where(swap, right, left), np.where(swap, left, right)
+            outcome = np.where(swap, -outcome, outcome)
+            for column, values in zip(columns, (left, right, who, outcome), strict=True):
+                column.append(values.astype(np.int32))
+    left, right, responder, outcome = (np.concatenate(column) for column in columns)
+    order = np.lexsort((outcome, right, left, responder))
+    left, right = left[order], right[order]
+    ends = np.concatenate([left, right])
+    rows = np.tile(np.arange(len(left), dtype=np.int32), 2)
+    by_item = np.argsort(ends, kind="stable")
+    start = np.searchsorted(ends[by_item], np.arange(n_items + 1)).astype(np.int64)
+    return PairRows(left, right, responder[order], outcome[order].astype(np.int8), start, rows[by_item])
+
+
+def _tuple_rows(coded: Sequence[_Coded], responders: Sequence[IntArray]) -> TupleRows:
+    columns: list[list[NDArray[np.int64]]] = [[np.zeros(0, np.int64)] for _ in range(4)]
+    count = 0
+    for part, who in zip(coded, responders, strict=True):
+        if part.kind not in (Choices.kind, Rankings.kind):
+            continue
+        order = np.argsort(np.argsort(part.content(), kind="stable"), kind="stable")
+        values = (who[part.row], order[part.row] + count, part.entry, part.item)
+        count += len(part.annotator)
+        for column, row in zip(columns, values, strict=True):
+            column.append(np.asarray(row, np.int64))
+    responder, number, tier, item = (np.concatenate(column) for column in columns)
+    order = np.lexsort((item, tier, number, responder))
+    responder, number, tier, item = (column[order] for column in (responder, number, tier, item))
+    new = np.r_[True, number[1:] != number[:-1]] if len(number) else np.zeros(0, np.bool_)
+    starts = np.flatnonzero(new)
+    first = np.append(starts, len(number)).astype(np.int64)
+    return TupleRows(first, item.astype(np.int32), tier.astype(np.int32), responder[starts].astype(np.int32))

@@ -1,0 +1,300 @@
+"""Dominance: rank a few items from a few comparisons, through what each one leads to (Pighin et al. 2012)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import sparse, stats
+from scipy.sparse import csgraph
+
+from steelyard.errors import DataError
+from steelyard.models.comparisons.dominance_kernels import reachable_counts
+from steelyard.models.comparisons.online import as_comparisons, both_sides, islands
+from steelyard.models.fit import Fit, Model
+from steelyard.models.inference.resampling import Units, resampled_means
+from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
+from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
+
+ONE_SOURCE = "items compared within a single graph have no interval: its comparisons are one ranking, not a sample"
+CYCLES = "{cyclic} of {graphs} graphs have a cycle; the items on it count as equal"
+
+WITHIN_SOURCE = (
+    "ranks are within the column 'source', which numbers the sets of connected items; they have no intervals"
+)
+
+
+class Consistency(NamedTuple):
+    """How far the answers contradict each other: cycles in graphs that should have none."""
+
+    graphs: int
+    cyclic: int
+    items: int
+    in_no_cycle: int
+
+    @property
+    def cyclic_share(self) -> float:
+        """The share of graphs with a cycle."""
+        return self.cyclic / self.graphs
+
+    @property
+    def consistency(self) -> float:
+        """The share of items in no cycle, each counted once for every graph it is in."""
+        return self.in_no_cycle / self.items
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DominanceGraphs:
+    """The vertices of all graphs, one for each item of a source as one annotator compared them.
+
+    `dominates` and `dominated` count collapsed vertices once (tied items, and the items of a cycle); `rank` is 1
+    for the highest difference of the two, without gaps; `graph` is ascending, `source` and `annotator` are
+    given for each graph.
+    """
+
+    item: IntArray
+    graph: IntArray
+    dominates: NDArray[np.int64]
+    dominated: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    in_cycle: NDArray[np.bool_]
+    source: IntArray
+    annotator: IntArray
+
+    @property
+    def dominance(self) -> NDArray[np.int64]:
+        """Return f: the vertices an item dominates less those it is dominated by (Eq. 1)."""
+        return self.dominates - self.dominated
+
+    @property
+    def unit_rank(self) -> FloatArray:
+        """The rank on [0, 1], 1 for the best; 0.5 where all items of a graph are equal."""
+        ranks = np.zeros(len(self.source), np.int64)
+        np.maximum.at(ranks, self.graph, self.rank)
+        last = ranks[self.graph]
+        return np.where(last > 1, (last - self.rank) / np.maximum(last - 1, 1), 0.5)
+
+    @property
+    def consistency(self) -> Consistency:
+        """Count the cycles."""
+        cyclic = np.unique(self.graph[self.in_cycle])
+        return Consistency(len(self.source), len(cyclic), len(self.item), int((~self.in_cycle).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Dominance(Model):
+    """Score items by f(v) = vertices reachable from v − vertices that reach v (Eq. 1 of Pighin et al. 2012).
+
+    Ties collapse into one vertex, and so do the items of a cycle, which contradict each other. Each annotator's
+    answers about one source are a graph of their own. What a source is: a task, where an answer to one holds
+    several comparisons (`source = "task"`); else the items that comparisons connect (`source = "items"`).
+    An item in several graphs gets its mean dominance. Within one source there is no interval.
+    """
+
+    name: ClassVar[str] = "dominance"
+    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+
+    source: Annotated[
+        Literal["auto", "task", "items"], Field(description="what tells sources apart: tasks, or connected items")
+    ] = "auto"
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
+    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+
+    def graphs(self, observations: Comparisons | Rankings) -> DominanceGraphs:
+        """Return the dominance, rank and cycles of every item in every graph."""
+        self.accept(observations)
+        comparisons = as_comparisons(observations)
+        source = comparisons.task if self._by_task(comparisons) else islands(comparisons)[comparisons.left]
+        return dominance_graphs(comparisons, source)
+
+    @null_without_evidence
+    def fit(self, observations: Comparisons | Rankings) -> Fit:
+        """Score every item by its mean dominance; where there are several sources, rank within each."""
+        graphs = self.graphs(observations)
+        comparisons = as_comparisons(observations)
+        n_items = len(comparisons.items)
+        judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
+        count = np.bincount(graphs.item, minlength=n_items)
+        with np.errstate(invalid="ignore"):
+            score = np.bincount(graphs.item, graphs.dominance, minlength=n_items) / count
+            unit_score = np.bincount(graphs.item, graphs.unit_rank, minlength=n_items) / count
+        uncertainty, notes = self._resampled(comparisons, graphs, n_items)
+        table = score_table(comparisons.items, score, unit_score, uncertainty, judgments, annotators, level=self.level)
+        found = graphs.consistency
+        if found.cyclic:
+            notes = (*notes, CYCLES.format(cyclic=found.cyclic, graphs=found.graphs))
+        source_of = _source_of_item(graphs, n_items)
+        if source_of is not None:
+            table = _rank_within(table, comparisons, source_of)
+            notes = (*notes, WITHIN_SOURCE)
+        return Fit(self.name, self.settings(), table, notes=notes)
+
+    def _by_task(self, comparisons: Comparisons) -> bool:
+        if self.source == "task" and not comparisons.knows_tasks:
+            raise DataError(
+                "not every comparison has a task, so tasks cannot tell sources apart.", 'Use source = "items".'
+            )
+        if self.source != "auto" or not comparisons.knows_tasks:
+            return self.source == "task"
+        answer = comparisons.task.astype(np.int64) * (len(comparisons.annotators) + 1) + comparisons.annotator
+        return len(np.unique(answer)) < len(comparisons)
+
+    def _resampled(
+        self, comparisons: Comparisons, graphs: DominanceGraphs, n_items: int
+    ) -> tuple[Uncertainty, tuple[str, ...]]:
+        """Resample annotators where known, else tasks: whole graphs at a time."""
+        if comparisons.knows_annotators:
+            units = Units("annotators", comparisons.annotators.ids, graphs.annotator)
+        elif self._by_task(comparisons):
+            units = Units("tasks", comparisons.tasks.ids, graphs.source)
+        else:
+            units = Units("graphs", ("all",), np.zeros(len(graphs.source), np.int32))
+        in_graphs = np.bincount(graphs.item, minlength=n_items)
+        alone = units.per_item(graphs.item, graphs.graph, n_items) < 2
+        draws = np.full((1, n_items), np.nan)
+        if not alone.all():
+            dominance = graphs.dominance.astype(np.float64)
+            draws = resampled_means(
+                units, graphs.item, graphs.graph, dominance, n_items, replicates=self.draws, seed=self.seed
+            )
+        notes = (ONE_SOURCE,) if (in_graphs == 1).any() else ()
+        if (alone & (in_graphs > 1)).any():
+            notes = (*notes, ALONE.format(units=units.kind))
+        return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone), notes
+
+
+def dominance_graphs(comparisons: Comparisons, source: IntArray) -> DominanceGraphs:
+    """Build one graph for every source and annotator, and count what leads where.
+
+    All graphs are handled as one, of vertices (graph, item): ties are merged as connected components, cycles
+    as strongly connected ones, and what is left is acyclic.
+    """
+    answer = source.astype(np.int64) * (len(comparisons.annotators) + 1) + comparisons.annotator + 1
+    _, first, graph = np.unique(answer, return_index=True, return_inverse=True)
+    n_items = len(comparisons.items)
+    keys, vertex = np.unique(
+        np.concatenate([graph * n_items + comparisons.left, graph * n_items + comparisons.right]), return_inverse=True
+    )
+    left, right = np.split(vertex, 2)
+    graph_of, item = (keys // n_items).astype(np.int32), (keys % n_items).astype(np.int32)
+
+    tied = comparisons.outcome == 0
+    merged = _components(left[tied], right[tied], len(keys), strong=False)
+    winner = merged[np.where(comparisons.outcome > 0, left, right)[~tied]]
+    loser = merged[np.where(comparisons.outcome > 0, right, left)[~tied]]
+    n_merged = merged.max() + 1
+    component = _components(winner, loser, n_merged, strong=True)
+    # A component of several merged vertices is a cycle; so is a win within one, between items tied elsewhere.
+    cyclic = np.bincount(component) > 1
+    cyclic[component[winner[winner == loser]]] = True
+
+    of_vertex = component[merged]
+    graph_of_component = np.empty(component.max() + 1, np.int64)
+    graph_of_component[of_vertex] = graph_of
+    order = np.argsort(graph_of_component, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    edges = np.unique(place[component[winner]] * len(order) + place[component[loser]])
+    source_end, target_end = np.divmod(edges, len(order))
+    between = source_end != target_end
+    graph_start = np.searchsorted(graph_of_component[order], np.arange(len(first) + 1))
+    dominates = _reach(graph_start, source_end[between], target_end[between])
+    dominated = _reach(graph_start, target_end[between], source_end[between])
+    own = place[of_vertex]
+    return DominanceGraphs(
+        item=item,
+        graph=graph_of,
+        dominates=dominates[own],
+        dominated=dominated[own],
+        rank=_dense_ranks(graph_of, (dominates - dominated)[own]),
+        in_cycle=cyclic[of_vertex],
+        source=source[first],
+        annotator=comparisons.annotator[first],
+    )
+
+
+def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: float = 0.95) -> pl.DataFrame:
+    """Average the dominance of items by group, such as the system that made them (Table 1 of the paper).
+
+    `scores` is the table of a fit; items without a group or a score are left out. The interval is Student's t
+    over items, which come from different sources.
+    """
+    known = scores.filter(pl.col("score").is_not_null() & pl.col("item").is_in(list(group)))
+    if known.height == 0:
+        raise DataError("no item with a score has a group.", "Give the group of each item by its id.")
+    by_group = (
+        known.with_columns(pl.col("item").replace_strict(group, return_dtype=pl.String).alias("group"))
+        .group_by("group")
+        .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
+    )
+    n = by_group["items"].to_numpy()
+    quantile = pl.Series(stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1)))
+    error = pl.col("deviation") / pl.col("items").sqrt()
+    return by_group.select(
+        "group",
+        "score",
+        error.alias("sd"),
+        (pl.col("score") - quantile * error).alias("lower"),
+        (pl.col("score") + quantile * error).alias("upper"),
+        "items",
+    ).sort("score", "group", descending=[True, False])
+
+
+def _components(one: NDArray[np.int64], other: NDArray[np.int64], n: int, *, strong: bool) -> NDArray[np.int64]:
+    edges = sparse.coo_array((np.ones(len(one), np.int8), (one, other)), shape=(n, n)).tocsr()
+    _, labels = csgraph.connected_components(edges, directed=strong, connection="strong" if strong else "weak")
+    return np.asarray(labels, np.int64)
+
+
+def _reach(graph_start: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+    order = np.argsort(source, kind="stable")
+    edge_start = np.searchsorted(source[order], np.arange(graph_start[-1] + 1))
+    return reachable_counts(graph_start, edge_start, target[order])
+
+
+def _dense_ranks(graph: IntArray, value: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rank within each graph from 1, the highest value first; equal values share a rank, and none is skipped."""
+    order = np.lexsort((-value, graph))
+    new_graph = np.r_[True, np.diff(graph[order]) != 0]
+    step = np.cumsum(new_graph | np.r_[True, np.diff(value[order]) != 0])
+    ranks = np.empty(len(value), np.int64)
+    ranks[order] = step - np.maximum.accumulate(np.where(new_graph, step, 0)) + 1
+    return ranks
+
+
+def _source_of_item(graphs: DominanceGraphs, n_items: int) -> IntArray | None:
+    """Return each item's source where it has only one and there are several, else None."""
+    source = graphs.source[graphs.graph]
+    pairs = np.unique(graphs.item.astype(np.int64) * (int(graphs.source.max()) + 1) + source)
+    if len(np.unique(graphs.source)) < 2 or len(pairs) > len(np.unique(graphs.item)):
+        return None
+    found = np.full(n_items, -1, np.int32)
+    found[graphs.item] = source
+    return found
+
+
+def _rank_within(table: pl.DataFrame, comparisons: Comparisons, source: IntArray) -> pl.DataFrame:
+    _, number = np.unique(source[source >= 0], return_inverse=True)
+    numbered = np.zeros(len(source), np.int64)
+    numbered[source >= 0] = number + 1
+    numbers = pl.DataFrame(
+        {
+            "item": pl.Series(comparisons.items.ids, dtype=pl.String),
+            "source": pl.Series(numbered).replace(0, None),
+        }
+    )
+    rank = pl.col("score").rank("dense", descending=True).over("source").cast(pl.Int64)
+    missing = pl.lit(None, pl.Int64)
+    return (
+        table.join(numbers, on="item", how="left")
+        .with_columns(rank.alias("rank"), missing.alias("rank_lower"), missing.alias("rank_upper"))
+        .select("item", "source", *(name for name in table.columns if name != "item"))
+        .sort("source", "rank", "item", nulls_last=True)
+    )

@@ -1,0 +1,233 @@
+"""What Bradley–Terry, Thurstone, Plackett–Luce and maxdiff share: settings, prior, intervals, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field
+
+from steelyard.errors import DataError, NoEvidenceError, SteelyardWarning
+from steelyard.models.comparisons.paired import Gaps, PairTable, expected_share
+from steelyard.models.fit import Fit, Model
+from steelyard.models.inference.laplace import around, bootstrap, posterior, sandwich, settle
+from steelyard.models.inference.newton import Estimate, Likelihood, maximise, warn_unless_converged
+from steelyard.models.inference.resampling import Units
+from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
+from steelyard.observations import FloatArray, Index, IntArray, Observations
+
+LEAST_UNITS = 10
+"""Fewer annotators than this tell too little of how annotators differ; judgments are the unit then."""
+
+
+class Prepared(NamedTuple):
+    """Observations made ready: the likelihood of the items that appear, and what the table needs."""
+
+    likelihood: Likelihood
+    items: NDArray[np.int64]
+    """The codes of the likelihood's items."""
+    beats: tuple[IntArray, IntArray]
+    """Winners and losers, in the likelihood's own codes."""
+    share: Callable[[FloatArray, float], FloatArray]
+    """Expected share of wins at a difference of scores and a tie parameter."""
+    notes: Callable[[Estimate], list[str]]
+    shown: IntArray | None = None
+    """How many judgments show each item of the observations, where that came with the rest."""
+    dependent: str = ""
+    """Why judgments depend on one another beyond the scores, where they do."""
+
+
+class Sample(ABC):
+    """What a fit on a latent scale wants to know of the judgments beside their likelihood."""
+
+    items: Index
+
+    @abstractmethod
+    def units(self) -> Units:
+        """Choose what is resampled."""
+
+    @abstractmethod
+    def single(self) -> Units:
+        """Take single judgments as what is resampled."""
+
+    @abstractmethod
+    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Return how many judgments show each item (`shown`, if known already), and how many annotators judged it."""
+
+
+class ObservedSample(Sample):
+    """Observations in memory."""
+
+    def __init__(self, observations: Observations) -> None:
+        self.items = observations.items
+        self._observations = observations
+
+    def units(self) -> Units:
+        """Choose the annotators where known, else the tasks, else the judgments."""
+        units = Units.of(self._observations)
+        if units.kind == "judgments":
+            return units
+        return replace(units, size=len(np.unique(units.of_row)))
+
+    def single(self) -> Units:
+        """Number the observations."""
+        return Units("judgments", (), np.arange(len(self._observations), dtype=np.int32))
+
+    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Count them."""
+        return appearances(self._observations, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class LatentScale(Model):
+    """A score θ for every item, of which the chances of all answers follow, found with a prior N(0, prior_sd²).
+
+    The prior keeps items finite that never lost, never won or were never compared with the rest, and its weight
+    fades as judgments come in. Scores are centred at 0.
+    """
+
+    prior_sd: Annotated[
+        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+    ] = 2.0
+    interval: Annotated[
+        Literal["auto", "posterior", "sandwich", "bootstrap"],
+        Field(description="how intervals are made; auto: posterior, or sandwich where judgments hang together"),
+    ] = "auto"
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
+    seed: Annotated[int, Field(ge=0, description="seed of draws and resamples")] = 0
+    tolerance: Annotated[
+        float, Field(gt=0, description="largest last step of a finished search; the error left is about its square")
+    ] = 1e-7
+    max_iterations: Annotated[int, Field(ge=1, description="most Newton steps")] = 100
+
+    @abstractmethod
+    def _prepare(self, observations: Any) -> Prepared:
+        """Make the likelihood."""
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether there is a prior on the scores."""
+        return self._prior_sd is not None
+
+    @property
+    def _prior_sd(self) -> float | None:
+        return None if self.prior_sd is None or np.isinf(self.prior_sd) else self.prior_sd
+
+    @null_without_evidence
+    def fit(self, observations: Any) -> Fit:
+        """Score every item, centred at 0."""
+        self.accept(observations)
+        return self.solve(self._prepare(observations), ObservedSample(observations))
+
+    def solve(self, ready: Prepared, sample: Sample) -> Fit:
+        """Score every item from a likelihood made ready."""
+        said = self._gaps(ready, sample.items)
+        estimate = maximise(
+            ready.likelihood,
+            prior_sd=self._prior_sd,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        )
+        warn_unless_converged(self.name, estimate)
+        theta = estimate.theta - estimate.theta.mean()
+        uncertainty, notes = self._uncertainty(ready, sample, estimate)
+        if ready.likelihood.n_items == 1:
+            notes.append("a single item: its score is 0 by definition")
+        table = self._table(ready, sample, theta, estimate.tie, uncertainty)
+        return Fit(
+            self.name,
+            self.settings(),
+            table,
+            notes=(*said, *ready.notes(estimate), *notes),
+            iterations=estimate.iterations,
+            converged=estimate.converged,
+        )
+
+    def _gaps(self, ready: Prepared, items: Index) -> list[str]:
+        ids = items.ids
+        gaps = Gaps.find(*ready.beats, [ids[code] for code in ready.items])
+        said = gaps.sentences()
+        if self._prior_sd is None and not gaps.finite_without_prior:
+            raise DataError(
+                f"{self.name} has no finite scores without a prior: {'; '.join(said)}.",
+                "Set prior_sd (2 is the default of bradley_terry), or judge the missing pairs.",
+            )
+        said = [f"{sentence}: it rests on the prior" for sentence in said]
+        for sentence in said:
+            warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
+        return said
+
+    def _uncertainty(self, ready: Prepared, sample: Sample, estimate: Estimate) -> tuple[Uncertainty, list[str]]:
+        how = self.interval
+        notes: list[str] = []
+        if how == "auto":
+            how = "sandwich" if ready.dependent else "posterior"
+        elif how == "posterior" and ready.dependent:
+            notes.append(f"the posterior takes judgments as independent, but {ready.dependent}: it is too narrow")
+        settled, root = settle(ready.likelihood, estimate) if how != "bootstrap" else (estimate, None)
+        if how == "posterior":
+            spread = posterior(ready.likelihood, settled, self.draws, self.seed, root)
+            return around("posterior", settled, spread, self.level), notes
+        units = self._units(sample, notes)
+        label = f"{how}({units.kind})"
+        if how == "sandwich":
+            spread = sandwich(ready.likelihood, estimate, settled, units, self.draws, self.seed)
+            return around(label, settled, spread, self.level, len(units)), notes
+        draws = bootstrap(ready.likelihood, estimate, units, self.draws, self.seed, self._prior_sd)
+        if lost := int(np.isnan(draws[:, 0]).sum()):
+            notes.append(f"{lost} of {len(draws)} resamples had no finite fit and were left out of the intervals")
+        return Uncertainty.from_draws(label, draws, self.level), notes
+
+    @staticmethod
+    def _units(sample: Sample, notes: list[str]) -> Units:
+        units = sample.units()
+        if units.kind == "judgments" or units.size >= LEAST_UNITS:
+            return units
+        notes.append(f"only {units.size} {units.kind}: too few to resample, so single judgments are the unit")
+        return sample.single()
+
+    def _table(
+        self, ready: Prepared, sample: Sample, theta: FloatArray, tie: float, uncertainty: Uncertainty
+    ) -> pl.DataFrame:
+        n, items = len(sample.items), ready.items
+        share = expected_share(theta, lambda d: ready.share(d, tie))
+        judgments, annotators = sample.counts(ready.shown)
+        if len(items) == n:
+            return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
+
+        def spread(values: FloatArray) -> FloatArray:
+            wide = np.full((*values.shape[:-1], n), np.nan)
+            wide[..., items] = values
+            return wide
+
+        wide = Uncertainty(
+            uncertainty.how,
+            spread(uncertainty.draws),
+            spread(uncertainty.sd),
+            spread(uncertainty.lower),
+            spread(uncertainty.upper),
+        )
+        return score_table(sample.items, spread(theta), spread(share), wide, judgments, annotators, level=self.level)
+
+
+def appearances(observations: Observations, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    """Return how many observations show each item and, where known, how many annotators judged it."""
+    if shown is not None and not observations.knows_annotators:
+        return shown, None
+    return count_by_item(observations, *observations.incidence())
+
+
+def compressed(table: PairTable) -> tuple[PairTable, NDArray[np.int64]]:
+    """Leave out the items without a pair; return their codes beside."""
+    items = np.flatnonzero(table.appearances)
+    if not len(items):
+        raise NoEvidenceError("no two items are compared in these judgments.", "Collect comparisons between items.")
+    return table.among(items), items

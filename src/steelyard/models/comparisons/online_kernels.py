@@ -1,0 +1,175 @@
+"""Compiled passes over comparisons for the online models.
+
+Comparison m is between `left[m]` and `right[m]`, with `outcome[m]` 1, -1 or 0. Mini-batch b holds comparisons
+`start[b]` to `start[b + 1]`: their updates are computed from the state before it, and added up. `weight[unit[m]]`
+says how often comparison m counts, as one more member of its mini-batch each time.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.models.comparisons.truncated_gaussian import tie_moments, win_moments
+from steelyard.models.compiled import compiled
+from steelyard.observations import FloatArray, IntArray
+
+
+@compiled
+def trueskill_pass(
+    mu: FloatArray,
+    variance: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    outcome: NDArray[np.int8],
+    start: NDArray[np.int64],
+    gamma: float,
+    epsilon: float,
+) -> None:
+    """Update Gaussian skills in place (Eq. 3–10).
+
+    Within a mini-batch it is precisions that are added up, and means times precisions: the variances' falls,
+    added up, could exceed the variance. For a single comparison this is Eq. 3–8.
+    """
+    shift = np.zeros(len(mu))
+    precision = np.zeros(len(mu))
+    noise = 2.0 * gamma * gamma
+    for batch in range(len(start) - 1):
+        for m in range(start[batch], start[batch + 1]):
+            i, j = left[m], right[m]
+            if outcome[m] < 0:
+                i, j = j, i
+            c2 = noise + variance[i] + variance[j]
+            c = sqrt(c2)
+            t = (mu[i] - mu[j]) / c
+            if outcome[m] == 0:
+                v, w = tie_moments(t, epsilon / c)
+            else:
+                v, w = win_moments(t - epsilon / c)
+            ri = variance[i] / c2 * w
+            rj = variance[j] / c2 * w
+            if start[batch + 1] - start[batch] == 1:
+                mu[i] += variance[i] / c * v
+                mu[j] -= variance[j] / c * v
+                variance[i] *= 1.0 - ri
+                variance[j] *= 1.0 - rj
+            else:
+                shift[i] += v / c / (1.0 - ri)
+                shift[j] -= v / c / (1.0 - rj)
+                precision[i] += w / c2 / (1.0 - ri)
+                precision[j] += w / c2 / (1.0 - rj)
+        if start[batch + 1] - start[batch] > 1:
+            for m in range(start[batch], start[batch + 1]):
+                for item in (left[m], right[m]):
+                    variance[item] /= 1.0 + variance[item] * precision[item]
+                    mu[item] += variance[item] * shift[item]
+                    shift[item] = precision[item] = 0.0
+
+
+@compiled
+def _mode(alpha: float, beta: float) -> float:
+    """Return the mode of a Beta (Eq. 12); 0.5 while nothing is known."""
+    above, beside = alpha - 1.0, beta - 1.0
+    return above / (above + beside) if above + beside > 0.0 else 0.5
+
+
+@compiled
+def bounded_pass(
+    alpha: FloatArray,
+    beta: FloatArray,
+    seen: NDArray[np.bool_],
+    left: IntArray,
+    right: IntArray,
+    outcome: NDArray[np.int8],
+    start: NDArray[np.int64],
+    unit: IntArray,
+    weight: NDArray[np.uint8],
+    gamma: float,
+    epsilon: float,
+) -> None:
+    """Update Beta scores in place (Eq. 14–22)."""
+    add_alpha = np.zeros(len(alpha))
+    add_beta = np.zeros(len(alpha))
+    theta = exp(epsilon)
+    noise = 2.0 * gamma * gamma
+    for batch in range(len(start) - 1):
+        for m in range(start[batch], start[batch + 1]):
+            times = float(weight[unit[m]])
+            if times == 0.0:
+                continue
+            i, j = left[m], right[m]
+            seen[i] = seen[j] = True
+            if outcome[m] < 0:
+                i, j = j, i
+            total_i, total_j = alpha[i] + beta[i], alpha[j] + beta[j]
+            variance_i = alpha[i] * beta[i] / (total_i * total_i * (total_i + 1.0))
+            variance_j = alpha[j] * beta[j] / (total_j * total_j * (total_j + 1.0))
+            mode_i = _mode(alpha[i], beta[i])
+            mode_j = _mode(alpha[j], beta[j])
+            c = sqrt(noise + variance_i + variance_j)
+            ratio = exp(mode_j - mode_i)
+            win = 1.0 / (1.0 + theta * ratio)
+            if outcome[m] != 0:
+                add_alpha[i] += times * variance_i / c * (1.0 - win)
+                add_beta[j] += times * variance_j / c * (1.0 - win)
+            else:
+                surprise = 1.0 - (theta * theta - 1.0) * ratio / ((1.0 + theta * ratio) * (theta + ratio))
+                step_i, step_j = times * variance_i / c * surprise, times * variance_j / c * surprise
+                if mode_i - mode_j > epsilon:
+                    add_beta[i] += step_i
+                    add_alpha[j] += step_j
+                elif mode_j - mode_i > epsilon:
+                    add_alpha[i] += step_i
+                    add_beta[j] += step_j
+                else:
+                    add_alpha[i] += step_i
+                    add_beta[i] += step_i
+                    add_alpha[j] += step_j
+                    add_beta[j] += step_j
+        for m in range(start[batch], start[batch + 1]):
+            for item in (left[m], right[m]):
+                alpha[item] += add_alpha[item]
+                beta[item] += add_beta[item]
+                add_alpha[item] = add_beta[item] = 0.0
+
+
+@compiled
+def elo_pass(
+    rating: FloatArray,
+    seen: NDArray[np.bool_],
+    left: IntArray,
+    right: IntArray,
+    outcome: NDArray[np.int8],
+    start: NDArray[np.int64],
+    unit: IntArray,
+    weight: NDArray[np.uint8],
+    k: float,
+    scale: float,
+    base: float,
+) -> None:
+    """Update Elo ratings in place."""
+    add = np.zeros(len(rating))
+    rate = log(base) / scale
+    for batch in range(len(start) - 1):
+        first, last = start[batch], start[batch + 1]
+        for m in range(first, last):
+            times = float(weight[unit[m]])
+            if times == 0.0:
+                continue
+            i, j = left[m], right[m]
+            seen[i] = seen[j] = True
+            expected = 1.0 / (1.0 + exp(rate * (rating[j] - rating[i])))
+            step = times * k * (0.5 * (1.0 + outcome[m]) - expected)
+            if last - first == 1:
+                rating[i] += step
+                rating[j] -= step
+            else:
+                add[i] += step
+                add[j] -= step
+        if last - first > 1:
+            for m in range(first, last):
+                for item in (left[m], right[m]):
+                    rating[item] += add[item]
+                    add[item] = 0.0

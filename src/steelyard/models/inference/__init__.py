@@ -1,0 +1,1 @@
+"""Estimation shared by the models: Newton steps, Laplace approximation, resampling, diagnostics."""

@@ -1,0 +1,165 @@
+"""Gold-calibrated labels: naive Bayes with each annotator's confusion on gold items (Snow et al. 2008, §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import special
+
+from steelyard.errors import DataError
+from steelyard.models.fit import Fit, Model
+from steelyard.models.gold import Gold, gold_labels, need_gold, with_gold_classes
+from steelyard.models.labels.cross_validation import GoldSplit, gold_annotator_table, label_accuracy
+from steelyard.models.labels.majority import expected_accuracy
+from steelyard.models.labels.observed import ObservedLabels
+from steelyard.models.labels.table import label_table, log_odds_interval, need_annotators
+from steelyard.models.labels.tally import LabelTally, LeftOut
+from steelyard.models.unscored import null_without_evidence
+from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
+
+
+@dataclass(frozen=True, slots=True)
+class GoldCalibrated(Model):
+    """Weigh each vote by what the annotator's answers to gold items say it is worth.
+
+    log P(c | labels) = log π_c + Σ_w log θ_w[c, y_w] + const, with θ_w the annotator's confusion on gold items plus
+    `smoothing`. Items with gold are predicted by cross-validation, never by their own gold. The interval of the
+    probability comes from the Dirichlet posteriors of the confusions, by the delta method on the log-odds.
+    """
+
+    name: ClassVar[str] = "gold_calibrated"
+    eats: ClassVar[tuple[str, ...]] = ("labels",)
+
+    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell of a confusion matrix")] = 1.0
+    prior: Annotated[Literal["uniform", "gold"], Field(description="equal classes, or their shares of the gold")] = (
+        "uniform"
+    )
+    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    disputed: Annotated[
+        float, Field(gt=0.5, le=1, description="contrary share of votes from which gold is not trusted; 1: never")
+    ] = 0.9
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
+
+    @null_without_evidence
+    def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
+        """Label every item; `gold` gives the classes of some."""
+        self.accept(observations)
+        return self.solve(ObservedLabels(with_gold_classes(observations, gold)), gold)
+
+    def solve(self, labels: LabelTally, gold: Gold | None) -> Fit:
+        """Label every item from counts of the labels."""
+        given = need_gold(self.name, gold)
+        need_annotators(self.name, labels)
+        codes = gold_labels(self.name, labels, given)
+        split = GoldSplit.of(labels, codes, self.folds, self.seed, self.disputed)
+        left_out = labels.left_out(split.trusted, split.fold)
+        log_prior = self._log_prior(split, len(labels.classes))
+        probabilities = self.posterior(labels, left_out, log_prior)
+        expected, variance = self._moments(left_out)
+        interval = log_odds_interval(probabilities, log_prior + expected, variance, self.level)
+        return Fit(
+            self.name,
+            self.settings(),
+            label_table(labels, probabilities, interval, "model", counts=labels.counts),
+            gold_annotator_table(labels, split.trusted, self.level, self.smoothing),
+            split.report(labels, probabilities),
+        )
+
+    def posterior(self, labels: LabelTally, left_out: LeftOut, log_prior: FloatArray) -> FloatArray:
+        """Return the probability of every class for every item; NaN for items without labels."""
+        alpha = left_out.counts + self.smoothing
+        log_confusion = np.log(alpha) - np.log(alpha.sum(axis=2, keepdims=True))
+        score = log_prior + left_out.summed(log_confusion)
+        score[labels.votes.sum(axis=1) == 0] = np.nan
+        return np.asarray(special.softmax(score, axis=1))
+
+    def _log_prior(self, split: GoldSplit, n_classes: int) -> FloatArray:
+        """Return log π: one row, or with `prior = "gold"` one for each item, its own fold left out."""
+        if self.prior == "uniform":
+            return np.full((1, n_classes), -np.log(n_classes))
+        known = split.trusted != UNKNOWN
+        total = np.bincount(split.trusted[known], minlength=n_classes)
+        cell = split.fold[known].astype(np.int64) * n_classes + split.trusted[known]
+        n_folds = int(split.fold.max()) + 1
+        own = np.bincount(cell, minlength=n_folds * n_classes).reshape(n_folds, n_classes)
+        counts = np.concatenate([total - own, total[None]]) + self.smoothing
+        # The fold UNKNOWN is −1, and so reads the last row: all gold.
+        return np.asarray(np.log(counts / counts.sum(axis=1, keepdims=True))[split.fold])
+
+    def _moments(self, left_out: LeftOut) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and variance of every item's log-likelihood of every class over the posterior of θ.
+
+        Of log θ[c, k] they are ψ(α_k) − ψ(Σ α) and ψ'(α_k) − ψ'(Σ α), α being the counts plus smoothing.
+        """
+        alpha = left_out.counts + self.smoothing
+        total = alpha.sum(axis=2, keepdims=True)
+        mean, variance = (special.polygamma(order, alpha) - special.polygamma(order, total) for order in (0, 1))
+        return left_out.summed(mean), left_out.summed(variance)
+
+
+def accuracy_by_annotators(
+    labels: Labels,
+    gold: Gold,
+    sizes: Iterable[int] = range(1, 11),
+    *,
+    model: GoldCalibrated | None = None,
+    samples: int = 20,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Measure vote and calibrated labels against gold with k labels an item, for each k (Snow et al., Fig. 7).
+
+    Each sample takes k labels of every item with gold at random, and trains and tests within itself. Columns: k,
+    samples, majority and calibrated (mean accuracy), gain (their difference), gain_lower and gain_upper (the middle
+    95 % over samples; null for one).
+    """
+    # As the paper did it: all gold is trusted.
+    model = model or GoldCalibrated(disputed=1.0)
+    need_annotators("accuracy_by_annotators", labels)
+    codes = gold_labels("accuracy_by_annotators", labels, gold)
+    rng = np.random.default_rng(seed)
+    rows = []
+    for k in sizes:
+        if k < 1:
+            raise DataError(f"{k} labels an item cannot be sampled.", "Give sizes of 1 or more.")
+        found = np.array(
+            [_sampled_accuracy(_sample(labels, codes, k, rng), codes, replace(model, seed=s)) for s in range(samples)]
+        )
+        gain = found[:, 1] - found[:, 0]
+        ends = np.quantile(gain, [0.025, 0.975]) if samples > 1 else (None, None)
+        rows.append((k, samples, found[:, 0].mean(), found[:, 1].mean(), gain.mean(), ends[0], ends[1]))
+    names = ("k", "samples", "majority", "calibrated", "gain", "gain_lower", "gain_upper")
+    schema = {name: pl.Int64 if name in {"k", "samples"} else pl.Float64 for name in names}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _sample(labels: Labels, gold: IntArray, k: int, rng: np.random.Generator) -> Labels:
+    """Keep k labels of every item with gold, at random; all, where it has fewer."""
+    shuffled = rng.permutation(np.flatnonzero(gold[labels.item] != UNKNOWN))
+    order = shuffled[np.argsort(labels.item[shuffled], kind="stable")]
+    item = labels.item[order]
+    first = np.searchsorted(item, item)
+    kept: NDArray[np.int64] = order[np.arange(len(order)) - first < k]
+    return replace(
+        labels,
+        item=labels.item[kept],
+        label=labels.label[kept],
+        annotator=labels.annotator[kept],
+        task=labels.task[kept],
+    )
+
+
+def _sampled_accuracy(labels: Labels, codes: IntArray, model: GoldCalibrated) -> tuple[float, float]:
+    tally = ObservedLabels(labels)
+    split = GoldSplit.of(tally, codes, model.folds, model.seed, model.disputed)
+    left_out = tally.left_out(split.trusted, split.fold)
+    log_prior = model._log_prior(split, len(labels.classes))
+    judged = np.unique(labels.item)
+    probabilities = model.posterior(tally, left_out, log_prior)[judged]
+    return expected_accuracy(tally.votes[judged], codes[judged]), label_accuracy(probabilities, codes[judged])

@@ -1,0 +1,199 @@
+"""MACE: every annotator either knows the answer or guesses by a habit of their own (Hovy et al. 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import special
+
+from steelyard.models.fit import Fit, Model
+from steelyard.models.gold import Gold, with_gold_classes
+from steelyard.models.labels.em import GroupedLabels, climb, resampled_interval, settled
+from steelyard.models.labels.kernels import mace_step
+from steelyard.models.labels.table import (
+    Interval,
+    annotator_table,
+    label_table,
+    need_annotators,
+    share_interval,
+    total_by,
+    with_interval,
+)
+from steelyard.models.unscored import null_without_evidence
+from steelyard.observations import FloatArray, Labels
+
+
+class Beliefs(NamedTuple):
+    """Expected numbers of labels known (annotator) and guessed (annotator, class)."""
+
+    known: FloatArray
+    guessed: FloatArray
+
+
+class MACEState(NamedTuple):
+    """The posterior of the items, what it says of the annotators, and the bound that never falls."""
+
+    posterior: FloatArray
+    beliefs: Beliefs
+    objective: float = -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class MACE(Model):
+    """Tell competence from spamming without gold (Hovy, Berg-Kirkpatrick, Vaswani & Hovy 2013).
+
+    Annotator j knows the answer with probability θ_j, and else guesses class k with probability ξ_jk; classes are
+    equally likely beforehand. `method = "vb"` is variational Bayes with Beta(½, ½) on θ and Dirichlet(10, …) on ξ;
+    "em" adds `smoothing` to the counts. The first start is the vote's, the others are random; the best is kept.
+    """
+
+    name: ClassVar[str] = "mace"
+    eats: ClassVar[tuple[str, ...]] = ("labels",)
+
+    method: Annotated[Literal["vb", "em"], Field(description="variational Bayes, or plain EM")] = "vb"
+    restarts: Annotated[int, Field(ge=1, description="starts, the first from the vote, the others random")] = 10
+    max_iterations: Annotated[int, Field(ge=1, description="most steps of a start")] = 500
+    tolerance: Annotated[float, Field(ge=0, description="least gain in the bound per label to go on")] = 1e-7
+    competence_prior: Annotated[float, Field(gt=0, description="both parameters of the Beta on θ (vb)")] = 0.5
+    guess_prior: Annotated[float, Field(gt=0, description="parameter of the Dirichlet on ξ (vb)")] = 10.0
+    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell (em)")] = 0.01
+    interval: Annotated[Literal["bootstrap", "none"], Field(description="how intervals are made")] = "bootstrap"
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
+    warm_steps: Annotated[int, Field(ge=1, description="steps of each resample, from the full fit")] = 5
+    seed: Annotated[int, Field(ge=0, description="seed of the starts and resamples")] = 0
+
+    @null_without_evidence
+    def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
+        """Label every item, and report each annotator's competence."""
+        self.accept(observations)
+        observations = with_gold_classes(observations, gold)
+        need_annotators(self.name, observations)
+        groups = GroupedLabels.of(self.name, observations, gold)
+        state, iterations, gap = self.run(groups, observations.annotators.ids)
+        converged = settled(self.name, iterations, gap, self.tolerance)
+        shown = groups.shown(state.posterior)
+        interval, notes = self._interval(observations, groups, state, shown)
+        table = label_table(
+            observations,
+            shown,
+            interval,
+            "bootstrap(annotators)",
+            groups.settled,
+            counts=(groups.judgments, groups.annotators),
+        )
+        columns = self._competence(groups, state) | groups.accuracy_columns(state.posterior, self.level)
+        annotators = annotator_table(observations.annotators, groups.given.sum(axis=1), columns)
+        return Fit(self.name, self.settings(), table, annotators, notes, iterations, converged)
+
+    def run(self, groups: GroupedLabels, annotators: tuple[str, ...]) -> tuple[MACEState, int, float]:
+        """Run all starts; return where the best ended, after how many steps, and its last gain per label."""
+        rng = np.random.default_rng(self.seed)
+        runs = [self._climb(groups, self._from_votes(groups))]
+        # Random starts are dealt in the order of the ids, so that the order of the judgments does not matter.
+        by_id = np.argsort(np.argsort(np.array(annotators)))
+        for _ in range(self.restarts - 1):
+            draw = rng.random((groups.n_annotators, groups.n_classes + 1))[by_id] + 1.0
+            split = groups.given.sum(axis=1, keepdims=True) * draw / draw.sum(axis=1, keepdims=True)
+            runs.append(self._climb(groups, Beliefs(split[:, 0], split[:, 1:])))
+        return max(runs, key=lambda run: run[0].objective)
+
+    def _climb(self, groups: GroupedLabels, beliefs: Beliefs) -> tuple[MACEState, int, float]:
+        weight = np.ones(groups.n_annotators)
+        state = MACEState(groups.vote_shares(), beliefs)
+        step = partial(self._step, groups, weight=weight)
+        return climb(step, state, len(groups.cell), self.max_iterations, self.tolerance)
+
+    def _from_votes(self, groups: GroupedLabels) -> Beliefs:
+        """Take an annotator to have known as many labels as the vote bears out, and guessed the rest."""
+        right = groups.vote_shares()[groups.item, groups.cell % groups.n_classes]
+        known = total_by(groups.cell, right, groups.given.size).reshape(groups.given.shape)
+        return Beliefs(known.sum(axis=1), groups.given - known)
+
+    def _step(self, groups: GroupedLabels, state: MACEState, weight: FloatArray) -> MACEState:
+        """Return the next state; the given one's posterior is overwritten."""
+        log_known, log_guessing, log_guess, prior = self._parameters(state.beliefs)
+        guess = log_guessing[:, None] + log_guess
+        gain = np.logaddexp(log_known[:, None], guess) - guess
+        known = np.empty(groups.given.size)
+        posterior = state.posterior
+        found = mace_step(
+            groups.start,
+            groups.cell,
+            (weight[:, None] * guess).ravel(),
+            (weight[:, None] * gain).ravel(),
+            (-np.expm1(-gain)).ravel(),
+            groups.gold,
+            posterior,
+            known,
+        )
+        knew = known.reshape(groups.given.shape)
+        guessed = np.maximum(groups.given - knew, 0.0)
+        beliefs = Beliefs(weight * knew.sum(axis=1), weight[:, None] * guessed)
+        return MACEState(posterior, beliefs, found + prior)
+
+    def _parameters(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return log θ, log(1 − θ) and log ξ (their expectations, for vb), and what the prior adds to the bound."""
+        known, guessed = beliefs
+        n_classes = guessed.shape[1]
+        competence = np.stack([known, guessed.sum(axis=1)], axis=1)
+        if self.method == "em":
+            s = self.smoothing
+            log_competence = np.log(competence + s) - np.log(competence.sum(axis=1, keepdims=True) + 2 * s)
+            log_guess = np.log(guessed + s) - np.log(guessed.sum(axis=1, keepdims=True) + n_classes * s)
+            prior = s * (log_competence.sum() + log_guess.sum())
+        else:
+            a, b = competence + self.competence_prior, guessed + self.guess_prior
+            log_competence = special.digamma(a) - special.digamma(a.sum(axis=1, keepdims=True))
+            log_guess = special.digamma(b) - special.digamma(b.sum(axis=1, keepdims=True))
+            prior = -_divergence(a, self.competence_prior, log_competence) - _divergence(b, self.guess_prior, log_guess)
+        return log_competence[:, 0], log_competence[:, 1], log_guess, float(prior)
+
+    def _competence(self, groups: GroupedLabels, state: MACEState) -> dict[str, FloatArray]:
+        """Return each annotator's θ; its interval allows for doubt about which labels were known."""
+        known, guessed = state.beliefs.known, state.beliefs.guessed.sum(axis=1)
+        extra = self.competence_prior if self.method == "vb" else self.smoothing
+        total = known + guessed
+        value = np.where(total > 0, (known + extra) / (total + 2 * extra), np.nan)
+        log_known, log_guessing, log_guess, _ = self._parameters(state.beliefs)
+        odds = np.exp(log_known[:, None] - log_guessing[:, None] - log_guess)
+        right = state.posterior[groups.item, groups.cell % groups.n_classes]
+        knew = right * (odds / (1 + odds)).ravel()[groups.cell]
+        spread = total_by(groups.cell // groups.n_classes, knew * (1 - knew), groups.n_annotators)
+        lower, upper = share_interval(known, total, self.level, spread)
+        return with_interval("competence", value, Interval(np.fmin(lower, value), np.fmax(upper, value)))
+
+    def _interval(
+        self, labels: Labels, groups: GroupedLabels, state: MACEState, shown: FloatArray
+    ) -> tuple[Interval, tuple[str, ...]]:
+        if self.interval == "none":
+            none = np.full(len(shown), np.nan)
+            return Interval(none, none), ("intervals were switched off",)
+        refit = partial(self._refit, groups, state)
+        return resampled_interval(
+            labels.annotators, groups, shown, refit, level=self.level, replicates=self.draws, seed=self.seed
+        )
+
+    def _refit(
+        self, groups: GroupedLabels, state: MACEState, weight: FloatArray, _drawn: NDArray[np.bool_]
+    ) -> FloatArray:
+        again = MACEState(
+            state.posterior.copy(),
+            Beliefs(weight * state.beliefs.known, weight[:, None] * state.beliefs.guessed),
+        )
+        for _ in range(self.warm_steps):
+            again = self._step(groups, again, weight)
+        return again.posterior
+
+
+def _divergence(alpha: FloatArray, prior: float, log_mean: FloatArray) -> float:
+    """Return the Kullback–Leibler divergence of Dirichlet(alpha) rows from Dirichlet(prior, …), summed over rows."""
+    n = alpha.shape[1]
+    normaliser = special.gammaln(alpha.sum(axis=1)) - special.gammaln(alpha).sum(axis=1)
+    reference = special.gammaln(n * prior) - n * special.gammaln(prior)
+    return float((normaliser - reference + ((alpha - prior) * log_mean).sum(axis=1)).sum())

@@ -1,0 +1,177 @@
+"""Gaussian calibration: each annotator's bias and noise, learnt from items with known scores (Snow et al. 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field
+
+from steelyard.errors import DataError, NoEvidenceError
+from steelyard.models.fit import Fit, Model
+from steelyard.models.gold import Gold, fold_of_item, gold_scores, need_gold
+from steelyard.models.labels.table import Interval, nullable, total_by, with_interval
+from steelyard.models.ratings.residuals import Draw, ResidualSums, Sampler
+from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.unscored import null_without_evidence
+from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
+
+SETTLING = 300
+"""Draws from which the annotators' weights are made, before those for the intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianCalibration(Model):
+    """Take an annotator's rating of an item with score x to be N(x + μ_w, σ_w) (Snow et al. 2008, §5.1.1).
+
+    μ_w and σ_w are learnt from the annotator's ratings of items with gold, and drawn towards those of all
+    annotators the more, the fewer such ratings there are. The score is Σ a_w (y_w − μ_w) / Σ a_w with
+    a_w = 1 / (σ_w² + var μ_w). Items with gold are scored by cross-validation, never by their own gold. The interval
+    comes from joint posterior draws of all μ_w and σ_w, and allows for what annotators have in common: by how much
+    the scores of items with gold miss it beyond what independent errors explain.
+    """
+
+    name: ClassVar[str] = "gaussian_calibration"
+    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+
+    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
+    draws: Annotated[int, Field(ge=100, description="number of posterior draws or bootstrap replicates")] = 1000
+    seed: Annotated[int, Field(ge=0, description="seed of the folds and draws")] = 0
+
+    @null_without_evidence
+    def fit(self, observations: Ratings, gold: Gold | None = None) -> Fit:
+        """Score every item in the ratings' own scale; `gold` gives the scores of some, in the same scale."""
+        self.accept(observations)
+        given = need_gold(self.name, gold)
+        if not observations.knows_annotators:
+            raise DataError(
+                f"{self.name} weighs annotators, but some ratings do not say who gave them.",
+                "Give every row an annotator, or use mean.",
+            )
+        known = gold_scores(self.name, observations, given)
+        judgments, annotators = count_by_item(
+            observations, observations.item, np.arange(len(observations), dtype=np.int32)
+        )
+        usable = ~np.isnan(known) & (judgments > 0)
+        if usable.sum() < 2:
+            raise NoEvidenceError(
+                f"{self.name} needs two judged items with gold; there is one.", "Give gold for more items."
+            )
+        fold = fold_of_item(observations.items, usable, self.folds, self.seed)
+        score, draws, noted = self._sample(observations, known, fold)
+        low, high = observations.scale
+        inside = np.clip(score, low, high)
+        table = score_table(
+            observations.items,
+            inside,
+            (inside - low) / (high - low),
+            Uncertainty.from_draws("posterior", draws, self.level),
+            judgments,
+            annotators,
+            bounds=observations.bounds,
+            level=self.level,
+        )
+        return Fit(self.name, self.settings(), table, noted, self._notes(observations, known, usable, score))
+
+    def _sample(
+        self, ratings: Ratings, known: FloatArray, fold: IntArray
+    ) -> tuple[FloatArray, FloatArray, pl.DataFrame]:
+        """Return every item's score, joint draws of it, and the annotator table."""
+        n_items, n_annotators = len(ratings.items), len(ratings.annotators)
+        trains = np.flatnonzero(fold[ratings.item] != UNKNOWN)
+        n_parts = int(fold.max()) + 1
+        sums = ResidualSums.leaving_out(
+            ratings.annotator[trains],
+            ratings.value[trains] - known[ratings.item[trains]],
+            fold[ratings.item[trains]],
+            n_annotators,
+            n_parts,
+        )
+        rng = np.random.default_rng(self.seed)
+        low, high = ratings.scale
+        sweeps = Sampler(sums, high - low, rng).sweeps(SETTLING + self.draws)
+        bias, weight = _settled(islice(sweeps, SETTLING))
+        # Items without gold (fold UNKNOWN) read the last set, which leaves nothing out.
+        part = np.where(fold == UNKNOWN, n_parts, fold)
+        row = part[ratings.item] * n_annotators + ratings.annotator
+        row_weight = weight.ravel()[row]
+        total = total_by(ratings.item, row_weight, n_items)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = row_weight / total[ratings.item]
+            score = total_by(ratings.item, share * (ratings.value - bias.ravel()[row]), n_items)
+        score[total == 0] = np.nan
+        draws = np.empty((self.draws, n_items))
+        biases, noises = (np.empty((self.draws, n_annotators)) for _ in range(2))
+        for replicate, draw in enumerate(sweeps):
+            shift = total_by(ratings.item, share * (draw.bias - bias).ravel()[row], n_items)
+            variance = total_by(ratings.item, share**2 * draw.variance.ravel()[row], n_items)
+            draws[replicate] = score - shift + np.sqrt(variance) * rng.standard_normal(n_items)
+            biases[replicate], noises[replicate] = draw.bias[-1], np.sqrt(draw.variance[-1])
+        common = _common_variance(score - known, draws.var(axis=0), fold)[fold]
+        draws += np.sqrt(common) * rng.standard_normal(draws.shape)
+        return score, draws, self._annotators(ratings, sums.n[-1], biases, noises)
+
+    def _annotators(self, ratings: Ratings, met: FloatArray, bias: FloatArray, noise: FloatArray) -> pl.DataFrame:
+        tails = [(1 - self.level) / 2, (1 + self.level) / 2]
+        columns = with_interval("bias", bias.mean(axis=0), Interval(*np.quantile(bias, tails, axis=0)))
+        columns |= with_interval("noise", np.median(noise, axis=0), Interval(*np.quantile(noise, tails, axis=0)))
+        judgments = np.bincount(ratings.annotator, minlength=len(ratings.annotators))
+        return pl.DataFrame(
+            {
+                "annotator": pl.Series(ratings.annotators.ids, dtype=pl.String),
+                "judgments": pl.Series(judgments, dtype=pl.Int64),
+                "gold_judgments": pl.Series(met.astype(np.int64), dtype=pl.Int64),
+            }
+            | {name: nullable(values) for name, values in columns.items()}
+        )
+
+    def _notes(
+        self, ratings: Ratings, known: FloatArray, usable: NDArray[np.bool_], score: FloatArray
+    ) -> tuple[str, ...]:
+        """Say how near the items with gold came to it, and who never met one."""
+        judgments = np.bincount(ratings.item, minlength=len(known))[usable]
+        mean = np.bincount(ratings.item, ratings.value, minlength=len(known))[usable] / judgments
+        ours, plain = (float(np.sqrt(np.mean((x - known[usable]) ** 2))) for x in (score[usable], mean))
+        notes: tuple[str, ...] = (
+            f"cross-validated RMSE on {int(usable.sum())} items with gold: {ours:.4g} (plain mean {plain:.4g})",
+        )
+        unmet = len(ratings.annotators) - len(np.unique(ratings.annotator[usable[ratings.item]]))
+        if unmet:
+            notes += (f"{unmet} annotators met no item with gold; their bias and noise are the others' in general",)
+        return notes
+
+
+def _common_variance(miss: FloatArray, variance: FloatArray, fold: IntArray) -> FloatArray:
+    """Return the variance of the error that all annotators share, without each fold in turn; the last is of all.
+
+    It is how much larger the squared misses of items with gold are than their `variance` on average, if they are.
+    """
+    judged = fold != UNKNOWN
+    n_parts = int(fold.max()) + 1
+    count, excess = (
+        total_by(fold[judged], weights, n_parts)
+        for weights in (np.ones(int(judged.sum())), miss[judged] ** 2 - variance[judged])
+    )
+    totals = np.append(excess.sum() - excess, excess.sum()) / np.append(count.sum() - count, count.sum())
+    return np.asarray(np.maximum(totals, 0.0))
+
+
+def _settled(draws: Iterator[Draw]) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of the biases over some draws, and the weights 1 / (σ² + var μ)."""
+    first = next(draws)
+    count = 1
+    total, squares, precision = first.bias.copy(), first.bias**2, 1 / first.variance
+    for draw in draws:
+        count += 1
+        total += draw.bias
+        squares += draw.bias**2
+        precision += 1 / draw.variance
+    bias = total / count
+    spread = np.maximum(squares / count - bias**2, 0.0)
+    return bias, 1 / (count / precision + spread)

@@ -1,0 +1,46 @@
+"""Single observations, as a protocol derives them from one answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+
+class Rating(NamedTuple):
+    """One value given to one item, in the user's scale."""
+
+    item: str
+    value: float
+    criterion: str = ""
+
+
+class Comparison(NamedTuple):
+    """One pair as shown; `outcome` is 1 when left won, -1 when right won, 0 for a tie."""
+
+    left: str
+    right: str
+    outcome: int
+
+
+class Choice(NamedTuple):
+    """One tuple as shown, with the item chosen as best and the one chosen as worst."""
+
+    items: tuple[str, ...]
+    best: str | None
+    worst: str | None
+
+
+class RankedItems(NamedTuple):
+    """Items from best to worst; those in one tier are tied."""
+
+    tiers: tuple[tuple[str, ...], ...]
+
+
+class Label(NamedTuple):
+    """One class given to one item."""
+
+    item: str
+    label: str
+    criterion: str = ""
+
+
+Observation: TypeAlias = Rating | Comparison | Choice | RankedItems | Label

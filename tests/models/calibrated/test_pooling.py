@@ -1,0 +1,124 @@
+"""What the calibrated scale makes of squeezed answers, of one who repeats himself, and of pairs of close items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reproductions.calibrated.adaptive import adaptive_session
+from reproductions.calibrated.methods import scored, spearman
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.gibbs_kernels import draw_items_jointly
+from steelyard.models.calibrated.sampler import Chain
+from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.ratings.mean import Mean
+from steelyard.observations import UNKNOWN, Index, Ratings
+
+
+def ratings(item: np.ndarray, who: np.ndarray, value: np.ndarray) -> Ratings:
+    return Ratings(
+        items=Index([f"i{n:03d}" for n in range(int(item.max()) + 1)]),
+        annotators=Index([f"a{n:03d}" for n in range(int(who.max()) + 1)]),
+        annotator=who.astype(np.int32),
+        item=item.astype(np.int32),
+        value=np.clip(value, 0, 1),
+        scale=(0.0, 1.0),
+    )
+
+
+def crowd(*, noise_follows: bool, spread: float, each: int = 60) -> tuple[Ratings, np.ndarray, np.ndarray]:
+    """Have forty people rate some items each; return who squeezes his answers by how much, and the truth."""
+    rng = np.random.default_rng(0)
+    truth, use = rng.normal(0.5, spread, 120), np.exp(rng.normal(0, 0.5, 40))
+    who, item = np.repeat(np.arange(40), each), np.concatenate([rng.permutation(120)[:each] for _ in range(40)])
+    noise = 0.06 * (use[who] if noise_follows else np.exp(rng.normal(0, 0.5, 40))[who])
+    value = 0.5 + use[who] * (truth[item] - 0.5) + noise * rng.standard_normal(len(who))
+    return ratings(item, who, value), use, truth
+
+
+@pytest.mark.parametrize(("noise_follows", "low", "high"), [(True, 0.7, 1.0), (False, 0.0, 0.3)])
+def test_it_learns_whether_noise_goes_with_the_use_of_the_scale(noise_follows: bool, low: float, high: float):
+    observed, _, _ = crowd(noise_follows=noise_follows, spread=0.12)
+    chain = Chain(Evidence.of("calibrated_scale", observed), np.random.default_rng(0))
+    found = []
+    for sweep in range(150):
+        chain.sweep(sweep)
+        found.append(chain.stretch[0])
+    assert low <= np.mean(found[50:]) <= high
+
+
+def test_who_squeezes_all_answers_is_not_taken_for_precise():
+    """With little to tell items apart, a squeezed answer shows by its small noise that it is one."""
+    observed, use, truth = crowd(noise_follows=True, spread=0.03, each=20)
+    fit = CalibratedScale(draws=200).fit(observed)
+    scale = fit.annotators.sort("annotator")["scale"].to_numpy()
+    # Without the noise to go by, some 0.7.
+    assert stats.spearmanr(scale, use).statistic > 0.85
+    plain = np.corrcoef(scored(Mean(draws=20), observed), truth)[0, 1]
+    assert np.corrcoef(fit.scores.sort("item")["score"].to_numpy(), truth)[0, 1] > plain
+
+
+@pytest.mark.slow
+def test_who_repeats_himself_does_not_make_an_item_sure():
+    """Everybody has an opinion of each item, and says it up to fifteen times; taken for so many voices, half hold."""
+    held = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth, item = rng.uniform(0.3, 0.7, 40), np.repeat(np.arange(40), 6)
+        who = np.concatenate([rng.permutation(20)[:6] for _ in range(40)])
+        opinion, times = truth[item] + 0.12 * rng.standard_normal(240), rng.integers(1, 16, 240)
+        said = np.repeat(opinion, times) + 0.04 * rng.standard_normal(times.sum())
+        table = CalibratedScale(draws=400).fit(ratings(np.repeat(item, times), np.repeat(who, times), said)).scores
+        table = table.sort("item")
+        held.append(np.mean((table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())))
+    assert np.mean(held) > 0.68
+
+
+def test_people_without_a_name_are_not_one_voice():
+    """Five ratings of each item by nobody in particular: intervals as wide as those of a mean of five."""
+    rng = np.random.default_rng(0)
+    truth, item = rng.uniform(0.25, 0.75, 80), np.repeat(np.arange(80), 5)
+    named = ratings(item, np.zeros(400), truth[item] + 0.1 * rng.standard_normal(400))
+    nobody = replace(named, annotators=Index([]), annotator=np.full(400, UNKNOWN, np.int32))
+    fit = CalibratedScale(draws=200).fit(nobody).scores
+    assert (fit["upper"] - fit["lower"]).mean() == pytest.approx(2 * 1.96 * 0.1 / np.sqrt(5), rel=0.15)
+
+
+def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
+    left, right = np.array([0, 1, 2, 3], np.int32), np.array([1, 2, 3, 4], np.int32)
+    responder, slope = np.array([0, 1, 0, 1], np.int32), np.array([2.0, 1.0])
+    response, slip = np.array([1.0, -0.5, 3.0, 0.7]), np.array([False, False, True, False])
+    weight, pull = np.array([0.0, 1.5, 0.0, 0.0, 0.3]), np.array([0.0, 0.9, 0.0, 0.0, -0.2])
+    precision = np.diag(weight + 1 / 0.8)
+    total = pull + 0.25 / 0.8
+    for m in np.flatnonzero(~slip):
+        step = np.zeros(5)
+        step[left[m]], step[right[m]] = slope[responder[m]], -slope[responder[m]]
+        precision += np.outer(step, step)
+        total = total + step * response[m]
+    covariance = np.linalg.inv(precision)
+    rng, x = np.random.default_rng(0), np.zeros(5)
+    drawn = np.empty((20_000, 5))
+    for number in range(len(drawn)):
+        draw_items_jointly(
+            rng, x, 0.25, 0.8, weight, pull, left, right, responder, response, slip, slope, np.zeros((4, 5))
+        )
+        drawn[number] = x
+    assert drawn.mean(axis=0) == pytest.approx(covariance @ total, abs=0.03)
+    assert np.cov(drawn.T) == pytest.approx(covariance, abs=0.03)
+    # Drawn one after the other, each draw would hang on the last.
+    assert np.abs([np.corrcoef(column[:-1], column[1:])[0, 1] for column in drawn.T]).max() < 0.05
+
+
+@pytest.mark.slow
+def test_a_session_that_pairs_close_items_is_placed_as_well_as_by_bradley_terry():
+    differences = []
+    for seed in range(3):
+        session, truth = adaptive_session(np.random.default_rng(seed))
+        ours, plain = scored(CalibratedScale(draws=200), session), scored(BradleyTerry(draws=20), session)
+        differences.append(spearman(ours, truth) - spearman(plain, truth))
+    assert np.mean(differences) > -0.01

@@ -1,0 +1,304 @@
+"""The calibrated scale: what it finds, what it must not claim, and its draws against plain numpy."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from benchmarks.calibrated_scenes import SCENES, compared, rated
+from benchmarks.coverage_calibrated import coverage
+from steelyard.errors import DataError, SteelyardWarning
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.gibbs_kernels import between, draw_items, draw_raters, typical_response
+from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.fit import Fit
+from steelyard.models.ratings.mean import Mean
+from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, Labels, Mixed, Observations, Rankings, Ratings
+
+QUICK = CalibratedScale(draws=150)
+
+
+def fitted(observations: Observations, gold: dict[str, float] | None = None) -> Fit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SteelyardWarning)
+        return QUICK.fitted(observations, gold)
+
+
+def scores(fit: Fit) -> np.ndarray:
+    return fit.scores.sort("item")["score"].to_numpy()
+
+
+# Its draws
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-np.inf, np.inf), (1.2, np.inf), (-np.inf, -2.5), (-0.3, 0.4), (-1.0, 2.0), (2.0, 2.2), (3.0, 9.0), (-4.0, -1.0)],
+)
+def test_draws_between_two_ends_are_those_of_a_truncated_gaussian(low: float, high: float):
+    rng = np.random.default_rng(0)
+    drawn = np.array([between(rng, low, high) for _ in range(4000)])
+    assert drawn.min() >= low
+    assert drawn.max() <= high
+    assert stats.kstest(drawn, stats.truncnorm(low, high).cdf).pvalue > 1e-3
+
+
+def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
+    # Item 0 has two ratings' worth of pull; items 1 and 2 are compared by a responder of slope 2.
+    weight, pull = np.array([3.0, 0.0, 0.0]), np.array([6.0, 0.0, 0.0])
+    x = np.array([0.0, 0.5, -0.25])
+    middle, spread = np.zeros(3), np.zeros(3)
+    draw_items(
+        np.random.default_rng(0),
+        x,
+        0.5,
+        2.0,
+        weight,
+        pull,
+        np.array([0, 0, 1, 2]),
+        np.array([0, 0], np.int32),
+        np.array([1], np.int32),
+        np.array([2], np.int32),
+        np.array([0], np.int32),
+        np.array([1.5]),
+        np.array([False]),
+        np.array([2.0]),
+        middle,
+        spread,
+        False,
+    )
+    assert (middle[0], spread[0]) == pytest.approx(((6 + 0.25) / 3.5, 1 / 3.5))
+    assert (middle[1], spread[1]) == pytest.approx(((2 * (1.5 + 2 * -0.25) + 0.25) / 4.5, 1 / 4.5))
+    # Item 2 sees where item 1 has just been drawn.
+    assert middle[2] == pytest.approx((2 * (2 * x[1] - 1.5) + 0.25) / 4.5)
+    assert not weight.any()
+    assert not pull.any()
+
+
+def test_lines_of_raters_are_drawn_from_their_regression():
+    rng = np.random.default_rng(3)
+    x, z = rng.standard_normal(40), rng.standard_normal(40)
+    drawn = []
+    for _ in range(4000):
+        point, slope, noise = np.zeros(1), np.zeros(1), np.full(1, 0.5)
+        draw_raters(
+            rng,
+            np.array([0, 40]),
+            np.arange(40, dtype=np.int32),
+            np.zeros(40, np.int32),
+            z,
+            x,
+            0.1,
+            np.zeros(1),
+            np.array([False]),
+            np.array([0.2]),
+            np.array([1.0]),
+            np.array([0.3]),
+            np.array([0.4]),
+            np.array([0.5]),
+            np.array([10.0]),
+            np.array([0.0]),
+            point,
+            slope,
+            noise,
+        )
+        drawn.append((point[0], slope[0], noise[0]))
+    design = np.column_stack([np.ones(40), x - 0.1])
+    prior = np.diag([1 / 0.3, 1 / 0.4])
+    covariance = np.linalg.inv(design.T @ design / 0.5 + prior)
+    mean = covariance @ (design.T @ z / 0.5 + prior @ [0.2, 1.0])
+    lines = np.array(drawn)[:, :2]
+    assert lines.mean(axis=0) == pytest.approx(mean, abs=0.02)
+    assert np.cov(lines.T) == pytest.approx(covariance, abs=0.003)
+    squares = np.mean([np.sum((z - design @ line) ** 2) for line in lines])
+    # The mean of a scaled inverse χ² with 10 + 40 degrees of freedom.
+    assert np.mean([noise for *_, noise in drawn]) == pytest.approx((10 * 0.5 + squares) / 48, rel=0.03)
+
+
+def test_the_typical_response_is_the_mean_of_what_is_answered():
+    rng = np.random.default_rng(1)
+    middle, spread = np.array([-0.1, 0.4, 0.95]), np.array([0.01, 0.0, 0.02])
+    said = middle + np.sqrt(spread + 0.04) * rng.standard_normal((200_000, 3))
+    out = np.zeros(3)
+    typical_response(middle, spread, 0.04, np.zeros(0), out)
+    assert out == pytest.approx(np.clip(said, 0, 1).mean(axis=0), abs=0.002)
+    typical_response(middle, spread, 0.04, np.array([0.25, 0.75]), out)
+    assert out == pytest.approx(np.round(np.clip(said, 0, 1) * 2).mean(axis=0) / 2, abs=0.002)
+
+
+# What it finds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["few sliders", "five steps", "comparisons with ties", "choices", "rankings"])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(scene: str):
+    # The full form, over many data sets, is benchmarks/coverage_calibrated.py.
+    share, _, r = coverage(SCENES[scene], 2, QUICK)
+    assert 0.87 < share <= 1
+    assert r > 0.8
+
+
+@pytest.mark.slow
+def test_it_beats_the_mean_where_annotators_differ_and_equals_it_where_they_do_not():
+    gains = []
+    for bias, use in ((0.15, 0.3), (0.0, 0.0)):
+        told, truth = rated(np.random.default_rng(4), bias=bias, use=use)
+        plain = Mean().fit(told).scores.sort("item")["score"].to_numpy()
+        gains.append(np.corrcoef(scores(fitted(told)), truth)[0, 1] - np.corrcoef(plain, truth)[0, 1])
+    assert gains[0] > 0.01
+    assert gains[1] > -0.005
+
+
+def test_random_answers_cost_little_and_those_who_give_them_are_named():
+    told, truth = rated(np.random.default_rng(5), random=0.3, each=8)
+    plain = Mean().fit(told).scores.sort("item")["score"].to_numpy()
+    fit = fitted(told)
+    assert np.corrcoef(scores(fit), truth)[0, 1] > np.corrcoef(plain, truth)[0, 1] + 0.04
+    assert fit.annotators is not None
+    random = fit.annotators.sort("annotator")["random"].to_numpy()
+    assert random[:8].mean() > 0.6
+    assert np.median(random[8:]) < 0.05
+    assert random[8:].mean() < 0.3 * random[:8].mean()
+
+
+def test_an_annotator_with_three_answers_is_hardly_corrected():
+    told, truth = rated(np.random.default_rng(6), each=8, people=20)
+    newcomer = replace(
+        told,
+        annotators=Index([*told.annotators.ids, "new"]),
+        item=np.append(told.item, np.arange(3)).astype(np.int32),
+        value=np.append(told.value, np.clip(truth[:3] + 15, 0, 100)),
+        annotator=np.append(told.annotator, [20, 20, 20]).astype(np.int32),
+        task=np.append(told.task, [UNKNOWN] * 3).astype(np.int32),
+    )
+    people = fitted(newcomer).annotators
+    assert people is not None
+    row = people.row(by_predicate=pl.col("annotator") == "new", named=True)
+    assert 0 < row["bias"] < 0.6 * 15
+    assert row["bias_upper"] - row["bias_lower"] > 10
+
+
+def test_one_who_always_answers_nothing_does_not_pull_all_items_down():
+    # The trap of noise that is learnt by annotator: answers that never vary look very precise.
+    rng = np.random.default_rng(7)
+    truth = rng.uniform(20, 90, 60)
+    item = np.repeat(np.arange(60), 6).astype(np.int32)
+    who = np.tile(np.arange(6), 60).astype(np.int32)
+    value = np.where(who == 5, 0.0, np.clip(truth[item] + 20 * rng.standard_normal(len(item)), 0, 100))
+    told = Ratings(
+        items=Index([f"i{n:02d}" for n in range(60)]),
+        annotators=Index("abcdef"),
+        annotator=who,
+        item=item,
+        value=value,
+        scale=(0.0, 100.0),
+    )
+    found = scores(fitted(told))
+    assert np.corrcoef(found, truth)[0, 1] > 0.9
+    assert found.mean() > 40
+
+
+def test_gold_holds_the_scale_in_place():
+    told, truth = rated(np.random.default_rng(8), each=4, bias=0.0)
+    high = replace(told, value=np.clip(told.value + 20, 0, 100))
+    gold = {f"i{n:04d}": float(truth[n]) for n in range(0, 100, 2)}
+    without, held = fitted(high), fitted(high, gold)
+    odd = np.arange(1, 100, 2)
+    off = [abs(scores(fit)[odd].mean() - truth[odd].mean()) for fit in (held, without)]
+    assert off[0] < 0.5 * off[1]
+    with pytest.raises(DataError, match="outside the ratings' scale"):
+        fitted(told, {"i0001": 400.0})
+
+
+def test_gold_helps_comparisons_too_on_a_scale_of_its_own():
+    told, truth = compared(np.random.default_rng(9), each=10)
+    gold = {f"i{n:04d}": float(100 + 30 * truth[n]) for n in range(0, 100, 2)}
+    plain, held = scores(fitted(told)), scores(fitted(told, gold))
+    assert np.corrcoef(held, truth)[0, 1] > np.corrcoef(plain, truth)[0, 1] + 0.03
+
+
+# Several kinds at once
+
+
+@pytest.mark.slow
+def test_comparisons_beside_sliders_make_the_same_scale_surer():
+    told, truth = SCENES["sliders and comparisons"](np.random.default_rng(10))
+    assert isinstance(told, Mixed)
+    alone, both = fitted(told.parts[0]), fitted(told)
+    assert np.corrcoef(scores(both), truth)[0, 1] > np.corrcoef(scores(alone), truth)[0, 1]
+    assert both.scores["sd"].mean() < alone.scores["sd"].mean()
+    # Still on the ratings' scale.
+    assert scores(both).mean() == pytest.approx(scores(alone).mean(), abs=4)
+    assert any("brought to it" in note for note in both.notes)
+
+
+@pytest.mark.slow
+def test_two_rating_scales_are_brought_to_the_first():
+    rng = np.random.default_rng(11)
+    told, truth = rated(rng, each=3)
+    five, _ = rated(np.random.default_rng(11), each=3, steps=4)
+    one_to_five = replace(five, value=1 + five.value / 25, scale=(1.0, 5.0))
+    both = fitted(Mixed.of((told, one_to_five)))
+    assert np.corrcoef(scores(both), truth)[0, 1] > np.corrcoef(scores(fitted(told)), truth)[0, 1] - 0.01
+    assert both.annotators is not None
+    assert {"ratings 1 bias", "ratings 2 bias"} <= set(both.annotators.columns)
+
+
+def test_mixing_keeps_ids_and_refuses_labels():
+    one = Ratings(items=Index("ab"), item=np.array([0, 1], np.int32), value=np.array([1.0, 2.0]), scale=(0, 5))
+    pairs = Comparisons(
+        items=Index("cb"),
+        annotators=Index(["u"]),
+        annotator=np.array([0], np.int32),
+        left=np.array([0], np.int32),
+        right=np.array([1], np.int32),
+        outcome=np.array([1], np.int8),
+    )
+    mixed = Mixed.of((one, pairs))
+    assert mixed.items.ids == ("a", "b", "c")
+    assert len(mixed) == 3
+    assert mixed.annotator.tolist() == [UNKNOWN, UNKNOWN, 0]
+    recoded = mixed.parts[1]
+    assert isinstance(recoded, Comparisons)
+    assert (mixed.items[int(recoded.left[0])], mixed.items[int(recoded.right[0])]) == ("c", "b")
+    labels = Labels(items=Index("a"), item=np.zeros(1, np.int32), label=np.zeros(1, np.int32), classes=Index(["x"]))
+    with pytest.raises(DataError, match="labels have no place"):
+        Mixed.of((one, labels))
+
+
+def test_choices_become_tiers_and_useless_ones_none():
+    told = Choices(
+        items=Index("abcd"),
+        shown=np.array([[0, 1, 2, 3], [0, 1, 2, UNKNOWN], [0, 1, 2, 3]], np.int32),
+        best=np.array([2, UNKNOWN, 1], np.int32),
+        worst=np.array([0, 1, 1], np.int32),
+    )
+    tuples = Evidence.of("calibrated_scale", told).tuples
+    found = {
+        tuple(zip(tuples.item[a:b].tolist(), tuples.tier[a:b].tolist(), strict=True))
+        for a, b in zip(tuples.first[:-1], tuples.first[1:], strict=True)
+    }
+    assert found == {
+        ((2, 0), (1, 1), (3, 1), (0, 2)),
+        ((0, 1), (2, 1), (1, 2)),
+        ((0, 1), (1, 1), (2, 1), (3, 1)),
+    }
+
+
+def test_ties_in_a_ranking_order_nothing():
+    start, rank = np.array([0, 3]), np.array([1, 1, 1], np.int32)
+    tied = Rankings(items=Index("abc"), start=start, item=np.arange(3, dtype=np.int32), rank=rank)
+    table = fitted(tied).scores
+    assert table["rank_lower"].to_list() == [1, 1, 1]
+    assert table["rank_upper"].to_list() == [3, 3, 3]
+
+
+def test_the_checks_say_how_well_answers_are_foretold():
+    told, _ = rated(np.random.default_rng(12))
+    (check,) = [note for note in fitted(told).notes if note.startswith("check")]
+    assert 90 < float(check.split()[1]) <= 100

@@ -1,0 +1,209 @@
+"""Dominance: the paper's tournament, ties and cycles by hand, and a slow twin on any graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+
+from steelyard.errors import DataError
+from steelyard.formats import read_judgments
+from steelyard.models.comparisons.dominance import Dominance, average_dominance
+from steelyard.observations import Comparisons, Index, Rankings
+from tests.models.online_cases import Row, check_intervals, comparisons_of, some_comparisons
+
+# Six comparisons in three brackets (3 + 2 + 1) that give what the text says of Fig. 1: LW dominates Google,
+# Systran, Moses and Bing; the reference was compared with Bing alone; Google and Systran are equivalent.
+FIGURE_1: list[Row] = [
+    ("Reference", "Bing", 1),
+    ("LW", "Google", 1),
+    ("Systran", "Moses", 1),
+    ("Google", "Systran", 0),
+    ("Moses", "Bing", 1),
+    ("LW", "Moses", 1),
+]
+
+
+def dominance_of(rows: Sequence[Row]) -> dict[str, int]:
+    comparisons = comparisons_of(rows)
+    graphs = Dominance().graphs(comparisons)
+    return {comparisons.items[int(i)]: int(f) for i, f in zip(graphs.item, graphs.dominance, strict=True)}
+
+
+def ranks_of(rows: Sequence[Row]) -> dict[str, int]:
+    comparisons = comparisons_of(rows)
+    graphs = Dominance().graphs(comparisons)
+    return {comparisons.items[int(i)]: int(r) for i, r in zip(graphs.item, graphs.rank, strict=True)}
+
+
+def test_the_ranks_of_figure_1_are_the_papers() -> None:
+    assert ranks_of(FIGURE_1) == {"LW": 1, "Reference": 2, "Google": 2, "Systran": 2, "Moses": 3, "Bing": 4}
+
+
+def test_a_chain_counts_those_below_less_those_above() -> None:
+    assert dominance_of([("a", "b", 1), ("b", "c", 1), ("d", "c", -1)]) == {"a": 3, "b": 1, "c": -1, "d": -3}
+
+
+def test_tied_items_are_one_vertex() -> None:
+    assert dominance_of([("a", "b", 0), ("b", "c", 1), ("c", "d", 0), ("d", "e", 0)]) == {
+        **dict.fromkeys("ab", 1),
+        **dict.fromkeys("cde", -1),
+    }
+
+
+def test_a_cycle_is_collapsed_and_counted_as_a_contradiction() -> None:
+    rows = [("a", "b", 1), ("b", "c", 1), ("c", "a", 1), ("c", "d", 1)]
+    assert dominance_of(rows) == {"a": 1, "b": 1, "c": 1, "d": -1}
+    consistency = Dominance().graphs(comparisons_of(rows)).consistency
+    assert (consistency.cyclic_share, consistency.consistency) == (1.0, 0.25)
+
+
+def test_a_win_between_items_that_ties_make_equal_is_a_contradiction() -> None:
+    graphs = Dominance().graphs(comparisons_of([("a", "b", 0), ("b", "c", 0), ("a", "c", 1), ("c", "d", 1)]))
+    assert graphs.in_cycle.tolist() == [True, True, True, False]
+    assert graphs.dominance.tolist() == [1, 1, 1, -1]
+
+
+def test_consistency_is_over_all_graphs() -> None:
+    rows = [("a", "b", 1), ("b", "a", 1), ("x", "y", 1), ("y", "z", 0)]
+    fit = Dominance().fit(comparisons_of(rows))
+    found = Dominance().graphs(comparisons_of(rows)).consistency
+    assert found == (2, 1, 5, 3)
+    assert any("1 of 2 graphs have a cycle" in note for note in fit.notes)
+
+
+def slow_dominance(rows: list[tuple[int, int, int]], n: int) -> list[int | None]:
+    """The twin: reachability by walking, with ties walked both ways and then collapsed by mutual reachability."""
+    wins = [set() for _ in range(n)]  # type: list[set[int]]
+    for left, right, outcome in rows:
+        if outcome >= 0:
+            wins[left].add(right)
+        if outcome <= 0:
+            wins[right].add(left)
+    reach = []
+    for v in range(n):
+        found, todo = {v}, [v]
+        while todo:
+            new = wins[todo.pop()] - found
+            found |= new
+            todo += new
+        reach.append(found)
+    vertex = [min(u for u in range(n) if u in reach[v] and v in reach[u]) for v in range(n)]
+    seen = {item for row in rows for item in row[:2]}
+    return [
+        len({vertex[u] for u in reach[v]}) - len({vertex[u] for u in range(n) if v in reach[u]}) if v in seen else None
+        for v in range(n)
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(some_comparisons(with_tasks=True))
+def test_any_graphs_give_what_the_slow_twin_gives(comparisons: Comparisons) -> None:
+    graphs = Dominance(source="task").graphs(comparisons)
+    rows = list(zip(comparisons.left.tolist(), comparisons.right.tolist(), comparisons.outcome.tolist(), strict=True))
+    for task in np.unique(comparisons.task):
+        expected = slow_dominance([row for row, t in zip(rows, comparisons.task, strict=True) if t == task], 6)
+        mine = graphs.source[graphs.graph] == task
+        found = dict(zip(graphs.item[mine].tolist(), graphs.dominance[mine].tolist(), strict=True))
+        assert [found.get(item) for item in range(6)] == expected
+
+
+def test_a_graph_of_more_than_4096_vertices_is_counted_in_blocks() -> None:
+    n = 5000
+    chain = Comparisons(
+        items=Index(f"i{i}" for i in range(n)),
+        left=np.arange(n - 1, dtype=np.int32),
+        right=np.arange(1, n, dtype=np.int32),
+        outcome=np.ones(n - 1, np.int8),
+    )
+    assert Dominance().graphs(chain).dominance.tolist() == [n - 1 - 2 * i for i in range(n)]
+
+
+def test_within_one_source_there_is_no_interval_and_the_notes_say_why() -> None:
+    fit = Dominance().fit(comparisons_of(FIGURE_1))
+    assert fit.scores["lower"].null_count() == 6
+    assert fit.scores["rank_lower"].null_count() == 6
+    assert "one ranking, not a sample" in fit.notes[0]
+    assert fit.scores["unit_score"].to_list() == pytest.approx([1, 2 / 3, 2 / 3, 2 / 3, 1 / 3, 0])
+    check_intervals(fit)
+
+
+def test_items_of_several_sources_are_ranked_within_their_own() -> None:
+    rows = [*FIGURE_1, ("x", "y", 1), ("y", "z", 0)]
+    table = Dominance().fit(comparisons_of(rows, items=[*sorted({n for r in rows for n in r[:2]}), "unseen"])).scores
+    found = {row["item"]: (row["source"], row["rank"]) for row in table.iter_rows(named=True)}
+    assert found["LW"][1] == found["x"][1] == 1
+    assert found["Bing"][1] == 4
+    assert found["y"] == found["z"]
+    assert found["LW"][0] == found["Bing"][0] != found["x"][0]
+    assert found["unseen"] == (None, None)
+
+
+def test_each_annotators_answers_are_a_graph_of_their_own_and_scores_are_their_mean() -> None:
+    rows: list[Row] = [("a", "b", 1), ("b", "c", 1), ("a", "b", -1), ("b", "c", 1)]
+    comparisons = comparisons_of(rows, annotator=["u", "u", "v", "v"])
+    assert Dominance().graphs(comparisons).consistency.cyclic == 0
+    fit = Dominance().fit(comparisons)
+    assert dict(fit.scores.select("item", "score").iter_rows()) == {"a": 0.5, "b": 1.0, "c": -1.5}
+    assert set(fit.scores["interval"]) == {"bootstrap(annotators)"}
+    check_intervals(fit)
+
+
+def test_systems_compared_on_many_segments_get_their_average_dominance() -> None:
+    """The items are systems, the tasks source segments: s beats t on two of three, u loses always."""
+    rows: list[Row] = [("s", "t", 1), ("t", "u", 1), ("s", "t", 1), ("t", "u", 1), ("t", "s", 1), ("s", "u", 1)]
+    fit = Dominance().fit(comparisons_of(rows, task=["1", "1", "2", "2", "3", "3"]))
+    assert dict(fit.scores.select("item", "score").iter_rows()) == pytest.approx({"s": 4 / 3, "t": 2 / 3, "u": -2})
+    # A system that always wins, or always loses, has no interval: nothing shows how far it may be off.
+    assert set(fit.scores["interval"]) <= {"bootstrap(tasks)", None}
+    assert "bootstrap(tasks)" in set(fit.scores["interval"])
+
+
+def test_average_dominance_by_system_has_a_t_interval_over_items() -> None:
+    rows: list[Row] = [("s1", "t1", 1), ("s2", "t2", 1), ("s3", "t3", -1), ("s4", "t4", 1)]
+    scores = Dominance().fit(comparisons_of(rows)).scores
+    table = average_dominance(scores, {f"{system}{n}": system for system in "st" for n in range(1, 5)})
+    assert table["group"].to_list() == ["s", "t"]
+    assert table["score"].to_list() == [0.5, -0.5]
+    assert table["sd"].to_list() == pytest.approx([0.5, 0.5])
+    assert table["upper"][0] == pytest.approx(0.5 + stats.t.ppf(0.975, 3) * 0.5)
+    with pytest.raises(DataError, match="no item"):
+        average_dominance(scores, {"other": "s"})
+
+
+def test_tasks_must_be_known_to_tell_sources_apart() -> None:
+    with pytest.raises(DataError, match='source = "items"'):
+        Dominance(source="task").fit(comparisons_of(FIGURE_1))
+
+
+def test_one_pair_asked_per_task_is_not_taken_for_a_source() -> None:
+    comparisons = comparisons_of(FIGURE_1, task=[f"pair {n}" for n in range(6)])
+    assert Dominance().graphs(comparisons).consistency.graphs == 1
+
+
+@pytest.mark.shared_data
+def test_dominance_gives_back_every_complete_ranking_of_wmt10(shared_data: Path) -> None:
+    rankings = read_judgments(shared_data / "wmt10" / "rankings.csv.gz").observations
+    assert isinstance(rankings, Rankings)
+    once = Rankings(
+        items=rankings.items,
+        tasks=Index(f"row {row}" for row in range(len(rankings))),
+        task=np.arange(len(rankings), dtype=np.int32),
+        start=rankings.start,
+        item=rankings.item,
+        rank=rankings.rank,
+    )
+    graphs = Dominance(source="task").graphs(once)
+    assert graphs.consistency.cyclic == 0
+    row = np.repeat(np.arange(len(rankings)), np.diff(rankings.start))
+    in_order = np.lexsort((rankings.item, row))
+    source = graphs.source[graphs.graph]
+    several = np.isin(row[in_order], source)
+    dense = np.concatenate(
+        [stats.rankdata(rankings.rank[a:b], "dense") for a, b in zip(rankings.start, rankings.start[1:], strict=False)]
+    )
+    assert graphs.rank.tolist() == dense[in_order][several].tolist()
