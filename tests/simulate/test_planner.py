@@ -37,11 +37,11 @@ def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
         config = make_config({"name": "direct"}, {"judgments": each}, seed=seed)
         study = rehearse(config, items, make_annotators(60, items, seed, TAME), np.random.default_rng(seed))
         found.append(split_half(study.observations()[""], trials=20))
-    plain = np.mean([one["Pearson"].value for one in found])
+    plain = np.mean([one["split_half_pearson"].value for one in found])
     assert plain == pytest.approx(pearson_of_halves(TAME, each / 2), abs=0.02)
-    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in found])
+    stepped = np.mean([one["split_half_pearson_corrected"].value for one in found])
     assert stepped == pytest.approx(pearson_of_halves(TAME, each), abs=0.02)
-    assert np.mean([one["Spearman"].value for one in found]) == pytest.approx(
+    assert np.mean([one["split_half_spearman"].value for one in found]) == pytest.approx(
         spearman_of_halves(TAME, each / 2), abs=0.025
     )
 
@@ -86,7 +86,7 @@ def test_a_study_of_the_planned_size_has_the_planned_reliability(protocol, desig
         each = round(planned["judgments"] * planned["items_per_judgment"] / 50)
         config = make_config({"name": protocol}, {"name": design, "judgments": each}, seed=seed)
         study = rehearse(config, items, make_annotators(30, items, seed), np.random.default_rng(seed))
-        found.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
+        found.append(split_half(study.observations()[""], trials=40)["split_half_spearman"].value)
     assert np.mean(found) == pytest.approx(0.75, abs=0.04)
 
 

@@ -65,7 +65,7 @@ def _split_half(
 ) -> tuple[float | None, float | None, bool, str]:
     from steelyard.reliability import split_half
 
-    name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
+    name = "split_half_spearman_corrected" if rule.spearman_brown else "split_half_spearman"
     if isinstance(observations, Mixed):
         # Halves of several ways of asking are not alike: the way with the most answers speaks for all.
         observations = max(observations.parts, key=len)

@@ -21,7 +21,7 @@ import polars as pl
 
 from steelyard.errors import DataError, StoreError
 from steelyard.reliability import agreement, position_bias, split_half_by_budget
-from steelyard.reliability.figure import figures_table
+from steelyard.reliability.statistic import statistics_table
 from steelyard.report.history import History, history_of, observations_of
 from steelyard.report.matching import match_quality_by_round
 from steelyard.report.people import annotator_table
@@ -43,7 +43,7 @@ from steelyard.study import Status, Study
 from steelyard.study.ledger import item_to_data
 from steelyard.study.results import on_rating_scale
 
-SPLIT_HALF = "split-half (Spearman)"
+SPLIT_HALF = "split_half_spearman"
 _CURVE_TRIALS = 20
 _LATEST = 100
 """Flags, skips and open tasks that the page lists; the log has them all."""
@@ -83,7 +83,7 @@ class Trust:
     seq: int
     judgments: int
     took: float
-    figures: pl.DataFrame
+    statistics: pl.DataFrame
     curve: pl.DataFrame
     title: str
     target: float | None
@@ -234,19 +234,19 @@ def compute_trust(source: Source) -> Trust:
             named = (pl.lit(stage.name).alias("stage"), pl.lit(criterion).alias("criterion"), pl.all())
             frames.append(agreement(found).table.select(named))
             if curve.is_empty() and found.kind != "labels":
-                curve = split_half_by_budget(found, trials=_CURVE_TRIALS).filter(pl.col("figure") == SPLIT_HALF)
+                curve = split_half_by_budget(found, trials=_CURVE_TRIALS).filter(pl.col("statistic") == SPLIT_HALF)
         if "comparisons" in stage.protocol.kinds[1:]:
             for criterion, found in observations_of(counted, study, "comparisons", stage.name).items():
                 named = (pl.lit(stage.name).alias("stage"), pl.lit(criterion).alias("criterion"), pl.all())
-                frames.append(figures_table([position_bias(found).figure]).select(named))
-    figures = pl.concat(frames) if frames else pl.DataFrame(schema={"stage": pl.String, "figure": pl.String})
+                frames.append(statistics_table([position_bias(found).statistic]).select(named))
+    statistics = pl.concat(frames) if frames else pl.DataFrame(schema={"stage": pl.String, "statistic": pl.String})
     # Whether the scores hold comes first, then whether people agree.
-    figures = figures.sort(~pl.col("figure").str.starts_with("split-half"), maintain_order=True)
+    statistics = statistics.sort(~pl.col("statistic").str.starts_with("split_half"), maintain_order=True)
     from steelyard.report import charts
 
     title = charts.title_of(charts.reliability(curve)) if curve.height else ""
     took = time.perf_counter() - begin
-    desk.trust = Trust(seq, counted.judgments.height, took, figures, curve, title, _target(study))
+    desk.trust = Trust(seq, counted.judgments.height, took, statistics, curve, title, _target(study))
     return desk.trust
 
 
@@ -380,7 +380,7 @@ def export(
 def _table(desk: _Desk, source: Source, what: str) -> pl.DataFrame | None:
     if what in {"figures", "reliability"}:
         trust = desk.trust or compute_trust(source)
-        return trust.figures if what == "figures" else trust.curve
+        return trust.statistics if what == "figures" else trust.curve
     board = desk.board
     if board is None or board.seq < desk.study.last_seq():
         board = compute_board(source)

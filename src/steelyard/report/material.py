@@ -15,29 +15,29 @@ from steelyard.observations import UNKNOWN, Index, Observations
 from steelyard.records import Judgment
 from steelyard.reliability import agreement, position_bias, split_half_by_budget
 from steelyard.reliability.cycles import GRAPHS, cycle_consistency
-from steelyard.reliability.figure import Figure
 from steelyard.reliability.split_half import BY_ANNOTATORS
 from steelyard.reliability.split_trials import Halves
+from steelyard.reliability.statistic import Statistic
 from steelyard.report.history import History, history_of, judgments_of, observations_of
 from steelyard.report.people import annotator_table
 from steelyard.study import Stage, Study
 from steelyard.study.pseudonyms import Names
 from steelyard.study.results import kind_for
 
-CURVE = "split-half (Spearman)"
+CURVE = "split_half_spearman"
 _CURVE_TRIALS, _CURVE_POINTS, _CURVE_ROWS = 20, 10, 500_000
-ORDER_FIGURES = (*GRAPHS, "position bias (share left)")
+ORDER_STATISTICS = (*GRAPHS, "position_bias")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trust:
-    """Reliability of one criterion of a stage: its figures, those of order, and how it grows with judgments."""
+    """Reliability of one criterion of a stage: its statistics, those of order, and how it grows with judgments."""
 
     stage: str
     criterion: str
     kind: str
-    figures: tuple[Figure, ...]
-    order: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
+    order: tuple[Statistic, ...]
     notes: tuple[str, ...]
     curve: pl.DataFrame
 
@@ -111,22 +111,24 @@ def without_tasks(observations: Observations) -> Observations:
 
 def _trust(material: Material, stage: Stage, criterion: str, part: Observations) -> Trust:
     found = agreement(part)
-    figures = [figure for figure in found.figures if figure.name not in ORDER_FIGURES]
-    figures.sort(key=lambda figure: not figure.name.startswith("split-half"))
-    order = [figure for figure in found.figures if figure.name in ORDER_FIGURES]
+    statistics = [statistic for statistic in found.statistics if statistic.key not in ORDER_STATISTICS]
+    statistics.sort(key=lambda statistic: not statistic.key.startswith("split_half"))
+    order = [statistic for statistic in found.statistics if statistic.key in ORDER_STATISTICS]
     if not order and "comparisons" in stage.protocol.kinds and not criterion:
         pairs = material.observations(stage, "comparisons").get("")
         if pairs is not None and len(pairs):
-            order = [*cycle_consistency(pairs).figures, position_bias(pairs).figure]
-    return Trust(stage.name, criterion, part.kind, tuple(figures), tuple(order), found.notes, _curve(figures, part))
+            order = [*cycle_consistency(pairs).statistics, position_bias(pairs).statistic]
+    return Trust(
+        stage.name, criterion, part.kind, tuple(statistics), tuple(order), found.notes, _curve(statistics, part)
+    )
 
 
-def _curve(figures: Iterable[Figure], part: Observations) -> pl.DataFrame:
-    known = any(f.name == CURVE and f.value is not None and BY_ANNOTATORS not in f.note for f in figures)
+def _curve(statistics: Iterable[Statistic], part: Observations) -> pl.DataFrame:
+    known = any(f.key == CURVE and f.value is not None and BY_ANNOTATORS not in f.note for f in statistics)
     if not known:
         return pl.DataFrame()
     most = int(np.median(Halves.of(part, None, "unit", 0).splitter.sizes)) // 2
     budgets = sorted({round(step) for step in np.linspace(1, max(most, 1), min(max(most, 1), _CURVE_POINTS)).tolist()})
     trials = int(np.clip(_CURVE_ROWS // len(part), 5, _CURVE_TRIALS))
-    curve = split_half_by_budget(part, budgets, trials=trials).filter(pl.col("figure") == CURVE)
+    curve = split_half_by_budget(part, budgets, trials=trials).filter(pl.col("statistic") == CURVE)
     return curve if curve.height > 1 else pl.DataFrame()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from steelyard.protocols.base import Protocol
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 from steelyard.report.material import CURVE, Material
 from steelyard.report.references import REFERENCES, cite
 from steelyard.report.tables import Estimate
@@ -204,23 +204,23 @@ def _reliable(material: Material) -> list[str]:
     several = len(material.trust) > 1
     for trust in material.trust:
         of = f" of {' '.join(part for part in (trust.stage, trust.criterion) if part)}" if several else ""
-        numbers = {figure.name: figure for figure in trust.figures}
+        numbers = {figure.key: figure for figure in trust.statistics}
         half = numbers.get(CURVE)
         if half is not None and half.value is not None:
             text = f"Split-half reliability{of} (Spearman’s ρ, not stepped up) is {_interval(half)}"
             text += f" {cite('kiritchenko2017')}"
-            stepped = numbers.get("split-half (Spearman, stepped up)")
+            stepped = numbers.get("split_half_spearman_corrected")
             if stepped is not None and stepped.value is not None:
                 text += f", stepped up to all judgments {number(stepped.value)} {cite('spearman1910', 'brown1910')}"
             found.append(text + ".")
         alpha = next((figure for name, figure in numbers.items() if name.startswith("alpha") and figure.value), None)
         if alpha is not None:
-            level = alpha.name.removeprefix("alpha (").removesuffix(")")
+            level = alpha.key.removeprefix("alpha_").replace("_", ", ")
             found.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
     if found:
         found.append("Numbers in parentheses after a figure are 95 % intervals.")
     return found
 
 
-def _interval(figure: Figure) -> str:
+def _interval(figure: Statistic) -> str:
     return "undefined" if figure.value is None else between(Estimate(figure.value, figure.lower, figure.upper), 2)

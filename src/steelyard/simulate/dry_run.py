@@ -196,7 +196,7 @@ def _reliability(study: Rehearsal, stage: int) -> float | None:
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
     # Counting, which is quick, says little where pairs were chosen to be close: then who was met must count.
     close = isinstance(study.config.stages[stage].design, InformationGain) and isinstance(observations, Comparisons)
-    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
+    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["split_half_spearman"].value
 
 
 def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:

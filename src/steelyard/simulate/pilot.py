@@ -291,7 +291,7 @@ def _cross(group: IntArray, value: FloatArray) -> float:
 
 def _order_statistics(observations: Observations) -> dict[str, float]:
     """How unreliable the counts are, and the share of ties."""
-    statistics = {"unreliability": _unreliability(observations, "Pearson")}
+    statistics = {"unreliability": _unreliability(observations, "split_half_pearson")}
     if isinstance(observations, Comparisons):
         statistics["ties"] = float((observations.outcome == 0).mean())
     return statistics

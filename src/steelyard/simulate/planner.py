@@ -363,7 +363,7 @@ class _Simulation:
     def _reliability(self, study: Rehearsal, budget: int, number: int) -> tuple[float, float]:
         """Return the split-half reliability of the first judgments, and ρ of their scores with the truth."""
         observations = next(iter(study.observations(most=budget).values()))
-        found = split_half(observations, trials=_TRIALS, seed=number)["Spearman"].value
+        found = split_half(observations, trials=_TRIALS, seed=number)["split_half_spearman"].value
         scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))
         known = ~np.isnan(scores)
         agreed = spearman(scores[known], self._truth(number)[known])

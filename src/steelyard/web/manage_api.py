@@ -174,7 +174,7 @@ def _table(watch: Watch, name: str) -> tuple[pl.DataFrame | None, int | None]:
         trust = watch.trust
         if trust is None:
             return None, None
-        return trust.figures if name == "figures" else trust.curve, trust.judgments
+        return trust.statistics if name == "figures" else trust.curve, trust.judgments
     board = watch.board
     return (None, None) if board is None else (board.tables.get(name), board.judgments)
 

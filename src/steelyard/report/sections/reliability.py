@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from steelyard.reliability.figure import Figure as Number
-from steelyard.reliability.figure import figures_table
+from steelyard.reliability.statistic import Statistic as Number
+from steelyard.reliability.statistic import statistics_table
 from steelyard.report import charts
 from steelyard.report.document import (
     Block,
@@ -27,7 +27,7 @@ TITLE = "Reliability and agreement"
 
 def section(material: Material) -> Section:
     """Return every figure of reliability with its interval, and the curve by number of judgments."""
-    rows = [(trust, figure) for trust in material.trust for figure in trust.figures]
+    rows = [(trust, figure) for trust in material.trust for figure in trust.statistics]
     if not rows:
         return Section("reliability", TITLE, absent=("Reliability: there are no judgments that count.",))
     blocks: list[Block] = []
@@ -71,7 +71,7 @@ def _target(material: Material) -> float | None:
 def numbers_table(material: Material, name: str, caption: str, rows: Iterable[tuple[Trust, Number]]) -> Table:
     """Lay figures out as a table, a row each, undefined ones with the reason."""
     kept = list(rows)
-    frame = figures_table(figure for _, figure in kept).select(
+    frame = statistics_table(figure for _, figure in kept).select(
         pl.Series("stage", [trust.stage for trust, _ in kept], dtype=pl.String),
         pl.Series("criterion", [trust.criterion for trust, _ in kept], dtype=pl.String),
         pl.all(),
@@ -82,7 +82,7 @@ def numbers_table(material: Material, name: str, caption: str, rows: Iterable[tu
     if frame["criterion"].n_unique() > 1:
         columns.append(text_column("criterion", "criterion"))
     columns += [
-        text_column("figure", "figure"),
+        text_column("label", "statistic"),
         interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),
         count_column("n", "n"),
         text_column("interval", "interval by"),
