@@ -53,7 +53,7 @@ def same(a: Observations, b: Observations) -> bool:
 
 
 @pytest.mark.parametrize(("protocol", "design"), KNOWN, ids=str)
-def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp_path):
+def test_a_simulated_study_asks_exactly_the_tasks_of_a_real_study(protocol, design, tmp_path):
     items = make_items(11)
     config = make_config(protocol, design, seed=4)
     lines = ["id,text", *(f"{item.id},{item.text}" for item in items)]
@@ -79,7 +79,7 @@ def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp
     assert all(same(ours[name], theirs[name]) for name in ours)
 
 
-def test_a_tournament_with_its_absolute_stage_is_rehearsed_as_it_is_run(tmp_path):
+def test_a_tournament_with_an_adequacy_stage_is_simulated_as_it_is_run(tmp_path):
     """Designs that listen to answers, the second to those of the first stage."""
     (tmp_path / "items.csv").write_text(
         "id,text,context,reference\n"
