@@ -162,7 +162,7 @@ def test_options_are_those_that_fit():
         choose_options(50, ["choice"])
     with pytest.raises(ConfigError, match="no protocol called 'best_wurst'"):
         choose_options(50, ["best_wurst"])
-    with pytest.raises(ConfigError, match="tournament has no budget"):
+    with pytest.raises(ConfigError, match="judgments of tournament cannot be planned"):
         choose_options(50, [], ["tournament"])
     with pytest.raises(ConfigError, match="between 0 and 1"):
         plan(50, 1.0, choose_options(50, ["direct"]))
