@@ -228,7 +228,7 @@ def test_who_stops_gives_the_task_back(tmp_path):
     for end in ("q\n", ""):
         done = run("judge", "words", "--annotator", "me", cwd=tmp_path, text=f"5\n{end}")
         assert "1 answer saved" in done.stdout
-    assert json.loads(run("status", "words", "-f", "json", cwd=tmp_path).stdout)[0]["stage_tasks_out"] == 0
+    assert json.loads(run("status", "words", "-f", "json", cwd=tmp_path).stdout)[0]["stage_leased"] == 0
 
 
 def test_a_slip_costs_only_the_value_it_was_in(tmp_path):

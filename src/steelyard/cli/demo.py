@@ -159,7 +159,7 @@ def _work(served: Served, crowd: SimulatedAnnotators, speed: float, rng: Any, st
             if stop.wait(float(rng.exponential(1 / speed))):
                 break
             if task is not None:
-                protocol = study.stage_of(task).protocol
+                protocol = study.core.stage_of(task).protocol
                 study.tell(task, crowd.answer(name, protocol, task.item_ids), seconds=crowd.seconds(protocol))
         except SteelyardError:
             stop.wait(1)

@@ -65,7 +65,7 @@ def judge(
 def _one_task(study: Study, task: Task, console: Console) -> None:
     from steelyard.cli.prompts import ask_for
 
-    protocol = study.stage_of(task).protocol
+    protocol = study.core.stage_of(task).protocol
     began = monotonic()
     console.print()
     console.print(study.config.question, style="bold", markup=False)

@@ -47,7 +47,7 @@ def fit_by_criterion(
     gold: Mapping[str, Mapping[str, str]] | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> Fit:
-    """Fit each criterion by itself; the scores stand in one table, with columns for criterion and group.
+    """Fit each criterion separately; return the scores in one table, with columns for criterion and group.
 
     The judgments are in memory, or in an engine's log. `gold` is by criterion, as `read_gold` gives it; that of "" is
     for all criteria. `groups` are the items'.

@@ -26,7 +26,7 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next
-from steelyard.study.config import Stage, StudyConfig
+from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
@@ -159,10 +159,6 @@ class Study:
         with self._log.write() as transaction:
             if (transaction.state.state, transaction.state.state_reason) != (state, reason):
                 transaction.append(ev.StateChanged(state=state, reason=checked_reason(reason)), at=self._clock())
-
-    def stage_of(self, task: Task | Judgment) -> Stage:
-        """Return the stage (protocol and design) a task belongs to."""
-        return self.core.stage_of(task)
 
     def status(self) -> Status:
         """Return how far the study is."""
