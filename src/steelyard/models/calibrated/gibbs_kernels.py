@@ -28,8 +28,8 @@ NEAR_ENOUGH, MOST_STEPS = 1e-4, 300
 """How near conjugate gradients come to the joint draw, in standard deviations of an item given its neighbours, and
 their most steps."""
 
-LEAST_RATIO = 1.0 / 16.0
-"""From a sixteenth of the usual noise variance on, less of it says no more about the use of the scale."""
+MIN_RATIO = 1.0 / 16.0
+"""Noise variances below this ratio to the mean do not lower the expected slope further."""
 
 MIN_NOISE_VARIANCE = 1e-3**2
 """Smallest noise variance of a rating, on [0, 1]: a slider is read to about a thousandth of its length.
@@ -396,8 +396,8 @@ def draw_shifts(
 
 @compiled
 def stretched(ratio: float, stretch: float) -> float:
-    """Return by how much of the usual slope is expected of one whose noise variance is so many times the usual."""
-    return float(min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) ** (0.5 * stretch))
+    """Return the expected slope, relative to the mean slope, at a ratio of noise variance to mean noise variance."""
+    return float(min(max(ratio, MIN_RATIO), 1.0 / MIN_RATIO) ** (0.5 * stretch))
 
 
 @compiled

@@ -21,8 +21,8 @@ from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
 
-SETTLING = 300
-"""Draws from which the annotators' weights are made, before those for the intervals."""
+WEIGHT_DRAWS = 300
+"""Draws from which the annotators' weights are estimated, before the draws for the intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class GaussianCalibration(Model):
         )
         rng = np.random.default_rng(self.seed)
         low, high = ratings.scale
-        sweeps = Sampler(sums, high - low, rng).sweeps(SETTLING + self.draws)
-        bias, weight = _settled(islice(sweeps, SETTLING))
+        sweeps = Sampler(sums, high - low, rng).sweeps(WEIGHT_DRAWS + self.draws)
+        bias, weight = _mean_bias_and_weight(islice(sweeps, WEIGHT_DRAWS))
         # Items without gold (fold UNKNOWN) read the last set, which leaves nothing out.
         part = np.where(fold == UNKNOWN, n_parts, fold)
         row = part[ratings.item] * n_annotators + ratings.annotator
@@ -162,7 +162,7 @@ def _common_variance(miss: FloatArray, variance: FloatArray, fold: IntArray) -> 
     return np.asarray(np.maximum(totals, 0.0))
 
 
-def _settled(draws: Iterator[Draw]) -> tuple[FloatArray, FloatArray]:
+def _mean_bias_and_weight(draws: Iterator[Draw]) -> tuple[FloatArray, FloatArray]:
     """Return the mean of the biases over some draws, and the weights 1 / (σ² + var μ)."""
     first = next(draws)
     count = 1
