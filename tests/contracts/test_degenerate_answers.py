@@ -32,7 +32,7 @@ from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, wit
 FITS = [
     (name, kind, case)
     for name in registry.names("models")
-    for kind in registry.find("models", name).eats
+    for kind in registry.find("models", name).accepts
     for case in CASES[kind]
 ]
 NEEDS_GOLD = {"gold_calibrated", "weighted_vote", "gaussian_calibration"}

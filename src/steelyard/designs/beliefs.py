@@ -21,7 +21,7 @@ from steelyard.protocols.base import Protocol
 class Beliefs(ABC):
     """A model's state for a growing number of units; `first` and `second` are its two parameters."""
 
-    eats: ClassVar[str]
+    accepts: ClassVar[str]
     """The kind of observations it learns from."""
 
     start: ClassVar[tuple[float, float]]
@@ -80,7 +80,7 @@ class RatedBeliefs(Beliefs):
     learnt: their scale is not known here.
     """
 
-    eats: ClassVar[str] = "ratings"
+    accepts: ClassVar[str] = "ratings"
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
@@ -126,7 +126,7 @@ class ComparedBeliefs(Beliefs):
     answer stays, also when it is revised or its annotator excluded.
     """
 
-    eats: ClassVar[str] = "comparisons"
+    accepts: ClassVar[str] = "comparisons"
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
         super().__init__(protocol, gamma, epsilon)

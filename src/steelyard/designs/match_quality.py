@@ -85,9 +85,9 @@ class MatchQuality(Design):
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols whose answers the model cannot learn from, and tasks larger than the study."""
-        needed = BELIEFS[self.model].eats
+        needed = BELIEFS[self.model].accepts
         if needed not in protocol.kinds:
-            fitting = [f'"{name}"' for name, beliefs in BELIEFS.items() if beliefs.eats in protocol.kinds]
+            fitting = [f'"{name}"' for name, beliefs in BELIEFS.items() if beliefs.accepts in protocol.kinds]
             return [
                 Problem(
                     f"match_quality with {self.model} learns from {needed}, but {protocol.name} gives "

@@ -93,13 +93,13 @@ class MatchQualityMemory(Planning[Plan]):
 
     def heard(self, answer: Heard) -> None:
         """Learn from an answer; of other stages, only comparisons, which have no scale."""
-        if answer.own or self.beliefs.eats == "comparisons":
+        if answer.own or self.beliefs.accepts == "comparisons":
             self.beliefs.learn(answer.judgment_id, self._units_of(answer), answer.observations)
         self._count_out(answer.items, -1 if answer.own else 0)
 
     def unheard(self, answer: Heard) -> None:
         """Unlearn an answer, where the model can."""
-        if answer.own or self.beliefs.eats == "comparisons":
+        if answer.own or self.beliefs.accepts == "comparisons":
             self.beliefs.unlearn(answer.judgment_id, self._units_of(answer), answer.observations)
         self._count_out(answer.items, 1 if answer.own else 0)
 

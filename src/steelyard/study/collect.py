@@ -1,4 +1,4 @@
-"""From a study's judgments to the observations its model eats."""
+"""From a study's judgments to the observations its model accepts."""
 
 from __future__ import annotations
 

@@ -448,14 +448,14 @@ def draw_raters(
         slope[r] = expected + d1
         left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
         half = 0.5 * (freedom[r] * mean_variance[r] + max(left_over, 0.0))
-        drawn = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
+        new_variance = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
         if stretch[r] > 0.0 and not fixed[r]:
             # What the slope says of the noise: taken as often as it allows.
-            other = mean_slope[r] * stretched(drawn / mean_variance[r], stretch[r])
+            other = mean_slope[r] * stretched(new_variance / mean_variance[r], stretch[r])
             gain = (slope[r] - expected) ** 2 - (slope[r] - other) ** 2
             if log(rng.random()) > gain / (2.0 * slope_variance[r]):
                 continue
-        variance[r] = drawn
+        variance[r] = new_variance
 
 
 @compiled

@@ -57,7 +57,7 @@ class CalibratedScale(Model):
     """
 
     name: ClassVar[str] = "calibrated_scale"
-    eats: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
+    accepts: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
@@ -65,23 +65,23 @@ class CalibratedScale(Model):
 
     def fit(self, observations: Ratings | Comparisons | Choices | Rankings | Mixed, gold: Gold | None = None) -> Fit:
         """Score every item; `gold` gives the known scores of some, which hold the scale in place."""
-        self.accept(observations)
+        self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold)
         chains = self.sample(evidence)
         scale = _Scaled.of(evidence, chains, self.level)
         n_items = len(observations.items)
         judgments, annotators = count_by_item(observations, *observations.incidence())
-        judged = judgments > 0
+        is_judged = judgments > 0
         spread = [np.full(n_items, np.nan) for _ in range(4)]
         for whole, part in zip(spread, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
             whole[evidence.item] = part
-        score, sd, lower, upper = (np.where(judged, values, np.nan) for values in spread)
+        score, sd, lower, upper = (np.where(is_judged, values, np.nan) for values in spread)
         draws = np.full((len(scale.draws), n_items), np.nan)
         draws[:, evidence.item] = scale.draws
         table = score_table(
             observations.items,
             score,
-            _unit(evidence, score, judged),
+            _unit(evidence, score, is_judged),
             Uncertainty("posterior", draws, sd, lower, upper),
             judgments,
             annotators,

@@ -120,7 +120,7 @@ def _labels(material: Material, fit: Fit, part: pl.DataFrame, criterion: str) ->
 def _groups(material: Material) -> list[Block]:
     """Score the groups that items belong to, where the model can."""
     groups = {item.group for item in material.study.items if item.group is not None}
-    if len(groups) < 2 or "labels" in material.study.config.model.eats:
+    if len(groups) < 2 or "labels" in material.study.config.model.accepts:
         return []
     try:
         found = material.study.scores(by="group")
