@@ -32,7 +32,7 @@ from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, wit
 FITS = [
     (name, kind, case)
     for name in registry.names("models")
-    for kind in registry.find("models", name).eats
+    for kind in registry.find("models", name).accepts
     for case in CASES[kind]
 ]
 NEEDS_GOLD = {"gold_calibrated", "weighted_vote", "gaussian_calibration"}
@@ -125,9 +125,9 @@ DESIGNS = {
         'name = "pairwise"\nties = true',
         'name = "match_quality"\nmodel = "trueskill"\nrounds = 2',
     ),
-    "information_gain of ratings": ('name = "direct"', 'name = "information_gain"\njudgments = 4\naim = "scores"'),
-    "information_gain of pairs": ('name = "pairwise"\nties = true', 'name = "information_gain"\njudgments = 4'),
-    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = 6'),
+    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\naim = "scores"'),
+    "adaptive of pairs": ('name = "pairwise"\nties = true', 'name = "adaptive"\njudgments = 4'),
+    "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 6'),
 }
 
 

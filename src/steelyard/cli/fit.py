@@ -94,7 +94,7 @@ def usual_model(kind: str) -> str:
     from steelyard import registry
 
     if kind == "mixed":
-        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).accepts)
 
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)

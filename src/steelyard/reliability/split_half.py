@@ -57,7 +57,7 @@ def split_half(
         Ratings (split within each item), comparisons (within each pair, of one task where tasks are known),
         choices (within each tuple) or rankings (within each task, or set of items).
     model
-        Any model that eats them. By default the mean of ratings, and counting for the rest, which are quick.
+        Any model that accepts them. By default the mean of ratings, and counting for the rest, which are quick.
     by
         "unit", or "annotator" to put all judgments of an annotator in one half, as comparative judgement does.
     per_half

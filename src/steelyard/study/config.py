@@ -332,11 +332,12 @@ def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> M
     if model is None or not stages:
         return model
     yielded = {kind for stage in stages for kind in stage.protocol.kinds}
-    if not yielded & set(model.eats):
-        fitting = [name for name in registry.names("models") if yielded & set(registry.find("models", name).eats)]
+    if not yielded & set(model.accepts):
+        fitting = [name for name in registry.names("models") if yielded & set(registry.find("models", name).accepts)]
         problems.append(
             Problem(
-                f"{model.name} needs {' or '.join(model.eats)}, but these protocols give {', '.join(sorted(yielded))}.",
+                f"{model.name} needs {' or '.join(model.accepts)}, "
+                f"but these protocols give {', '.join(sorted(yielded))}.",
                 f"Use one of: {', '.join(fitting)}.",
                 field="model.name",
             )

@@ -24,13 +24,13 @@ def kind_for(model: Model, stages: Sequence[Stage]) -> str:
     Where a model can take several ways of asking at once, and there are several, it is "mixed".
     """
     ways = {way for stage in stages if (way := way_of(stage.protocol)) is not None}
-    if Mixed.kind in model.eats and len(ways) > 1:
+    if Mixed.kind in model.accepts and len(ways) > 1:
         return Mixed.kind
     yielded = {kind for stage in stages for kind in stage.protocol.kinds}
-    kind = next((kind for kind in model.eats if kind in yielded), None)
+    kind = next((kind for kind in model.accepts if kind in yielded), None)
     if kind is None:
         raise DataError(
-            f"{model.name} needs {' or '.join(model.eats)}; this study gives {', '.join(sorted(yielded))}.",
+            f"{model.name} needs {' or '.join(model.accepts)}; this study gives {', '.join(sorted(yielded))}.",
             "Choose another model.",
         )
     return kind
@@ -38,7 +38,7 @@ def kind_for(model: Model, stages: Sequence[Stage]) -> str:
 
 def on_rating_scale(model: Model, stages: Sequence[Stage]) -> bool:
     """Whether the scores are on the scale of the ratings asked for."""
-    return Ratings.kind in model.eats and any(Ratings.kind in stage.protocol.kinds for stage in stages)
+    return Ratings.kind in model.accepts and any(Ratings.kind in stage.protocol.kinds for stage in stages)
 
 
 def fit_by_criterion(
