@@ -18,7 +18,7 @@ from steelyard.models.comparisons.paired import Gaps, Pairs, PairTable, expected
 from steelyard.models.comparisons.paired_model import PairLikelihood, TieRule, poisson_cells
 from steelyard.models.comparisons.plackett_luce import PlackettLuce
 from steelyard.models.inference import laplace, newton
-from steelyard.models.inference.newton_kernels import conjugate_gradients, fill_laplacian, neighbours
+from steelyard.models.inference.newton_kernels import Laplacian, conjugate_gradients, fill_laplacian, neighbours
 from steelyard.models.table import competition_ranks, rank_interval
 from steelyard.observations import Choices, Comparisons, Index, Rankings
 from tests.models import paired_data as data
@@ -200,9 +200,8 @@ def test_conjugate_gradients_solve_what_a_dense_solver_solves():
     upper = fill_laplacian(likelihood.first, likelihood.second, weight, n)
     matrix = upper + np.triu(upper, 1).T + 0.3 * np.eye(n)
     right = np.random.default_rng(1).normal(size=(n, 4))
-    solved = conjugate_gradients(
-        likelihood.first, likelihood.second, weight, np.diag(matrix).copy(), right, 1e-12, 1000
-    )
+    laplacian = Laplacian(likelihood.first, likelihood.second, weight, np.diag(matrix).copy())
+    solved = conjugate_gradients(laplacian, right, 1e-12, 1000)
     assert solved == pytest.approx(np.linalg.solve(matrix, right), abs=1e-9)
     off = np.diag(np.diag(matrix)) - matrix
     assert neighbours(likelihood.first, likelihood.second, weight, right) == pytest.approx(off @ right)

@@ -74,15 +74,8 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     log_confusion = np.log(rng.dirichlet(np.ones(classes), (6, classes))).swapaxes(1, 2)
     log_prior = np.log(rng.dirichlet(np.ones(classes)))
     posterior, counts = np.empty((15, classes)), np.empty((6 * classes, classes))
-    found = dawid_skene_step(
-        groups.start,
-        groups.cell,
-        np.ascontiguousarray(log_confusion).reshape(-1, classes),
-        log_prior,
-        groups.gold,
-        posterior,
-        counts,
-    )
+    by_cell = np.ascontiguousarray(log_confusion).reshape(-1, classes)
+    step_log_likelihood = dawid_skene_step(groups.cells, by_cell, log_prior, posterior, counts)
     score = np.tile(log_prior, (15, 1))
     np.add.at(score, labels.item, log_confusion[labels.annotator, labels.label])
     known = groups.gold != UNKNOWN
@@ -93,7 +86,7 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     np.add.at(summed, (labels.annotator, labels.label), expected[labels.item])
     np.testing.assert_allclose(posterior, expected, atol=1e-12)
     np.testing.assert_allclose(counts.reshape(summed.shape), summed, atol=1e-12)
-    assert found == pytest.approx(total)
+    assert step_log_likelihood == pytest.approx(total)
 
 
 @settings(max_examples=25, deadline=None)

@@ -10,7 +10,7 @@ from scipy import special
 
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.labels.em import GroupedLabels
-from steelyard.models.labels.kernels import mace_step
+from steelyard.models.labels.kernels import GuessTables, mace_step
 from steelyard.models.labels.mace import MACE
 from steelyard.observations import UNKNOWN
 from tests.models.label_data import accuracy, labels_of, permuted, random_labels, recorded
@@ -27,9 +27,8 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     gain = np.log((theta[:, None] + guessing) / guessing)
     posterior, known = np.empty((15, classes)), np.empty(6 * classes)
     share = theta[:, None] / (theta[:, None] + guessing)
-    found = mace_step(
-        groups.start, groups.cell, np.log(guessing).ravel(), gain.ravel(), share.ravel(), groups.gold, posterior, known
-    )
+    tables = GuessTables(np.log(guessing).ravel(), gain.ravel(), share.ravel())
+    log_likelihood = mace_step(groups.cells, tables, posterior, known)
     # P(label | true) in full, as the paper writes it: guess, or know.
     full = guessing[:, None, :] + theta[:, None, None] * np.eye(classes)
     score = np.full((15, classes), -np.log(classes))
@@ -43,7 +42,7 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     np.add.at(summed, (labels.annotator, labels.label), knew)
     np.testing.assert_allclose(posterior, expected, atol=1e-12)
     np.testing.assert_allclose(known.reshape(summed.shape), summed, atol=1e-12)
-    assert found == pytest.approx(total)
+    assert log_likelihood == pytest.approx(total)
 
 
 @settings(max_examples=15, deadline=None)

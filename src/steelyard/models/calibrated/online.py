@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from steelyard.models.calibrated.online_kernels import LAPSE, sweep, sweep_ratings
+from steelyard.models.calibrated.online_kernels import (
+    LAPSE,
+    ItemBeliefs,
+    NoiseLevels,
+    PairAnswers,
+    PairMessages,
+    RaterBeliefs,
+    RatingAnswers,
+    sweep,
+    sweep_ratings,
+)
 from steelyard.observations import UNKNOWN, FloatArray, IntArray
 
 LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf])
@@ -70,7 +80,7 @@ class CalibratedState:
         self._outcome: NDArray[np.int8] = np.zeros(0, np.int8)
         self._weight: FloatArray = np.zeros(0)
         self._site: FloatArray = np.zeros((0, 4))
-        self._told: FloatArray = np.zeros((0, len(LEVELS)))
+        self._log_likelihood: FloatArray = np.zeros((0, len(LEVELS)))
         self._ratings = 0
         self._rated: IntArray = np.zeros(0, np.int32)
         self._rater: IntArray = np.zeros(0, np.int32)
@@ -158,7 +168,7 @@ class CalibratedState:
         first, count = self._count, len(left)
         if first + count > len(self._left):
             room = max(first + count, 2 * len(self._left), 64)
-            for name in ("_left", "_right", "_annotator", "_outcome", "_weight", "_site", "_told"):
+            for name in ("_left", "_right", "_annotator", "_outcome", "_weight", "_site", "_log_likelihood"):
                 setattr(self, name, _longer(getattr(self, name), room))
         span = slice(first, first + count)
         self._left[span], self._right[span], self._outcome[span] = left, right, outcome
@@ -212,8 +222,8 @@ class CalibratedState:
             self._precision[self._right[m]] -= self._site[m, 2]
             self._shift[self._right[m]] -= self._site[m, 3]
             if self._annotator[m] != UNKNOWN:
-                self._belief[self._annotator[m]] -= self._told[m]
-            self._site[m], self._told[m], self._weight[m] = 0.0, 0.0, 0.0
+                self._belief[self._annotator[m]] -= self._log_likelihood[m]
+            self._site[m], self._log_likelihood[m], self._weight[m] = 0.0, 0.0, 0.0
 
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
         """Go over all comparisons until nothing moves by more than `tolerance`, or so many times; return how many."""
@@ -267,41 +277,16 @@ class CalibratedState:
         return PairOdds(up, np.maximum(1 - up - down, 0.0), down)
 
     def _sweep(self, rows: NDArray[np.int64]) -> float:
-        return float(
-            sweep(
-                rows,
-                self._left,
-                self._right,
-                self._annotator,
-                self._outcome,
-                self._weight,
-                self._site,
-                self._told,
-                self._precision,
-                self._shift,
-                self._belief,
-                self.prior,
-                LEVELS,
-                self.margin,
-            )
-        )
+        answers = PairAnswers(self._left, self._right, self._annotator, self._outcome, self._weight)
+        messages = PairMessages(self._site, self._log_likelihood)
+        items = ItemBeliefs(self._precision, self._shift)
+        return float(sweep(rows, answers, messages, items, NoiseLevels(self._belief, self.prior, LEVELS), self.margin))
 
     def _sweep_ratings(self, rows: NDArray[np.int64]) -> float:
-        return float(
-            sweep_ratings(
-                rows,
-                self._rated,
-                self._rater,
-                self._value,
-                self._rating_site,
-                self._precision,
-                self._shift,
-                self._bias_precision,
-                self._bias_shift,
-                self._rating_noise,
-                self._unevenness,
-            )
-        )
+        ratings = RatingAnswers(self._rated, self._rater, self._value)
+        items = ItemBeliefs(self._precision, self._shift)
+        raters = RaterBeliefs(self._bias_precision, self._bias_shift, self._rating_noise)
+        return float(sweep_ratings(rows, ratings, self._rating_site, items, raters, self._unevenness))
 
     def _learn_from_ratings(self) -> None:
         """Move what raters have in common, and each one's noise, to what the ratings show."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,19 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import DataError, NoEvidenceError
-from steelyard.models.choices.maxdiff_kernels import BEST_ONLY, BOTH, WORST_ONLY, choice_pass, simulated_gradients
+from steelyard.models.choices.maxdiff_kernels import (
+    BEST_ONLY,
+    BOTH,
+    WORST_ONLY,
+    Tuples,
+    choice_pass,
+    simulated_gradients,
+)
 from steelyard.models.comparisons.latent import LatentScale, Prepared
 from steelyard.models.comparisons.paired import Pairs, PairTable, pairs_of
 from steelyard.models.inference.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import UNKNOWN, Choices, FloatArray, IntArray
-
-
-class Tuples(NamedTuple):
-    """Usable choices: item codes at the front of each row, the places of best and worst, and what is known."""
-
-    shown: IntArray
-    size: IntArray
-    best: IntArray
-    worst: IntArray
-    kind: IntArray
-    row: IntArray
-    """The observation each choice is."""
 
 
 class ChoiceLikelihood(Likelihood):
@@ -66,11 +61,9 @@ class ChoiceLikelihood(Likelihood):
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        tuple_items, size, best, worst, kind, _ = self.tuples
-        spread = np.zeros(len(self.first)) if variance is None else variance
-        return choice_pass(
-            by_place, self.n_items, tuple_items, size, best, worst, kind, self.pair, self.row_weight, spread
-        )
+        if variance is None:
+            variance = np.zeros(len(self.first))
+        return choice_pass(by_place, self.n_items, self.tuples, self.pair, self.row_weight, variance)
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""
@@ -98,9 +91,8 @@ class ChoiceLikelihood(Likelihood):
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw gradients of answers simulated from the model: their covariance is the information."""
-        tuple_items, size, _, _, kind, _ = self.tuples
         columns = [
-            simulated_gradients(theta, tuple_items, size, kind, self.row_weight, rng.random(len(tuple_items)))
+            simulated_gradients(theta, self.tuples, self.row_weight, rng.random(len(self.tuples.shown)))
             for _ in range(count)
         ]
         return np.column_stack(columns)

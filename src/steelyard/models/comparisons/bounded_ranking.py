@@ -17,9 +17,8 @@ from steelyard.models.comparisons.online import (
     gap_notes,
     resampled_uncertainty,
 )
-from steelyard.models.comparisons.online_kernels import bounded_pass
+from steelyard.models.comparisons.online_kernels import MatchCounts, bounded_pass
 from steelyard.models.fit import Fit, Model
-from steelyard.models.inference.resampling import Weights
 from steelyard.models.ratings.easl import BetaState, highest_density
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
@@ -62,8 +61,8 @@ class BoundedRanking(Model):
     def update(self, state: BetaState, comparisons: Comparisons) -> BetaState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        is_seen = np.zeros(len(state.alpha), np.bool_)
-        return self._pass(state, matches, *matches.equally(), is_seen)
+        is_compared = np.zeros(len(state.alpha), np.bool_)
+        return self._pass(state, matches, matches.count_once(), is_compared)
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
@@ -73,14 +72,14 @@ class BoundedRanking(Model):
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
-        state = self._pass(start, matches, *matches.equally(), judgments > 0)
+        state = self._pass(start, matches, matches.count_once(), judgments > 0)
         score = np.where(judgments > 0, state.mode, np.nan)
         notes: tuple[str, ...] = (ORDER_MATTERS, *gap_notes(self.name, comparisons))
         if self.interval == "model":
             uncertainty = self._model(state, judgments)
         else:
             uncertainty, more = resampled_uncertainty(
-                lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen).mode,
+                lambda counts, is_compared: self._pass(start, matches, counts, is_compared).mode,
                 comparisons,
                 matches,
                 judgments,
@@ -95,23 +94,11 @@ class BoundedRanking(Model):
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def _pass(
-        self, start: BetaState, matches: Matches, unit: IntArray, weight: Weights, seen: NDArray[np.bool_]
+        self, start: BetaState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]
     ) -> BetaState:
-        alpha, beta = start.alpha.copy(), start.beta.copy()
-        bounded_pass(
-            alpha,
-            beta,
-            seen,
-            matches.left,
-            matches.right,
-            matches.outcome,
-            matches.start,
-            unit,
-            weight,
-            self.gamma,
-            self.epsilon,
-        )
-        return BetaState(alpha, beta)
+        state = BetaState(start.alpha.copy(), start.beta.copy())
+        bounded_pass(state, is_compared, matches.batches, counts, self.gamma, self.epsilon)
+        return state
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)

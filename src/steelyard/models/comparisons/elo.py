@@ -17,13 +17,12 @@ from steelyard.models.comparisons.online import (
     gap_notes,
     resampled_uncertainty,
 )
-from steelyard.models.comparisons.online_kernels import elo_pass
+from steelyard.models.comparisons.online_kernels import MatchCounts, elo_pass
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
-from steelyard.models.inference.resampling import Weights
 from steelyard.models.table import count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
-from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
+from steelyard.observations import Comparisons, FloatArray, Rankings
 
 
 class EloState(NamedTuple):
@@ -66,8 +65,8 @@ class Elo(Model):
     def update(self, state: EloState, comparisons: Comparisons) -> EloState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        is_seen = np.zeros(len(state.rating), np.bool_)
-        return EloState(self._pass(state, matches, *matches.equally(), is_seen))
+        is_compared = np.zeros(len(state.rating), np.bool_)
+        return EloState(self._pass(state, matches, matches.count_once(), is_compared))
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
@@ -77,10 +76,10 @@ class Elo(Model):
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
-        rating = self._pass(start, matches, *matches.equally(), judgments > 0)
+        rating = self._pass(start, matches, matches.count_once(), judgments > 0)
         score = np.where(judgments > 0, rating, np.nan)
         uncertainty, more = resampled_uncertainty(
-            lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen),
+            lambda counts, is_compared: self._pass(start, matches, counts, is_compared),
             comparisons,
             matches,
             judgments,
@@ -99,20 +98,9 @@ class Elo(Model):
         return np.asarray(1 / (1 + self.base ** (-difference / self.scale)))
 
     def _pass(
-        self, start: EloState, matches: Matches, unit: IntArray, weight: Weights, seen: NDArray[np.bool_]
+        self, start: EloState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]
     ) -> FloatArray:
         rating = start.rating.copy()
-        elo_pass(
-            rating,
-            seen,
-            matches.left,
-            matches.right,
-            matches.outcome,
-            matches.start,
-            unit,
-            weight,
-            self.k,
-            self.scale,
-            self.base,
-        )
+        rate = float(np.log(self.base)) / self.scale
+        elo_pass(rating, is_compared, matches.batches, counts, self.k, rate)
         return rating

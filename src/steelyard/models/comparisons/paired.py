@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from steelyard.models.comparisons.paired_kernels import count_outcomes, ranking_pairs
+from steelyard.models.comparisons.paired_kernels import PairCounts, count_outcomes, ranking_pairs
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
 
 DENSE_CELLS = 1 << 22
@@ -111,6 +111,11 @@ class PairTable:
             won[second, first].astype(np.float64),
             tied[first, second].astype(np.float64),
         )
+
+    @property
+    def counts(self) -> PairCounts:
+        """The arrays, as the kernels take them."""
+        return PairCounts(self.first, self.second, self.wins, self.losses, self.ties)
 
     @property
     def appearances(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from scipy import special
 from steelyard.errors import DataError
 from steelyard.models.comparisons.latent import LatentScale, Prepared, compressed
 from steelyard.models.comparisons.paired import PairTable, pairs_of
-from steelyard.models.comparisons.plackett_luce_kernels import ranking_pass
+from steelyard.models.comparisons.plackett_luce_kernels import SortedRankings, ranking_pass
 from steelyard.models.inference.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
@@ -47,17 +47,10 @@ class RankingLikelihood(Likelihood):
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        return ranking_pass(
-            by_place,
-            self.n_items,
-            self.begin,
-            self.item,
-            self.rank,
-            self.pair_start,
-            self.pair,
-            self.row_weight,
-            np.zeros(len(self.first)) if variance is None else variance,
-        )
+        if variance is None:
+            variance = np.zeros(len(self.first))
+        rankings = SortedRankings(self.begin, self.item, self.rank, self.pair_start, self.pair)
+        return ranking_pass(by_place, self.n_items, rankings, self.row_weight, variance)
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""

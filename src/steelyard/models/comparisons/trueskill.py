@@ -65,11 +65,8 @@ class TrueSkill(Model):
 
     def update(self, state: SkillState, comparisons: Comparisons) -> SkillState:
         """Return the state after more comparisons; item codes index the state."""
-        matches = Matches.of(comparisons)
         mu, variance = state.mu.copy(), state.variance.copy()
-        trueskill_pass(
-            mu, variance, matches.left, matches.right, matches.outcome, matches.start, self.gamma, self.epsilon
-        )
+        trueskill_pass(mu, variance, Matches.of(comparisons).batches, self.gamma, self.epsilon)
         return SkillState(mu, variance)
 
     @null_without_evidence

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, sparse, special
 
 from steelyard.errors import ConvergenceWarning
-from steelyard.models.inference.newton_kernels import conjugate_gradients, edge_noise, fill_laplacian
+from steelyard.models.inference.newton_kernels import Laplacian, conjugate_gradients, edge_noise, fill_laplacian
 from steelyard.models.inference.resampling import Units
 from steelyard.observations import FloatArray, IntArray
 
@@ -189,11 +189,8 @@ def iterative_step(
     diagonal = np.maximum(item_diagonal(likelihood, terms.weight, precision), 1e-300)
     mixed = terms.tie_mixed if likelihood.tie_start is not None else None
     right = gradient[:, None] if mixed is None else np.column_stack([gradient, mixed])
-    most = 10 * likelihood.n_items
-    solved: FloatArray = np.asarray(
-        conjugate_gradients(likelihood.first, likelihood.second, terms.weight, diagonal, right, closeness, most),
-        np.float64,
-    )
+    matrix = Laplacian(likelihood.first, likelihood.second, terms.weight, diagonal)
+    solved: FloatArray = np.asarray(conjugate_gradients(matrix, right, closeness, 10 * likelihood.n_items), np.float64)
     if mixed is None:
         return solved[:, 0], 0.0
     tie_step = (terms.tie_slope - mixed @ solved[:, 0]) / (terms.tie_bend - mixed @ solved[:, 1])

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.gold import Gold, gold_labels
 from steelyard.models.inference.resampling import poisson_weights
-from steelyard.models.labels.kernels import annotators_by_item, count_confusion, dawid_skene_step, group_by_item
+from steelyard.models.labels.kernels import (
+    LabelCells,
+    annotators_by_item,
+    count_confusion,
+    dawid_skene_step,
+    group_by_item,
+)
 from steelyard.models.labels.observed import vote_counts
 from steelyard.models.labels.table import Interval, share_interval, total_by, winners, with_interval
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels
@@ -127,6 +133,11 @@ class GroupedLabels(LabelGroups):
         )
 
     @property
+    def cells(self) -> LabelCells:
+        """The arrays, as the kernels take them."""
+        return LabelCells(self.start, self.cell, self.gold)
+
+    @property
     def item(self) -> NDArray[np.int64]:
         """The item of every row."""
         return np.repeat(np.arange(len(self.gold)), self.judgments)
@@ -147,9 +158,9 @@ class GroupedLabels(LabelGroups):
     def step(self, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
         """Go through the labels once, for both."""
         counts = np.empty_like(log_confusion)
-        tables = (log_confusion.reshape(-1, self.n_classes), log_prior, self.gold)
-        step = dawid_skene_step(self.start, self.cell, *tables, posterior, counts.reshape(-1, self.n_classes))
-        return step, counts
+        by_cell, counts_by_cell = (table.reshape(-1, self.n_classes) for table in (log_confusion, counts))
+        log_likelihood = dawid_skene_step(self.cells, by_cell, log_prior, posterior, counts_by_cell)
+        return log_likelihood, counts
 
     def summed(self, cells: FloatArray) -> FloatArray:
         """Look every label's values up."""

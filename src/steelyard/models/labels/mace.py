@@ -14,7 +14,7 @@ from scipy import special
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
 from steelyard.models.labels.em import GroupedLabels, climb, resampled_interval, settled
-from steelyard.models.labels.kernels import mace_step
+from steelyard.models.labels.kernels import GuessTables, mace_step
 from steelyard.models.labels.table import (
     Interval,
     annotator_table,
@@ -120,22 +120,15 @@ class MACE(Model):
         log_known, log_guessing, log_guess, prior = self._parameters(state.beliefs)
         guess = log_guessing[:, None] + log_guess
         gain = np.logaddexp(log_known[:, None], guess) - guess
-        known = np.empty(groups.given.size)
+        n_known = np.empty(groups.given.shape)
         posterior = state.posterior
-        found = mace_step(
-            groups.start,
-            groups.cell,
-            (weight[:, None] * guess).ravel(),
-            (weight[:, None] * gain).ravel(),
-            (-np.expm1(-gain)).ravel(),
-            groups.gold,
-            posterior,
-            known,
+        tables = GuessTables(
+            (weight[:, None] * guess).ravel(), (weight[:, None] * gain).ravel(), (-np.expm1(-gain)).ravel()
         )
-        knew = known.reshape(groups.given.shape)
-        guessed = np.maximum(groups.given - knew, 0.0)
-        beliefs = Beliefs(weight * knew.sum(axis=1), weight[:, None] * guessed)
-        return MACEState(posterior, beliefs, found + prior)
+        log_likelihood = mace_step(groups.cells, tables, posterior, n_known.ravel())
+        n_guessed = np.maximum(groups.given - n_known, 0.0)
+        beliefs = Beliefs(weight * n_known.sum(axis=1), weight[:, None] * n_guessed)
+        return MACEState(posterior, beliefs, log_likelihood + prior)
 
     def _parameters(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return log θ, log(1 − θ) and log ξ (their expectations, for vb), and what the prior adds to the bound."""
