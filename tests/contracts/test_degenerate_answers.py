@@ -125,7 +125,7 @@ DESIGNS = {
         'name = "pairwise"\nties = true',
         'name = "match_quality"\nmodel = "trueskill"\nrounds = 2',
     ),
-    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\naim = "scores"'),
+    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\nobjective = "scores"'),
     "adaptive of pairs": ('name = "pairwise"\nties = true', 'name = "adaptive"\njudgments = 4'),
     "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 6'),
 }
