@@ -34,7 +34,7 @@ STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def rehearsed(protocol: dict[str, Any], design: dict[str, Any], most: int) -> tuple[int, float, float]:
+def simulated(protocol: dict[str, Any], design: dict[str, Any], most: int) -> tuple[int, float, float]:
     """Work through a study; return its judgments, and the seconds to ask and to answer."""
     config = parse_config({"title": "B", "question": "Q", "items": "i.csv", "protocol": protocol, "design": design})
     items = [Item(f"i{number}", "") for number in range(ITEMS)]
@@ -58,8 +58,8 @@ def main() -> None:
     for protocol, design in STAGES:
         if design["name"] not in registry.names("designs"):
             continue
-        rehearsed(protocol, design, 200)
-        runs = [rehearsed(protocol, design, wanted.most) for _ in range(RUNS)]
+        simulated(protocol, design, 200)
+        runs = [simulated(protocol, design, wanted.most) for _ in range(RUNS)]
         judgments = runs[0][0]
         seconds = statistics.median(asking + answering for _, asking, answering in runs)
         answering = statistics.median(answering / (asking + answering) for _, asking, answering in runs)

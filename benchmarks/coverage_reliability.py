@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Ratings
 from steelyard.reliability import (
-    Figure,
+    Statistic,
     compare_scorings,
     cycle_consistency,
     position_bias,
@@ -24,7 +24,7 @@ from steelyard.reliability import (
 TRUTH = 600
 TRIALS = 20
 
-Study = Callable[[np.random.Generator], list[Figure]]
+Study = Callable[[np.random.Generator], list[Statistic]]
 
 
 def index(count: int, letter: str) -> Index:
@@ -32,16 +32,16 @@ def index(count: int, letter: str) -> Index:
     return Index(f"{letter}{number}" for number in range(count))
 
 
-def ratings(rng: np.random.Generator, items: int, each: int, noise: float) -> list[Figure]:
+def ratings(rng: np.random.Generator, items: int, each: int, noise: float) -> list[Statistic]:
     """Simulate ratings with normal noise, items anew in each study."""
     item = np.repeat(np.arange(items), each).astype(np.int32)
     value = np.clip(50 + 5 * (rng.normal(size=items)[item] + noise * rng.normal(size=len(item))), 0, 100)
     observed = Ratings(items=index(items, "i"), item=item, value=value, scale=(0.0, 100.0))
     found = split_half(observed, trials=TRIALS)
-    return [found["Spearman"], found["Pearson"], found["split-half (Pearson, stepped up)"]]
+    return [found["split_half_spearman"], found["split_half_pearson"], found["split_half_pearson_corrected"]]
 
 
-def choices(rng: np.random.Generator, items: int, each: int) -> list[Figure]:
+def choices(rng: np.random.Generator, items: int, each: int) -> list[Statistic]:
     """Simulate best–worst choices over 2N tuples of four."""
     quality = rng.normal(size=items)
     tuples = np.concatenate([rng.permutation(items).reshape(-1, 4) for _ in range(8)]).astype(np.int32)
@@ -50,10 +50,10 @@ def choices(rng: np.random.Generator, items: int, each: int) -> list[Figure]:
     rows = np.arange(len(shown))
     best, worst = shown[rows, felt.argmax(axis=1)], shown[rows, felt.argmin(axis=1)]
     found = split_half(Choices(items=index(items, "i"), shown=shown, best=best, worst=worst), trials=TRIALS)
-    return [found["Spearman"], found["Pearson"], found["split-half (Pearson, stepped up)"]]
+    return [found["split_half_spearman"], found["split_half_pearson"], found["split_half_pearson_corrected"]]
 
 
-def repeats(rng: np.random.Generator, people: int, each: int) -> list[Figure]:
+def repeats(rng: np.random.Generator, people: int, each: int) -> list[Statistic]:
     """Simulate annotators with their own noise who rate items twice, on a scale of nine."""
     noise = rng.gamma(4, 0.25, people)
     person = np.repeat(np.arange(people), 2 * each).astype(np.int32)
@@ -72,10 +72,10 @@ def repeats(rng: np.random.Generator, people: int, each: int) -> list[Figure]:
         scale=(0.0, 8.0),
     )
     found = self_consistency(observed)
-    return [found["inconsistency rate"], found["mean absolute difference (repeats)"], found["correlation of repeats"]]
+    return [found["inconsistency_rate"], found["difference_of_repeats"], found["correlation_of_repeats"]]
 
 
-def graphs(rng: np.random.Generator, people: int, each: int) -> list[Figure]:
+def graphs(rng: np.random.Generator, people: int, each: int) -> list[Statistic]:
     """Simulate annotators who each compare all pairs of five items, in several tasks, with a liking for the left."""
     left, right = np.triu_indices(5, 1)
     tasks = people * each
@@ -97,10 +97,10 @@ def graphs(rng: np.random.Generator, people: int, each: int) -> list[Figure]:
         outcome=np.where(rng.logistic(size=felt.shape) < felt, 1, -1).ravel().astype(np.int8),
     )
     found = cycle_consistency(observed)
-    return [*found.figures, position_bias(observed).figure]
+    return [*found.statistics, position_bias(observed).statistic]
 
 
-def judged(theta: FloatArray, judges: int, each: int, rng: np.random.Generator) -> list[Figure]:
+def judged(theta: FloatArray, judges: int, each: int, rng: np.random.Generator) -> list[Statistic]:
     """Simulate comparative judgement of the same items by new judges, each with some taste of their own."""
     n = len(theta)
     left = rng.integers(0, n, judges * each)
@@ -116,17 +116,17 @@ def judged(theta: FloatArray, judges: int, each: int, rng: np.random.Generator) 
         right=right.astype(np.int32),
         outcome=np.where(wins, 1, -1).astype(np.int8),
     )
-    return [scale_separation(observed)["scale separation reliability"]]
+    return [scale_separation(observed)["scale_separation_reliability"]]
 
 
-def scorings(rng: np.random.Generator, items: int) -> list[Figure]:
+def scorings(rng: np.random.Generator, items: int) -> list[Statistic]:
     """Simulate two scorings of the same items on a fixed scale."""
     quality = rng.normal(size=items)
     first, second = (
         {f"i{number}": float(x) for number, x in enumerate(quality + 0.5 * rng.normal(size=items))} for _ in range(2)
     )
     found = compare_scorings(first, second)
-    return [found["Spearman"], found["Pearson"], found["mean rank difference"]]
+    return [found["spearman"], found["pearson"], found["mean_rank_difference"]]
 
 
 def coverage(study: Study, studies: int, rng: np.random.Generator) -> list[tuple[str, float, float, int]]:
@@ -135,13 +135,13 @@ def coverage(study: Study, studies: int, rng: np.random.Generator) -> list[tuple
     for _ in range(TRUTH):
         for figure in study(rng):
             if figure.value is not None:
-                values.setdefault(figure.name, []).append(figure.value)
+                values.setdefault(figure.key, []).append(figure.value)
     hits: dict[str, list[bool]] = {name: [] for name in values}
     for _ in range(studies):
         for figure in study(rng):
             if figure.lower is not None and figure.upper is not None:
-                truth = float(np.mean(values[figure.name]))
-                hits[figure.name].append(figure.lower <= truth <= figure.upper)
+                truth = float(np.mean(values[figure.key]))
+                hits[figure.key].append(figure.lower <= truth <= figure.upper)
     return [
         (name, float(np.mean(values[name])), float(np.mean(hit)) if hit else float("nan"), len(hit))
         for name, hit in hits.items()

@@ -98,7 +98,9 @@ def wrong(rule: StopRule, ratings: Ratings, crowd: Crowd) -> bool:
     """Say whether stopping here was a mistake."""
     if rule.measure == "split_half":
         again = [crowd.rate(ratings.item.astype(np.int64)) for _ in range(8)]
-        values = [split_half(sample, trials=10, seed=n)["Spearman"].value or 0.0 for n, sample in enumerate(again)]
+        values = [
+            split_half(sample, trials=10, seed=n)["split_half_spearman"].value or 0.0 for n, sample in enumerate(again)
+        ]
         return float(np.mean(values)) < rule.target
     truth = crowd.expected()
     if rule.measure == "top_k":

@@ -297,13 +297,13 @@ def dominance() -> Any:
                 pairs = compared(theta / noise, asked, rng)
                 by_one = replace(pairs, annotators=index(1, "ann"), annotator=np.zeros(asked, np.int32))
                 found = steelyard.cycle_consistency(by_one)
-                value = next(f.value for f in found.figures if f.name == "items in no cycle")
+                value = next(f.value for f in found.statistics if f.key == "items_in_no_cycle")
                 clean.append(1.0 if value is None else value)
             rows.append(
-                {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
+                {"comparisons of six items": asked, "items_in_no_cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
     return lines(
-        rows, "Every further answer can close a cycle", "comparisons of six items", "items in no cycle", "noise"
+        rows, "Every further answer can close a cycle", "comparisons of six items", "items_in_no_cycle", "noise"
     )
 
 
@@ -372,9 +372,9 @@ def split_half() -> Any:
     """Reliability grows with the budget."""
     rng = np.random.default_rng(12)
     curve = steelyard.split_half_by_budget(rated(rng.uniform(20, 80, 40), 20, rng))
-    shown = curve.filter(pl.col("figure").is_in(["split-half (Spearman)", "split-half (Spearman, stepped up)"]))
+    shown = curve.filter(pl.col("statistic").is_in(["split_half_spearman", "split_half_spearman_corrected"]))
     base = alt.Chart(shown, title="Split-half reliability grows with the judgments in each half").encode(
-        x=alt.X("per_half:Q", title="judgments an item in each half"), color=color("figure")
+        x=alt.X("per_half:Q", title="judgments an item in each half"), color=color("label")
     )
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", title="ρ", scale=alt.Scale(zero=False)), y2="upper:Q")
     return band + base.mark_line(point=True).encode(y="value:Q")

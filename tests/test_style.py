@@ -13,7 +13,7 @@ FOLDERS = ("src", "reproductions", "benchmarks", "scripts", "examples", "tests")
 MAX_BODY_LINES = 60
 LONG_FUNCTIONS = {
     "src/steelyard/models/calibrated_sampler.py: sweep",
-    "src/steelyard/reliability/self_consistency.py: _figures",
+    "src/steelyard/reliability/self_consistency.py: _statistics",
     "reproductions/best_worst/against_rating_scale.py: run",
     "reproductions/tournament/agreement_by_overlap.py: run",
 }

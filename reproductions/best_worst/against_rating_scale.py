@@ -22,7 +22,7 @@ from steelyard.report.charts import Chart
 
 _RATING = "rating scale"
 _FACTORS = (1.0, 1.5, 2.0)
-_SPEARMAN = "split-half (Spearman)"
+_SPEARMAN = "split_half_spearman"
 
 _COUNTED = 1.5
 """The tuples (in N) with which the paper counts 3N judgments: two for each (§1)."""
@@ -88,9 +88,9 @@ class AgainstRatingScale(Experiment):
             _at(table, _tuples(2.0), half, 0.98),
             Claim(
                 "difference of the two, best–worst less rating scale",
-                float(tested.figure.value or 0.0),
-                tested.figure.lower,
-                tested.figure.upper,
+                float(tested.statistic.value or 0.0),
+                tested.statistic.lower,
+                tested.statistic.upper,
                 published=0.03,
                 why=_GUESSED,
             ),
@@ -144,7 +144,7 @@ class AgainstRatingScale(Experiment):
 def _calibration(terms: Terms, repeats: int) -> tuple[Claim, ...]:
     """Hold the simulated people's repeats against those of the paper (§3.2)."""
     found = self_consistency(terms.rated_twice(repeats))
-    rate, apart = found["inconsistency rate"], found["mean absolute difference (inconsistent)"]
+    rate, apart = found["inconsistency_rate"], found["difference_if_inconsistent"]
     chosen = "noise and lapses were chosen to give it"
     return (
         Claim(
@@ -191,7 +191,7 @@ def _tuples(factor: float) -> str:
 
 
 def _curve(name: str, observations: Observations, budgets: range, trials: int) -> pl.DataFrame:
-    table = split_half_by_budget(observations, budgets, trials=trials).filter(pl.col("figure") == _SPEARMAN)
+    table = split_half_by_budget(observations, budgets, trials=trials).filter(pl.col("statistic") == _SPEARMAN)
     return table.select(pl.lit(name).alias("method"), "per_half", "judgments", "value", "lower", "upper")
 
 

@@ -53,7 +53,7 @@ class ScoreDifferences(Experiment):
             terms = Terms.drawn(self.terms, np.random.default_rng([self.seed, judgments]))
             rated, chosen = terms.rated(judgments), terms.chosen(*_TUPLES[judgments])
             compared = compare_scorings(Counting().fit(chosen), Mean().fit(rated))
-            names = ("mean score difference", "mean rank difference", "Spearman", "Pearson")
+            names = ("mean_score_difference", "mean_rank_difference", "Spearman", "Pearson")
             scales = (1.0, 100 / self.terms, 1.0, 1.0)
             units = ("", "% of the ranks", "", "")
             of_paper = (published[0], 100 * published[1] / _PUBLISHED_TERMS, *published[2:])
@@ -62,11 +62,11 @@ class ScoreDifferences(Experiment):
                 value, lower, upper = (
                     None if end is None else scale * end for end in (figure.value, figure.lower, figure.upper)
                 )
-                what = f"{name}, {judgments}N judgments"
+                what = f"{figure.label}, {judgments}N judgments"
                 claims.append(Claim(what, float(value or 0.0), lower, upper, published=theirs, unit=unit, why=_WHY))
                 rows.append((judgments, name, value, lower, upper, theirs))
             progress(done + 1, len(_PUBLISHED))
-        columns = {"judgments": pl.Int64, "figure": pl.String}
+        columns = {"judgments": pl.Int64, "statistic": pl.String}
         columns |= dict.fromkeys(("value", "lower", "upper", "published"), pl.Float64)
         table = pl.DataFrame(rows, schema=columns, orient="row")
         return Outcome(
@@ -82,7 +82,7 @@ class ScoreDifferences(Experiment):
 
 
 def _chart(table: pl.DataFrame) -> Chart:
-    drawn = table.filter(pl.col("figure") == "Spearman").with_columns(
+    drawn = table.filter(pl.col("statistic") == "spearman").with_columns(
         pl.format("{}N judgments", "judgments").alias("name")
     )
     return bars(

@@ -104,7 +104,7 @@ class AffectByAnnotators(Experiment):
         return (curve[self.sizes[-1]].value or 0.0) * five_for_six(EXPERT[name])
 
     def _averages(self, found: dict[str, MetaAnnotator], names: tuple[str, ...]) -> list[float]:
-        values = [[figure.value or 0.0 for figure in found[name].figures] for name in names]
+        values = [[statistic.value or 0.0 for statistic in found[name].statistics] for name in names]
         return [float(value) for value in np.mean(values, axis=0)]
 
     def _least(self, found: dict[str, MetaAnnotator]) -> list[Claim]:

@@ -14,7 +14,7 @@ from reproductions.comparative_judgement.sessions import DECISIONS, PAPER, SESSI
 from steelyard.reliability import scale_separation
 from steelyard.report.charts import Chart
 
-_SSR, _G, _IN_LINE = "scale separation reliability", "separation G", "decisions in line with the scale"
+_SSR, _G, _IN_LINE = "scale_separation_reliability", "separation_index", "decision_consistency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +99,5 @@ def _chart(table: pl.DataFrame) -> Chart:
         "ssr",
         title="Every published reliability is met",
         subtitle="diamonds: published; lines: 95 % intervals over judges",
-        value_title="scale separation reliability",
+        value_title="scale_separation_reliability",
     )

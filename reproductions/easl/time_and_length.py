@@ -50,10 +50,11 @@ class TimeAndLength(Experiment):
         claims, rows = [], []
         for done, most in enumerate(_UP_TO):
             items = words.filter((pl.col("words") <= most) & pl.col("item").is_in(list(ratings.items.ids)))
-            figure = split_half(ratings, items=items["item"].to_list(), trials=self.trials, seed=self.seed)["Spearman"]
-            rows.append((most, items.height, figure.value, figure.lower, figure.upper))
+            halves = split_half(ratings, items=items["item"].to_list(), trials=self.trials, seed=self.seed)
+            statistic = halves["split_half_spearman"]
+            rows.append((most, items.height, statistic.value, statistic.lower, statistic.upper))
             what = f"split-half ρ of pairs of up to {most} words ({items.height} pairs)"
-            claims.append(Claim(what, float(figure.value or 0), figure.lower, figure.upper, why=_NO_NUMBERS))
+            claims.append(Claim(what, float(statistic.value or 0), statistic.lower, statistic.upper, why=_NO_NUMBERS))
             progress(done + 1, steps)
         numbers = dict.fromkeys(("split_half", "lower", "upper"), pl.Float64)
         schema = {"up_to_words": pl.Int64, "items": pl.Int64, **numbers}

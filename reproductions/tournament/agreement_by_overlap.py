@@ -64,7 +64,7 @@ class AgreementByOverlap(Experiment):
         whole = agreement(rankings, replicates=self.replicates)
         progress(self.most, self.most)
         table = pl.DataFrame(rows, schema=("judges", "share_of", "share", "lower", "upper", "pairs"), orient="row")
-        observed, kappa = whole["observed agreement"], whole["kappa (fixed chance)"]
+        observed, kappa = whole["observed_agreement"], whole["kappa_fixed_chance"]
         largest = table.filter(pl.col("share_of") == "observed").row(-1, named=True)
         by_chance = table.filter(pl.col("share_of") == "chance").row(-1, named=True)
         who = "Callison-Burch et al. (2010), for these very judgments"

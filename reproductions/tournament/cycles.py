@@ -66,7 +66,7 @@ class TournamentCycles(Experiment):
             ),
             Claim(
                 "tournaments with a cycle, answered by one ranking",
-                100 * (once["graphs with a cycle"].value or 0.0),
+                100 * (once["cyclic_graphs"].value or 0.0),
                 unit="%",
                 why="none is possible: a ranking does not contradict itself",
             ),

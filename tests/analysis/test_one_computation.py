@@ -155,22 +155,22 @@ def places(request, tmp_path_factory):
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """A table of statistics in one order, with the columns that all places have."""
-    columns = ["stage", "criterion", "figure", "value", "lower", "upper", "n"]
+    columns = ["stage", "criterion", "statistic", "value", "lower", "upper", "n"]
     return frame.select(columns).with_columns(pl.col("value", "lower", "upper").cast(pl.Float64)).sort(columns[:3])
 
 
 def test_every_statistic_of_reliability_is_the_same_in_all_four_places(places, tmp_path):
     folder, document, _, reliability = places
-    dashboard = numbers(reliability.figures)
+    dashboard = numbers(reliability.statistics)
     assert dashboard.height > 2
     assert dashboard["value"].drop_nulls().len() > 1
     report = pl.concat([table(document, "reliability"), table(document, "order")], how="diagonal_relaxed")
     # The report leaves statistics of order out where they are undefined.
     in_report = dashboard.join(
-        numbers(report).select("stage", "criterion", "figure"), on=["stage", "criterion", "figure"]
+        numbers(report).select("stage", "criterion", "statistic"), on=["stage", "criterion", "statistic"]
     )
     assert_frame_equal(numbers(report), in_report, abs_tol=0)
-    missing = dashboard.join(in_report, on=["stage", "criterion", "figure"], how="anti")
+    missing = dashboard.join(in_report, on=["stage", "criterion", "statistic"], how="anti")
     assert missing["value"].null_count() == missing.height
     printed = command("reliability", folder, "--format", "json")
     assert_frame_equal(numbers(printed), dashboard, check_dtypes=False, abs_tol=1e-12)

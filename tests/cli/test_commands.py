@@ -145,7 +145,7 @@ def test_every_conventional_file_fits_and_agrees_without_options(text, model, tm
     rows = json.loads(run("fit", "j.csv", "-f", "json", *(["--model", model] if model else []), cwd=tmp_path).stdout)
     assert {"x", "y"} & {row["item"] for row in rows}
     figures = json.loads(run("agreement", "j.csv", "-f", "json", cwd=tmp_path).stdout)
-    assert {"figure", "value", "lower", "upper"} <= set(figures[0])
+    assert {"statistic", "label", "value", "lower", "upper"} <= set(figures[0])
     assert run("agreement", "j.csv", cwd=tmp_path).stdout
 
 

@@ -61,7 +61,7 @@ def test_every_protocol_can_be_dry_run(protocol, tmp_path):
 def test_too_few_people_and_items_are_warned_of(make_study):
     folder = make_study(design="judgments = 5", items=6)
     done = run("simulate", folder.name, "--people", "3", cwd=folder.parent)
-    assert "3 people are too few" in done.stderr
+    assert "3 annotators are too few" in done.stderr
     assert "6 items are few" in done.stderr
     done = run("simulate", folder.name, "--people", "200", cwd=folder.parent)
     assert "people get nothing to do" in done.stderr

@@ -226,7 +226,7 @@ def test_reliability_statistics_are_finite_or_undefined(kind: str, case: str, na
     alter = {"all": lambda o: o, "none": without_names, "some": with_some_names}[names]
     observations = alter(CASES[kind][case])
     with only_our_warnings():
-        for figure in agreement(observations, replicates=20).figures:
+        for figure in agreement(observations, replicates=20).statistics:
             for number in (figure.value, figure.lower, figure.upper):
                 assert number is None or math.isfinite(number), figure
 

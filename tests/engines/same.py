@@ -15,16 +15,14 @@ from steelyard.engines.agreement import log_agreement
 from steelyard.errors import SteelyardWarning
 from steelyard.formats import read_judgments
 from steelyard.models.fit import Fit, Model
-from steelyard.reliability import Figure, agreement
+from steelyard.reliability import Statistic, agreement
 
 CLOSE = 1e-9
 AGREEMENT = {
-    "ratings": {"alpha (interval)", "alpha (ordinal)", "mean absolute difference"},
-    "labels": {"alpha (nominal)", "observed agreement"},
-    "comparisons": {"alpha (nominal)", "observed agreement", "kappa (fixed chance)"},
-    "choices": {
-        f"{name}{side})" for name in ("alpha (nominal, ", "observed agreement (") for side in ("best", "worst")
-    },
+    "ratings": {"alpha_interval", "alpha_ordinal", "mean_absolute_difference"},
+    "labels": {"alpha_nominal", "observed_agreement"},
+    "comparisons": {"alpha_nominal", "observed_agreement", "kappa_fixed_chance"},
+    "choices": {f"{name}_{side}" for name in ("alpha_nominal", "observed_agreement") for side in ("best", "worst")},
 }
 """The figures that every engine gives, besides split-half reliability."""
 
@@ -44,21 +42,21 @@ def by_engine(engine: Engine, model: Model, files: list[Path], gold: Mapping[str
         return fit_log(model, logs.by_criterion[""], gold)
 
 
-def assert_same_agreement(engine: Engine, frame: pl.DataFrame, files: list[Path]) -> list[Figure]:
+def assert_same_agreement(engine: Engine, frame: pl.DataFrame, files: list[Path]) -> list[Statistic]:
     """Hold every figure of an engine against the one in memory; return those of split-half reliability."""
     expected = agreement(read_judgments(frame, scale=_scale(frame)).observations)
     found = log_agreement(open_log(engine, files, scale=_scale(frame)).by_criterion[""])
-    assert {figure.name for figure in found.figures} >= AGREEMENT[found.kind]
+    assert {figure.key for figure in found.statistics} >= AGREEMENT[found.kind]
     *notes, left_out = found.notes
     assert tuple(notes) == expected.notes
     assert "--engine memory" in left_out
-    for figure in found.figures:
-        same = expected[figure.name]
+    for figure in found.statistics:
+        same = expected[figure.key]
         assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)
         for end in ("value", "lower", "upper"):
             one, other = getattr(figure, end), getattr(same, end)
             assert one is other if other is None else one == pytest.approx(other, rel=0, abs=CLOSE)
-    return [figure for figure in found.figures if figure.name.startswith("split-half")]
+    return [figure for figure in found.statistics if figure.key.startswith("split_half")]
 
 
 def _scale(frame: pl.DataFrame) -> tuple[float, float] | None:

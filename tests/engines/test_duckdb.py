@@ -154,14 +154,14 @@ def test_alpha_of_pairs_within_tasks_is_the_one_in_memory(engine, tmp_path):
     assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
     found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
     assert "a unit is a pair of items within one task" in found.notes
-    assert found["alpha (nominal)"].n == 9
+    assert found["alpha_nominal"].n == 9
 
 
 def test_alpha_without_ties_takes_chance_as_one_half(engine, tmp_path):
     frame = made_up("comparisons", items=6).filter(pl.col("winner").is_null() | (pl.col("winner") != "tie"))
     assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
     found = log_agreement(open_log(engine, [*tmp_path.iterdir()]).by_criterion[""])
-    assert "P(E) = 1/2, as no pair was tied" in found["kappa (fixed chance)"].note
+    assert "P(E) = 1/2, as no pair was tied" in found["kappa_fixed_chance"].note
 
 
 @pytest.mark.slow

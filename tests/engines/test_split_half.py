@@ -42,7 +42,7 @@ def often_judged(kind: str, who: str = "annotators") -> pl.DataFrame:
 def test_units_are_split_as_in_memory(kind: str, parts: int, engine, tmp_path):
     frame = often_judged(kind)
     figures = assert_same_agreement(engine, frame, written(frame, tmp_path, parts, seed=parts))
-    assert [figure.name for figure in figures] == [
+    assert [figure.key for figure in figures] == [
         f"split-half ({name})" for name in ("Spearman", "Spearman, stepped up", "Pearson", "Pearson, stepped up")
     ]
     assert all(figure.lower is not None and BY_ANNOTATORS not in figure.note for figure in figures)

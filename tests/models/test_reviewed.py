@@ -28,7 +28,7 @@ def test_position_bias_of_many_answers_is_sure():
     outcome = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
     pair = np.tile(np.array([0, 1], np.int32), (n, 1))
     comparisons = Comparisons(items=Index(["a", "b"]), left=pair[:, 0], right=pair[:, 1], outcome=outcome)
-    figure = position_bias(comparisons).figure
+    figure = position_bias(comparisons).statistic
     assert figure.upper - figure.lower < 0.02
 
 

@@ -138,7 +138,7 @@ def test_a_ranking_is_its_tiers_and_all_its_pairs():
 def test_a_ranking_names_every_item_once():
     with pytest.raises(AnswerError, match="'d' is not ranked yet"):
         Ranking(size=4).validate(ABCD, [["a"], ["b"], ["c"]])
-    with pytest.raises(AnswerError, match="'a' stands twice"):
+    with pytest.raises(AnswerError, match="'a' appears twice"):
         Ranking(size=4).validate(ABCD, [["a"], ["b", "a"], ["c"], ["d"]])
 
 

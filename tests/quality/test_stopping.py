@@ -40,7 +40,7 @@ def some_ratings(rounds: int = 6):
 
 def test_the_decision_rests_on_a_bound_and_not_on_the_estimate():
     ratings = some_ratings()
-    plain = split_half(ratings)["Spearman"].value
+    plain = split_half(ratings)["split_half_spearman"].value
     look = take_look(StopRule("split_half", plain - 0.01), 1, ratings, Mean())
     assert look.value == pytest.approx(plain)
     assert look.bound < plain - 0.01

@@ -71,7 +71,7 @@ def random_ratings(seed: int = 0) -> Ratings:
 
 
 def values(found: Agreement) -> dict[str, float | None]:
-    return {figure.name: figure.value for figure in found.figures}
+    return {figure.key: figure.value for figure in found.statistics}
 
 
 comparison_rows = st.lists(
@@ -104,14 +104,14 @@ def test_observed_agreement_of_comparisons_is_the_share_over_all_pairs_of_judgme
     if tasks and not total:  # no pair answered twice within a task: pairs across tasks are used, and said so
         agree, total = naive_share(rows, False)
     found = agreement(comparisons_of(rows, tasks=tasks), replicates=0)
-    share = found["observed agreement"].value
+    share = found["observed_agreement"].value
     chance = 1 / 3 if any(row[4] == 0 for row in rows) else 1 / 2
     if total == 0:
         assert share is None
-        assert found["alpha (nominal)"].value is None
+        assert found["alpha_nominal"].value is None
     else:
         assert share == pytest.approx(agree / total, abs=1e-12)
-        assert found["kappa (fixed chance)"].value == pytest.approx((agree / total - chance) / (1 - chance))
+        assert found["kappa_fixed_chance"].value == pytest.approx((agree / total - chance) / (1 - chance))
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_names_order_and_side_of_comparisons_do_not_matter(rows: list[Row], data
     after = values(agreement(comparisons_of(renamed, tasks=True), replicates=0))
     for name, value in before.items():
         # Halves are drawn by names, and position bias is about sides.
-        if not name.startswith(("split-half", "position bias")):
+        if not name.startswith(("split_half", "position_bias")):
             assert after[name] == pytest.approx(value, abs=1e-12, nan_ok=False), name
 
 
@@ -137,12 +137,12 @@ def test_names_order_and_side_of_comparisons_do_not_matter(rows: list[Row], data
 @given(rows=comparison_rows, data=st.data())
 def test_order_of_rows_does_not_matter_to_any_figure_or_interval(rows: list[Row], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(rows))
-    before, after = (agreement(comparisons_of(each), replicates=20).figures for each in (rows, shuffled))
+    before, after = (agreement(comparisons_of(each), replicates=20).statistics for each in (rows, shuffled))
     for first, second in zip(before, after, strict=True):
-        assert second.name == first.name
+        assert second.key == first.key
         assert second.note == first.note
         for end in ("value", "lower", "upper"):
-            assert getattr(second, end) == pytest.approx(getattr(first, end), abs=1e-9, nan_ok=False), first.name
+            assert getattr(second, end) == pytest.approx(getattr(first, end), abs=1e-9, nan_ok=False), first.key
 
 
 def test_alpha_of_comparisons_is_that_of_both_ways_round() -> None:
@@ -150,21 +150,21 @@ def test_alpha_of_comparisons_is_that_of_both_ways_round() -> None:
     rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 0, 2, 3, 1), (1, 0, 2, 3, 0)]
     expected = (16 - 1.5**2 - 1.5**2 - 1) / (4 * 3)
     observed = (2 * 0 + 2 * 1) / 4
-    found = agreement(comparisons_of(rows))["alpha (nominal)"].value
+    found = agreement(comparisons_of(rows))["alpha_nominal"].value
     assert found == pytest.approx(1 - observed / expected, abs=1e-12)
 
 
 def test_within_a_task_only_judgments_of_that_task_are_held_against_each_other() -> None:
     rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 1, 0, 1, -1), (1, 1, 0, 1, -1)]
     by_task = agreement(comparisons_of(rows, tasks=True))
-    assert by_task["observed agreement"].value == 1.0
+    assert by_task["observed_agreement"].value == 1.0
     assert "a unit is a pair of items within one task" in by_task.notes
-    assert agreement(comparisons_of(rows))["observed agreement"].value == pytest.approx(2 / 4)
+    assert agreement(comparisons_of(rows))["observed_agreement"].value == pytest.approx(2 / 4)
 
 
 def test_tasks_that_are_each_judged_once_fall_back_to_pairs_across_tasks_and_say_so() -> None:
     found = agreement(comparisons_of([(0, 0, 0, 1, 1), (1, 1, 1, 0, -1)], tasks=True))
-    assert found["observed agreement"].value == 1.0
+    assert found["observed_agreement"].value == 1.0
     assert any("across tasks" in note for note in found.notes)
 
 
@@ -180,23 +180,23 @@ def test_rankings_agree_as_their_pairs_do() -> None:
     found = agreement(rankings)
     assert found.kind == "rankings"
     # 0 > 1 and 0 > 2 by both; 1 = 2 by the first, 1 > 2 by the second.
-    assert found["observed agreement"].value == pytest.approx(2 / 3)
+    assert found["observed_agreement"].value == pytest.approx(2 / 3)
 
 
 def test_ratings_get_alpha_ita_and_the_mean_difference_each_with_an_interval() -> None:
     found = agreement(random_ratings())
     assert list(values(found)) == [
-        "alpha (interval)",
-        "alpha (ordinal)",
-        "ITA (Pearson)",
-        "ITA (Spearman)",
-        "mean absolute difference",
-        "split-half (Spearman)",
-        "split-half (Spearman, stepped up)",
-        "split-half (Pearson)",
-        "split-half (Pearson, stepped up)",
+        "alpha_interval",
+        "alpha_ordinal",
+        "ita_pearson",
+        "ita_spearman",
+        "mean_absolute_difference",
+        "split_half_spearman",
+        "split_half_spearman_corrected",
+        "split_half_pearson",
+        "split_half_pearson_corrected",
     ]
-    for figure in found.figures:
+    for figure in found.statistics:
         assert figure.value is not None
         assert figure.lower is not None
         assert figure.upper is not None
@@ -219,23 +219,23 @@ def test_mean_absolute_difference_is_over_pairs_of_different_annotators() -> Non
     )
     gaps = [abs(x - y) for (i, a, x), (j, b, y) in combinations(rows, 2) if i == j and a != b]
     found = agreement(repeated)
-    assert found["mean absolute difference"].value == pytest.approx(np.mean(gaps), abs=1e-12)
+    assert found["mean_absolute_difference"].value == pytest.approx(np.mean(gaps), abs=1e-12)
     assert any("more than once" in note for note in found.notes)
 
 
 def test_choices_agree_on_best_and_worst_of_one_set_in_whatever_order_it_was_shown() -> None:
     rows = [((0, 1, 2, 3), 0, 3), ((3, 2, 1, 0), 0, 2), ((4, 5, 6, 7), 4, 7), ((4, 5, 6, 7), 5, 7)]
     found = agreement(choices_of(rows, [0, 1, 0, 1]))
-    assert found["observed agreement (best)"].value == pytest.approx(1 / 2)
-    assert found["observed agreement (worst)"].value == pytest.approx(1 / 2)
+    assert found["observed_agreement_best"].value == pytest.approx(1 / 2)
+    assert found["observed_agreement_worst"].value == pytest.approx(1 / 2)
     # By chance two people name different items of four in 3/4 of all cases, however many answers there are.
-    assert found["alpha (nominal, best)"].value == pytest.approx(1 - (1 / 2) / (3 / 4))
+    assert found["alpha_nominal_best"].value == pytest.approx(1 - (1 / 2) / (3 / 4))
 
 
 def test_two_people_who_disagree_on_one_set_agree_less_than_chance() -> None:
     found = agreement(choices_of([((0, 1, 2, 3), 0, 3), ((0, 1, 2, 3), 1, 3)], [0, 1]))
-    assert found["alpha (nominal, best)"].value == pytest.approx(1 - 1 / (3 / 4))
-    assert found["alpha (nominal, worst)"].value == pytest.approx(1)
+    assert found["alpha_nominal_best"].value == pytest.approx(1 - 1 / (3 / 4))
+    assert found["alpha_nominal_worst"].value == pytest.approx(1)
 
 
 def test_alpha_of_choices_weighs_chance_by_the_answers_to_each_set() -> None:
@@ -245,14 +245,14 @@ def test_alpha_of_choices_weighs_chance_by_the_answers_to_each_set() -> None:
     found = agreement(choices_of(rows, [0, 1, 2, 0, 1]))
     observed = (3 * (2 / 3) + 2 * 0) / 5
     chance = (3 * (1 / 2) + 2 * (3 / 4)) / 5
-    assert found["alpha (nominal, best)"].value == pytest.approx(1 - observed / chance)
+    assert found["alpha_nominal_best"].value == pytest.approx(1 - observed / chance)
 
 
 def test_alpha_of_choices_is_zero_on_average_over_all_answers_that_two_people_can_give() -> None:
     shown = (0, 1, 2, 3)
     alphas = [
         agreement(choices_of([(shown, one, (one + 1) % 4), (shown, other, (other + 1) % 4)], [0, 1]), replicates=0)[
-            "alpha (nominal, best)"
+            "alpha_nominal_best"
         ].value
         for one in shown
         for other in shown
@@ -267,15 +267,15 @@ def test_choices_at_random_have_an_alpha_near_zero() -> None:
     rows = [(tuple(t), *rng.permutation(t)[:2]) for t in tuples for _ in range(8)]
     found = agreement(choices_of(rows))
     for side in ("best", "worst"):
-        figure = found[f"alpha (nominal, {side})"]
+        figure = found[f"alpha_nominal_{side}"]
         assert figure.value == pytest.approx(0, abs=0.05)
 
 
 def test_choices_that_name_no_best_are_left_out_of_best_only() -> None:
     rows = [((0, 1, 2), 0, 2), ((0, 1, 2), -1, 2), ((0, 1, 2), 0, 2)]
     found = agreement(choices_of(rows, [0, 1, 2]))
-    assert "2 answers, 1 pairs" in found["observed agreement (best)"].note
-    assert "3 answers, 3 pairs" in found["observed agreement (worst)"].note
+    assert "2 answers, 1 pairs" in found["observed_agreement_best"].note
+    assert "3 answers, 3 pairs" in found["observed_agreement_worst"].note
     assert "1 answers that name no best item are left out" in found.notes
 
 
@@ -283,9 +283,9 @@ def test_unknown_annotators_leave_alpha_and_say_why_the_rest_is_missing() -> Non
     known = random_ratings()
     unknown = Ratings(items=known.items, item=known.item, value=known.value, scale=known.scale)
     found = agreement(unknown)
-    assert found["alpha (interval)"].value == agreement(known)["alpha (interval)"].value
-    assert found["ITA (Pearson)"].value is None
-    assert "not known" in found["ITA (Pearson)"].note
+    assert found["alpha_interval"].value == agreement(known)["alpha_interval"].value
+    assert found["ita_pearson"].value is None
+    assert "not known" in found["ita_pearson"].note
     assert any("not known" in note for note in found.notes)
 
 
@@ -303,8 +303,8 @@ def empty_of_each_kind() -> list[Observations]:
 @pytest.mark.parametrize("nothing", empty_of_each_kind(), ids=lambda observations: observations.kind)
 def test_no_judgments_give_figures_without_values_and_with_reasons(nothing: Observations) -> None:
     found = agreement(nothing)
-    assert found.figures
-    for figure in found.figures:
+    assert found.statistics
+    for figure in found.statistics:
         assert figure.value is None
         assert figure.note
 
@@ -313,40 +313,40 @@ def test_comparisons_get_cycles_and_position_bias_and_repeats_where_there_are_an
     rows = [(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 0, 1), (1, 0, 0, 1, -1), (1, 0, 0, 1, 1)]
     found = agreement(comparisons_of(rows))
     assert list(values(found))[3:] == [
-        "split-half (Spearman)",
-        "split-half (Spearman, stepped up)",
-        "split-half (Pearson)",
-        "split-half (Pearson, stepped up)",
-        "graphs with a cycle",
-        "items in no cycle",
-        "circular triads",
-        "coefficient of consistence",
-        "position bias (share left)",
-        "inconsistency rate",
-        "intra-annotator agreement",
-        "intra-annotator kappa (fixed chance)",
+        "split_half_spearman",
+        "split_half_spearman_corrected",
+        "split_half_pearson",
+        "split_half_pearson_corrected",
+        "cyclic_graphs",
+        "items_in_no_cycle",
+        "circular_triads",
+        "coefficient_of_consistence",
+        "position_bias",
+        "inconsistency_rate",
+        "intra_annotator_agreement",
+        "intra_annotator_kappa",
     ]
-    assert found["inconsistency rate"].value == 1.0
-    assert found["graphs with a cycle"].value == 1.0
-    assert found["position bias (share left)"].value == pytest.approx(4 / 5)
-    assert "inconsistency rate" not in values(agreement(comparisons_of(rows[:4])))
+    assert found["inconsistency_rate"].value == 1.0
+    assert found["cyclic_graphs"].value == 1.0
+    assert found["position_bias"].value == pytest.approx(4 / 5)
+    assert "inconsistency_rate" not in values(agreement(comparisons_of(rows[:4])))
 
 
 def test_pairs_that_are_judged_once_have_no_split_half_but_a_reason() -> None:
     found = agreement(comparisons_of([(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 3, 1), (0, 0, 3, 4, 1)]))
-    assert found["split-half (Spearman)"].value is None
-    assert "nothing to split" in found["split-half (Spearman)"].note
+    assert found["split_half_spearman"].value is None
+    assert "nothing to split" in found["split_half_spearman"].note
 
 
 def test_the_same_seed_gives_the_same_agreement_and_the_table_has_no_nan() -> None:
     first, again = agreement(random_ratings(), seed=3), agreement(random_ratings(), seed=3)
-    assert first.figures == again.figures
-    assert first.table.columns == ["figure", "value", "lower", "upper", "interval", "n", "note"]
+    assert first.statistics == again.statistics
+    assert first.table.columns == ["statistic", "label", "value", "lower", "upper", "interval", "n", "note"]
     assert first.table.select(pl.col("value", "lower", "upper").is_nan().any()).row(0) == (False, False, False)
 
 
 def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(ConfigError, match=r"Did you mean 'alpha \(interval\)'"):
+    with pytest.raises(ConfigError, match=r"Did you mean 'alpha_interval'"):
         agreement(random_ratings())["alpha interval"]
 
 
@@ -361,10 +361,10 @@ def test_where_no_pair_was_judged_twice_halves_are_of_annotators():
         right=right.astype(np.int32),
         outcome=np.where(rng.random(len(left)) < 0.9, 1, -1).astype(np.int8),
     )
-    figures = {figure.name: figure for figure in agreement(asked).figures}
-    found = figures["split-half (Spearman)"]
+    figures = {figure.key: figure for figure in agreement(asked).statistics}
+    found = figures["split_half_spearman"]
     # The earlier item wins nine times in ten, whoever is asked: two halves of the annotators give much the same order.
     assert found.value > 0.7
     assert "halves are of annotators" in found.note
-    alone = {f.name: f for f in agreement(replace(asked, annotator=asked.annotator % 3)).figures}
-    assert alone["split-half (Spearman)"].value is None
+    alone = {f.key: f for f in agreement(replace(asked, annotator=asked.annotator % 3)).statistics}
+    assert alone["split_half_spearman"].value is None

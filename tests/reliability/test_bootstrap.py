@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_interval_in_any_order_and_another_seed_ano
 @pytest.mark.slow
 def test_the_standard_error_of_a_mean_is_recovered() -> None:
     values = np.random.default_rng(2).normal(size=400)
-    figure = Bootstrap(0, 4000).figure(
+    figure = Bootstrap(0, 4000).statistic(
         "mean", weighted_share(values, np.ones(400)), 400, unit="items", note="", undefined="", high=np.inf
     )
     assert figure.lower is not None
@@ -54,7 +54,7 @@ def test_the_standard_error_of_a_mean_is_recovered() -> None:
 def test_members_of_one_cluster_are_drawn_together() -> None:
     values = np.random.default_rng(2).normal(size=50)
     cluster = np.repeat(np.arange(50), 4)
-    make = Bootstrap(0, 500).figure
+    make = Bootstrap(0, 500).statistic
     alone = make("m", weighted_share(values, np.ones(50)), 50, unit="items", note="", undefined="")
     copied = make(
         "m",

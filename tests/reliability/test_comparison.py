@@ -20,13 +20,13 @@ SECOND = {"a": -1.0, "b": 0.0, "c": 1.0, "d": -1.0}
 def test_differences_are_those_worked_by_hand() -> None:
     found = compare_scorings(FIRST, SECOND)
     # On [0, 1]: 0 1 .5 .2 against 0 .5 1 0; ranks 4 1 2 3 against 3.5 2 1 3.5.
-    assert found["mean score difference"].value == pytest.approx((0 + 0.5 + 0.5 + 0.2) / 4)
-    assert found["median score difference"].value == pytest.approx((0.2 + 0.5) / 2)
-    assert found["mean rank difference"].value == pytest.approx((0.5 + 1 + 1 + 0.5) / 4)
-    assert found["median rank difference"].value == pytest.approx(0.75)
+    assert found["mean_score_difference"].value == pytest.approx((0 + 0.5 + 0.5 + 0.2) / 4)
+    assert found["median_score_difference"].value == pytest.approx((0.2 + 0.5) / 2)
+    assert found["mean_rank_difference"].value == pytest.approx((0.5 + 1 + 1 + 0.5) / 4)
+    assert found["median_rank_difference"].value == pytest.approx(0.75)
     x, y = list(FIRST.values()), list(SECOND.values())
-    assert found["Pearson"].value == pytest.approx(stats.pearsonr(x, y)[0])
-    assert found["Spearman"].value == pytest.approx(stats.spearmanr(x, y)[0])
+    assert found["pearson"].value == pytest.approx(stats.pearsonr(x, y)[0])
+    assert found["spearman"].value == pytest.approx(stats.spearmanr(x, y)[0])
     assert found.moved["item"].to_list() == ["b", "c", "d", "a"]
     assert found.moved.row(0, named=True)["rank_difference"] == 1.0
 
@@ -35,7 +35,7 @@ def test_every_figure_has_an_interval_around_it() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=80)
     first, second = ({f"i{k}": float(t + rng.normal() / 2) for k, t in enumerate(truth)} for _ in range(2))
-    for figure in compare_scorings(first, second).figures:
+    for figure in compare_scorings(first, second).statistics:
         assert figure.lower is not None
         assert figure.upper is not None
         assert figure.lower < (figure.value or 0.0) < figure.upper
@@ -51,17 +51,17 @@ def test_tables_are_compared_by_their_unit_scores_over_shared_items() -> None:
     fit = Mean(draws=20).fit(ratings)
     other = {"a": 0.1, "b": 0.8, "c": 0.5, "x": 0.0, "y": 1.0}
     found = compare_scorings(fit, other)
-    assert found["mean score difference"].value == pytest.approx(0.0, abs=1e-12)
-    assert found["mean score difference"].n == 3
+    assert found["mean_score_difference"].value == pytest.approx(0.0, abs=1e-12)
+    assert found["mean_score_difference"].n == 3
     assert "2 items of the second are not in the other" in found.notes
-    assert compare_scorings(fit.scores, other)["Pearson"].value == found["Pearson"].value
+    assert compare_scorings(fit.scores, other)["pearson"].value == found["pearson"].value
 
 
 def test_a_scoring_equals_itself() -> None:
     found = compare_scorings(FIRST, FIRST)
-    assert found["mean rank difference"].value == 0.0
-    assert found["Spearman"].value == pytest.approx(1.0)
-    assert "no interval" in found["Spearman"].note
+    assert found["mean_rank_difference"].value == 0.0
+    assert found["spearman"].value == pytest.approx(1.0)
+    assert "no interval" in found["spearman"].note
 
 
 def test_the_weighted_median_is_that_of_the_repeated_values() -> None:
@@ -81,5 +81,5 @@ def test_wrong_input_is_refused() -> None:
         compare_scorings(pl.DataFrame({"item": ["a", "a"], "score": [1.0, 2.0]}), FIRST)
     with pytest.raises(DataError, match="not a number"):
         compare_scorings({"a": float("nan"), "b": 1.0}, FIRST)
-    with pytest.raises(ConfigError, match="Did you mean 'Spearman'"):
+    with pytest.raises(ConfigError, match="Did you mean 'spearman'"):
         compare_scorings(FIRST, SECOND)["spearmn"]

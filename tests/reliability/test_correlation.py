@@ -15,7 +15,7 @@ from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.correlation import (
     Correlate,
-    correlation_figure,
+    correlation_statistic,
     jackknife_variance,
     midranks,
     pearson,
@@ -95,8 +95,8 @@ def test_a_perfect_correlation_has_no_interval_but_a_reason() -> None:
     x = np.arange(5.0)
     found = pearson(x, x)
     assert found is not None
-    figure = correlation_figure("r", found.r, jackknife_variance(found.influence, 5), 5, Bootstrap(), note="n")
+    figure = correlation_statistic("r", found.r, jackknife_variance(found.influence, 5), 5, Bootstrap(), note="n")
     assert (figure.lower, figure.upper) == (None, None)
     assert "tell the same" in figure.note
-    unasked = correlation_figure("r", 0.5, 0.01, 5, Bootstrap(0, 0), note="n")
+    unasked = correlation_statistic("r", 0.5, 0.01, 5, Bootstrap(0, 0), note="n")
     assert "no interval was asked for" in unasked.note

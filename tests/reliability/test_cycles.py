@@ -77,10 +77,10 @@ def test_graphs_and_items_in_cycles_are_those_found_by_walking(rows: list[Edge])
     graphs = sorted({row[:2] for row in rows})
     bad = [naive_items_in_cycles([row for row in rows if row[:2] == graph]) for graph in graphs]
     items = [len({side for row in rows if row[:2] == graph for side in row[2:4]}) for graph in graphs]
-    assert found["graphs with a cycle"].value == pytest.approx(np.mean([len(each) > 0 for each in bad]))
-    assert found["items in no cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
+    assert found["cyclic_graphs"].value == pytest.approx(np.mean([len(each) > 0 for each in bad]))
+    assert found["items_in_no_cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
     assert found.graphs["items_in_cycles"].to_list() == [len(each) for each in bad]
-    for figure in found.figures[:2]:
+    for figure in found.statistics[:2]:
         if figure.lower is None:
             assert "no interval" in figure.note
             continue
@@ -102,7 +102,7 @@ def test_circular_triads_are_those_found_by_looking_at_every_three_items(rows: l
             if all(net.get(pair, 0) != 0 for pair in combinations(three, 2)):
                 total += 1
                 circular += any(net[a, b] > 0 and net[b, c] > 0 and net[c, a] > 0 for a, b, c in permutations(three))
-    found = cycle_consistency(comparisons_of(rows), replicates=0)["circular triads"]
+    found = cycle_consistency(comparisons_of(rows), replicates=0)["circular_triads"]
     if not total:
         assert found.value is None
     else:
@@ -115,21 +115,21 @@ def test_kendalls_coefficient_follows_its_formula() -> None:
     scores = np.bincount([row[2] for row in rows], minlength=5)
     d = 5 * 4 * 9 / 12 - (scores**2).sum() / 2
     assert d == 1
-    zeta = cycle_consistency(comparisons_of(rows))["coefficient of consistence"].value
+    zeta = cycle_consistency(comparisons_of(rows))["coefficient_of_consistence"].value
     assert zeta == pytest.approx(1 - 24 * d / (5**3 - 5))
     # Four items, even: at most (64 - 16)/24 = 2 circular triads.
     four = [(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 3, 1), (0, 0, 3, 0, 1), (0, 0, 0, 2, 1), (0, 0, 1, 3, 1)]
     scores = np.bincount([row[2] for row in four], minlength=4)
     d = 4 * 3 * 7 / 12 - (scores**2).sum() / 2
-    zeta = cycle_consistency(comparisons_of(four))["coefficient of consistence"].value
+    zeta = cycle_consistency(comparisons_of(four))["coefficient_of_consistence"].value
     assert zeta == pytest.approx(1 - 24 * d / (4**3 - 16))
 
 
 def test_an_incomplete_or_tied_graph_has_no_coefficient_but_a_reason() -> None:
     rows = [(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 0, 0)]
-    assert cycle_consistency(comparisons_of(rows))["coefficient of consistence"].value is None
+    assert cycle_consistency(comparisons_of(rows))["coefficient_of_consistence"].value is None
     assert (
-        "every pair" in cycle_consistency(comparisons_of([*rows, (0, 0, 2, 0, 1)]))["coefficient of consistence"].note
+        "every pair" in cycle_consistency(comparisons_of([*rows, (0, 0, 2, 0, 1)]))["coefficient_of_consistence"].note
     )
 
 
@@ -146,13 +146,13 @@ def test_random_answers_make_a_quarter_of_the_triads_circular() -> None:
         right=int32(right),
         outcome=rng.choice([-1, 1], 6000).astype(np.int8),
     )
-    assert cycle_consistency(many)["circular triads"].value == pytest.approx(0.25, abs=0.02)
+    assert cycle_consistency(many)["circular_triads"].value == pytest.approx(0.25, abs=0.02)
     assert len(cycle_consistency(comparisons_of(rows)).graphs) == 3
 
 
 def test_no_cycle_at_all_gets_wilsons_interval() -> None:
     rows = [(a, t, 0, 1, 1) for a in range(3) for t in range(3)]
-    figure = cycle_consistency(comparisons_of(rows))["graphs with a cycle"]
+    figure = cycle_consistency(comparisons_of(rows))["cyclic_graphs"]
     assert figure.value == 0.0
     assert figure.upper == pytest.approx(1.96**2 / (9 + 1.96**2), abs=1e-3)
     assert figure.interval == "wilson(graphs)"
@@ -164,8 +164,8 @@ def test_a_graph_is_what_is_known_of_annotator_and_task() -> None:
     assert len(cycle_consistency(comparisons_of(rows, tasks=False)).graphs) == 3
     assert len(cycle_consistency(comparisons_of(rows, annotators=False)).graphs) == 2
     nobody = cycle_consistency(comparisons_of(rows, annotators=False, tasks=False))
-    assert all(figure.value is None for figure in nobody.figures)
-    assert "neither annotators nor tasks" in nobody.figures[0].note
+    assert all(figure.value is None for figure in nobody.statistics)
+    assert "neither annotators nor tasks" in nobody.statistics[0].note
 
 
 def test_ratings_are_refused() -> None:

@@ -111,10 +111,10 @@ def naive_panels(table: FloatArray, expert: list[int]) -> dict[str, float]:
 
     everyone = list(range(len(table)))
     return {
-        "E vs. E": float(np.mean([r(a, expert) for a in expert])),
-        "E vs. All": float(np.mean([r(a, everyone) for a in expert])),
-        "NE vs. E": float(np.mean([r(a, [e for e in expert if e != out]) for a in others for out in expert])),
-        "NE vs. All": float(np.mean([r(a, everyone) for a in others])),
+        "expert_expert": float(np.mean([r(a, expert) for a in expert])),
+        "expert_all": float(np.mean([r(a, everyone) for a in expert])),
+        "non_expert_expert": float(np.mean([r(a, [e for e in expert if e != out]) for a in others for out in expert])),
+        "non_expert_all": float(np.mean([r(a, everyone) for a in others])),
     }
 
 
@@ -126,7 +126,7 @@ def test_expert_and_non_expert_ita_are_those_of_table_1() -> None:
     annotator, item = np.nonzero(~np.isnan(table))
     figures = ita_with_experts(ratings_of(item, table[annotator, item], annotator), ["w0", "w1", "w2"])
     expected = naive_panels(table, [0, 1, 2])
-    assert {figure.name: figure.value for figure in figures} == pytest.approx(expected, abs=1e-9)
+    assert {figure.key: figure.value for figure in figures} == pytest.approx(expected, abs=1e-9)
     assert [figure.n for figure in figures] == [3, 3, 4, 4]
     for figure in figures:
         assert figure.lower is not None

@@ -59,7 +59,7 @@ def test_fleiss_worked_example_gives_the_printed_kappa() -> None:
         item += [subject] * 14
         label += given.tolist()
         annotator += list(range(14))
-    figure = agreement(labels_of(item, label, annotator, 5))["Fleiss' kappa"]
+    figure = agreement(labels_of(item, label, annotator, 5))["fleiss_kappa"]
     assert figure.value == pytest.approx(0.210, abs=5e-4)
     assert figure.lower is not None
     assert figure.n == 10
@@ -104,8 +104,8 @@ def test_mean_cohen_equals_scikit_learn_over_pairs_sharing_five_items() -> None:
 
 
 def test_fleiss_says_why_it_does_not_fit_uneven_labels_or_repeats() -> None:
-    uneven = agreement(labels_of([0, 0, 1, 1, 1], [0, 1, 0, 0, 1], [0, 1, 0, 1, 2], 2))["Fleiss' kappa"]
-    repeated = agreement(labels_of([0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], 2))["Fleiss' kappa"]
+    uneven = agreement(labels_of([0, 0, 1, 1, 1], [0, 1, 0, 0, 1], [0, 1, 0, 1, 2], 2))["fleiss_kappa"]
+    repeated = agreement(labels_of([0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], 2))["fleiss_kappa"]
     assert uneven.value is None
     assert "2 to 3 answers" in uneven.note
     assert repeated.value is None

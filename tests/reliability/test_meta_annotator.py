@@ -121,7 +121,7 @@ def test_uncrossed_ratings_are_drawn_item_by_item() -> None:
 def test_the_least_number_that_matches_an_expert_is_found() -> None:
     ratings, _, gold = crossed(40, 8, 1.5)
     curve = meta_annotator(ratings, gold, sizes=range(1, 9), expert=0.8)
-    values = [figure.value or 0.0 for figure in curve.figures]
+    values = [figure.value or 0.0 for figure in curve.statistics]
     assert curve.least == 1 + next(number for number, value in enumerate(values) if value >= 0.8)
     never = meta_annotator(ratings, gold, sizes=[1, 2], expert=0.999)
     assert never.least is None
@@ -129,7 +129,7 @@ def test_the_least_number_that_matches_an_expert_is_found() -> None:
     experts, _, _ = crossed(40, 4, 0.5)
     by_ratings = meta_annotator(ratings, gold, expert=experts, sizes=range(1, 9))
     assert by_ratings.expert is not None
-    assert by_ratings.table.columns[:3] == ["annotators", "figure", "value"]
+    assert by_ratings.table.columns[:4] == ["annotators", "statistic", "label", "value"]
 
 
 def test_wrong_input_is_refused() -> None:
@@ -138,7 +138,7 @@ def test_wrong_input_is_refused() -> None:
         meta_annotator(ratings, {"nobody": 1.0})
     with pytest.raises(ConfigError, match="at least one"):
         meta_annotator(ratings, gold, sizes=[0])
-    with pytest.raises(ConfigError, match="no figure for 9"):
+    with pytest.raises(ConfigError, match="no statistic for 9"):
         meta_annotator(ratings, gold, sizes=[1])[9]
 
 
@@ -152,9 +152,9 @@ def test_ten_labels_reach_the_papers_accuracy(shared_data: Path, task: str, accu
     labels = read_judgments(rows.select("annotator", "item", "label"), kind="labels").observations
     found = meta_annotator(labels, dict(rows.select("item", "gold").iter_rows()))
     assert found[10].value == pytest.approx(accuracy, abs=within)
-    values = [figure.value or 0.0 for figure in found.figures]
+    values = [figure.value or 0.0 for figure in found.statistics]
     assert values == sorted(values)
-    for figure in found.figures:
+    for figure in found.statistics:
         assert figure.lower is not None
         assert figure.upper is not None
         assert figure.lower < (figure.value or 0.0) < figure.upper

@@ -26,11 +26,11 @@ def comparisons_of(outcome: ArrayLike, annotator: ArrayLike = ()) -> Comparisons
 
 def test_without_annotators_the_test_is_the_exact_binomial() -> None:
     found = position_bias(comparisons_of([1] * 30 + [-1] * 14 + [0] * 6))
-    assert found.figure.value == pytest.approx(30 / 44)
+    assert found.statistic.value == pytest.approx(30 / 44)
     assert found.p_value == pytest.approx(stats.binomtest(30, 44).pvalue)
     peer = stats.binomtest(30, 44).proportion_ci(method="wilson")
-    assert (found.figure.lower, found.figure.upper) == pytest.approx((peer.low, peer.high))
-    assert "6 ties left out" in found.figure.note
+    assert (found.statistic.lower, found.statistic.upper) == pytest.approx((peer.low, peer.high))
+    assert "6 ties left out" in found.statistic.note
 
 
 def test_with_annotators_the_spread_is_over_annotators() -> None:
@@ -39,11 +39,11 @@ def test_with_annotators_the_spread_is_over_annotators() -> None:
     found = position_bias(comparisons_of(outcome, np.repeat(np.arange(4), 10)))
     shares = np.array([0.9, 0.8, 0.7, 0.6])
     peer = stats.ttest_1samp(shares, 0.5)
-    assert found.figure.value == pytest.approx(0.75)
+    assert found.statistic.value == pytest.approx(0.75)
     assert found.p_value == pytest.approx(peer.pvalue)
-    assert found.figure.n == 4
+    assert found.statistic.n == 4
     ends = peer.confidence_interval()
-    assert (found.figure.lower, found.figure.upper) == pytest.approx((ends.low, ends.high))
+    assert (found.statistic.lower, found.statistic.upper) == pytest.approx((ends.low, ends.high))
 
 
 def test_answers_of_one_habitual_annotator_are_not_many_witnesses() -> None:
@@ -61,17 +61,17 @@ def test_answers_of_one_habitual_annotator_are_not_many_witnesses() -> None:
 
 def test_files_of_winners_and_losers_have_no_position_bias_but_a_reason() -> None:
     found = position_bias(comparisons_of([1, 1, 0, 1]))
-    assert found.figure.value is None
+    assert found.statistic.value is None
     assert found.p_value is None
-    assert "always on the left" in found.figure.note
-    assert position_bias(comparisons_of([1, 1, 1]), order_known=True).figure.value == 1.0
+    assert "always on the left" in found.statistic.note
+    assert position_bias(comparisons_of([1, 1, 1]), order_known=True).statistic.value == 1.0
     told = position_bias(comparisons_of([1, -1, 1]), order_known=False)
-    assert told.figure.value is None
-    assert "not known" in told.figure.note
+    assert told.statistic.value is None
+    assert "not known" in told.statistic.note
 
 
 def test_only_ties_are_undefined_and_ratings_are_refused() -> None:
-    assert position_bias(comparisons_of([0, 0])).figure.value is None
+    assert position_bias(comparisons_of([0, 0])).statistic.value is None
     ratings = Ratings(items=Index(["a"]), item=np.zeros(1, np.int32), value=np.zeros(1), scale=(0.0, 1.0))
     with pytest.raises(DataError, match="these are ratings"):
         position_bias(ratings)
@@ -84,4 +84,4 @@ def test_rankings_count_by_the_order_of_their_items() -> None:
         item=np.array([2, 0, 1], np.int32),
         rank=np.array([1, 3, 2], np.int32),
     )
-    assert position_bias(rankings).figure.value == pytest.approx(2 / 3)
+    assert position_bias(rankings).statistic.value == pytest.approx(2 / 3)

@@ -53,15 +53,15 @@ def test_figures_are_those_over_all_pairs_of_repeats(rows: list[Row]) -> None:
     found = self_consistency(ratings_of(rows), when=np.arange(len(rows)), replicates=20)
     pairs = repeats(rows)
     if not pairs:
-        assert all(figure.value is None and figure.note for figure in found.figures)
+        assert all(figure.value is None and figure.note for figure in found.statistics)
         return
     gaps = np.array([abs(x - y) for x, y in pairs])
-    assert found["inconsistency rate"].value == pytest.approx((gaps > 0).mean(), abs=1e-12)
-    assert found["mean absolute difference (repeats)"].value == pytest.approx(gaps.mean(), abs=1e-9)
-    among = found["mean absolute difference (inconsistent)"].value
+    assert found["inconsistency_rate"].value == pytest.approx((gaps > 0).mean(), abs=1e-12)
+    assert found["difference_of_repeats"].value == pytest.approx(gaps.mean(), abs=1e-9)
+    among = found["difference_if_inconsistent"].value
     assert among == (None if not gaps.any() else pytest.approx(gaps[gaps > 0].mean(), abs=1e-9))
     earlier, later = np.array(pairs, float).T
-    r = found["correlation of repeats"].value
+    r = found["correlation_of_repeats"].value
     if len(set(earlier)) == 1 or len(set(later)) == 1:
         assert r is None
     else:
@@ -73,8 +73,8 @@ def test_without_times_each_pair_counts_both_ways_round() -> None:
     pairs = repeats(rows)
     both = np.array(pairs + [(y, x) for x, y in pairs], float).T
     found = self_consistency(ratings_of(rows))
-    assert found["correlation of repeats"].value == pytest.approx(np.corrcoef(*both)[0, 1], abs=1e-12)
-    assert "both ways round" in found["correlation of repeats"].note
+    assert found["correlation_of_repeats"].value == pytest.approx(np.corrcoef(*both)[0, 1], abs=1e-12)
+    assert "both ways round" in found["correlation_of_repeats"].note
 
 
 def test_the_papers_rate_and_differences_come_out() -> None:
@@ -94,10 +94,10 @@ def test_the_papers_rate_and_differences_come_out() -> None:
         scale=(-4.0, 8.0),
     )
     found = self_consistency(ratings)
-    assert found["inconsistency rate"].value == pytest.approx(0.37)
-    assert found["mean absolute difference (inconsistent)"].value == pytest.approx(1.27, abs=0.005)
-    assert found["mean absolute difference (repeats)"].value == pytest.approx(0.47, abs=0.005)
-    figure = found["inconsistency rate"]
+    assert found["inconsistency_rate"].value == pytest.approx(0.37)
+    assert found["difference_if_inconsistent"].value == pytest.approx(1.27, abs=0.005)
+    assert found["difference_of_repeats"].value == pytest.approx(0.47, abs=0.005)
+    figure = found["inconsistency_rate"]
     assert figure.interval == "bootstrap(annotators)"
     assert figure.lower is not None
     assert figure.upper is not None
@@ -107,7 +107,7 @@ def test_the_papers_rate_and_differences_come_out() -> None:
 
 def test_never_differing_gets_wilsons_interval_rather_than_none() -> None:
     rows = [(annotator, item, 4) for annotator in range(5) for item in range(4) for _ in range(2)]
-    figure = self_consistency(ratings_of(rows))["inconsistency rate"]
+    figure = self_consistency(ratings_of(rows))["inconsistency_rate"]
     assert (figure.value, figure.lower) == (0.0, 0.0)
     # Wilson's upper end for 0 of 20: z²/(n + z²).
     assert figure.upper == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-3)
@@ -142,8 +142,8 @@ def test_comparisons_turn_with_their_pair_and_stay_within_their_task() -> None:
     )
     found = self_consistency(comparisons)
     # Annotator 0 said 0 > 1 twice in task 0, annotator 1 once 0 > 1 and once a tie.
-    assert found["intra-annotator agreement"].value == pytest.approx(1 / 2)
-    assert found["intra-annotator kappa (fixed chance)"].value == pytest.approx((1 / 2 - 1 / 3) / (2 / 3))
+    assert found["intra_annotator_agreement"].value == pytest.approx(1 / 2)
+    assert found["intra_annotator_kappa"].value == pytest.approx((1 / 2 - 1 / 3) / (2 / 3))
 
 
 def test_labels_and_choices_count_best_and_worst_apart() -> None:
@@ -155,7 +155,7 @@ def test_labels_and_choices_count_best_and_worst_apart() -> None:
         label=int32([0, 0, 0, 1]),
         classes=index(2, "c"),
     )
-    assert self_consistency(labels)["inconsistency rate"].value == pytest.approx(1 / 2)
+    assert self_consistency(labels)["inconsistency_rate"].value == pytest.approx(1 / 2)
     choices = Choices(
         items=index(3, "i"),
         annotators=index(2, "w"),
@@ -165,15 +165,15 @@ def test_labels_and_choices_count_best_and_worst_apart() -> None:
         worst=int32([2, 1, 2, -1]),
     )
     found = self_consistency(choices)
-    assert found["inconsistency rate (best)"].value == pytest.approx(1 / 2)
-    assert found["inconsistency rate (worst)"].value == 1.0
+    assert found["inconsistency_rate_best"].value == pytest.approx(1 / 2)
+    assert found["inconsistency_rate_worst"].value == 1.0
 
 
 def test_nobody_known_or_nobody_twice_is_none_with_the_reason() -> None:
     unknown = self_consistency(ratings_of([(0, 0, 1), (0, 0, 2)], known=False))
     once = self_consistency(ratings_of([(0, 0, 1), (1, 0, 2)]))
-    assert "annotators are not known" in unknown["inconsistency rate"].note
-    assert "answered a question twice" in once["inconsistency rate"].note
+    assert "annotators are not known" in unknown["inconsistency_rate"].note
+    assert "answered a question twice" in once["inconsistency_rate"].note
 
 
 def test_wrong_times_and_edges_are_refused() -> None:
@@ -203,9 +203,9 @@ def test_wmt21_repeats_give_the_recorded_figures(
     ).observations
     # The original is the earlier one, its repeat the later.
     found = self_consistency(ratings, when=(rows["type"] == "REPEAT").to_numpy().astype(float))
-    assert f"{count:,} pairs" in found["inconsistency rate"].note
-    assert found["correlation of repeats"].value == pytest.approx(r, abs=6e-4)
-    assert found["mean absolute difference (repeats)"].value == pytest.approx(gap, abs=0.05)
+    assert f"{count:,} pairs" in found["inconsistency_rate"].note
+    assert found["correlation_of_repeats"].value == pytest.approx(r, abs=6e-4)
+    assert found["difference_of_repeats"].value == pytest.approx(gap, abs=0.05)
 
 
 @pytest.mark.shared_data
@@ -213,5 +213,5 @@ def test_nli_repeats_give_the_recorded_correlation(shared_data: Path) -> None:
     rows = pl.read_csv(shared_data / "nli/sliders.csv.gz", infer_schema_length=None).filter(pl.col("na") == 0)
     ratings = read_judgments(rows.select("annotator", "item", "value"), scale=(0, 100)).observations
     found = self_consistency(ratings, when=np.arange(len(ratings)))
-    assert "687 pairs" in found["correlation of repeats"].note
-    assert found["correlation of repeats"].value == pytest.approx(0.660, abs=5e-4)
+    assert "687 pairs" in found["correlation_of_repeats"].note
+    assert found["correlation_of_repeats"].value == pytest.approx(0.660, abs=5e-4)

@@ -59,8 +59,8 @@ def test_the_scale_is_the_fixed_point_of_sirts_iteration(ties: float) -> None:
     scale = dict(found.scale.select("item", "theta").iter_rows())
     assert [scale[name] for name in comparisons.items.ids] == pytest.approx(theta.tolist(), abs=1e-6)
     ssr = 1 - (1 / information).mean() / theta.var(ddof=1)
-    assert found["scale separation reliability"].value == pytest.approx(ssr, abs=1e-8)
-    assert found["separation G"].value == pytest.approx(1 / np.sqrt(1 - ssr), abs=1e-6)
+    assert found["scale_separation_reliability"].value == pytest.approx(ssr, abs=1e-8)
+    assert found["separation_index"].value == pytest.approx(1 / np.sqrt(1 - ssr), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_the_influence_of_a_decision_is_the_derivative_by_its_weight() -> None:
 
 def test_the_interval_is_the_jackknife_over_judges() -> None:
     comparisons = judged(10, 6, 30)
-    figure = scale_separation(comparisons)["scale separation reliability"]
+    figure = scale_separation(comparisons)["scale_separation_reliability"]
     without = []
     for judge in range(6):
         keep = comparisons.annotator != judge
@@ -122,13 +122,13 @@ def test_95_percent_intervals_cover_the_mean_over_new_judges() -> None:
         )
 
     def log_error(comparisons: Comparisons) -> float:
-        value = scale_separation(comparisons, replicates=0)["scale separation reliability"].value
+        value = scale_separation(comparisons, replicates=0)["scale_separation_reliability"].value
         return float(np.log(1 - (value or 0.0)))
 
     truth = 1 - np.exp(np.mean([log_error(study()) for _ in range(150)]))
     hits = 0
     for _ in range(60):
-        figure = scale_separation(study())["scale separation reliability"]
+        figure = scale_separation(study())["scale_separation_reliability"]
         assert figure.lower is not None
         assert figure.upper is not None
         hits += figure.lower <= truth <= figure.upper
@@ -145,11 +145,11 @@ def test_islands_few_items_and_equal_items_are_none_with_the_reason() -> None:
         )
 
     islands = scale_separation(of([0, 1, 3, 4], [1, 2, 4, 5], [1, 1, 1, 1]))
-    assert islands["scale separation reliability"].value is None
-    assert "2 islands" in islands["scale separation reliability"].note
-    assert "three items" in scale_separation(of([0], [1], [1])).figures[0].note
+    assert islands["scale_separation_reliability"].value is None
+    assert "2 islands" in islands["scale_separation_reliability"].note
+    assert "three items" in scale_separation(of([0], [1], [1])).statistics[0].note
     equal = scale_separation(of([0, 1, 2], [1, 2, 0], [0, 0, 0]))
-    assert "no item comes out above" in equal.figures[0].note
+    assert "no item comes out above" in equal.statistics[0].note
 
 
 def test_an_undefeated_item_stays_finite() -> None:
@@ -162,7 +162,7 @@ def test_an_undefeated_item_stays_finite() -> None:
     found = scale_separation(comparisons)
     assert found.scale["item"][0] == "a"
     assert np.isfinite(found.scale["theta"].to_numpy()).all()
-    assert found["scale separation reliability"].interval == "infinitesimal jackknife(decisions)"
+    assert found["scale_separation_reliability"].interval == "infinitesimal jackknife(decisions)"
 
 
 def test_wrong_input_is_refused() -> None:
@@ -183,10 +183,10 @@ def test_all_twenty_published_sessions_are_reproduced(shared_data: Path) -> None
         comparisons = read_judgments(rows.select("winner", "loser", annotator="judge")).observations
         intervals = len(rows) < 5000
         found = scale_separation(comparisons, replicates=200 if intervals else 0)
-        figure = found["scale separation reliability"]
+        figure = found["scale_separation_reliability"]
         assert figure.value == pytest.approx(session["ssr"], abs=5e-5), session["session"]
-        assert found["separation G"].value == pytest.approx(session["separation_g"], abs=5e-3)
-        in_line = found["decisions in line with the scale"].value
+        assert found["separation_index"].value == pytest.approx(session["separation_g"], abs=5e-3)
+        in_line = found["decision_consistency"].value
         assert in_line == pytest.approx(session["prop_correct_judgements"], abs=1e-6)
         assert found.pairs == session["n_pairs_judged"]
         if intervals:

@@ -149,7 +149,7 @@ def test_order_of_judgments_does_not_change_the_figures(observations: Observatio
     else:
         shuffled = take(observations, order)  # type: ignore[arg-type]
     for first, second in zip(
-        split_half(observations, trials=10).figures, split_half(shuffled, trials=10).figures, strict=True
+        split_half(observations, trials=10).statistics, split_half(shuffled, trials=10).statistics, strict=True
     ):
         assert first.value is not None
         assert second.value == pytest.approx(first.value, abs=1e-9)
@@ -169,11 +169,11 @@ def test_plain_and_stepped_up_values_are_those_of_the_definition() -> None:
         rs.append(stats.pearsonr(a, b)[0])
         rhos.append(stats.spearmanr(a, b)[0])
     found = split_half(ratings, trials=7)
-    assert found["Pearson"].value == pytest.approx(np.mean(rs), abs=1e-9)
-    assert found["Spearman"].value == pytest.approx(np.mean(rhos), abs=1e-9)
+    assert found["split_half_pearson"].value == pytest.approx(np.mean(rs), abs=1e-9)
+    assert found["split_half_spearman"].value == pytest.approx(np.mean(rhos), abs=1e-9)
     r = float(np.mean(rs))
-    assert found["split-half (Pearson, stepped up)"].value == pytest.approx(2 * r / (1 + r), abs=1e-9)
-    for figure in found.figures:
+    assert found["split_half_pearson_corrected"].value == pytest.approx(2 * r / (1 + r), abs=1e-9)
+    for figure in found.statistics:
         assert figure.lower is not None
         assert figure.upper is not None
         assert figure.lower < (figure.value or 0.0) < figure.upper
@@ -209,7 +209,7 @@ def test_any_model_can_score_the_halves() -> None:
 
     found = split_half(comparisons, model=BradleyTerry(), trials=5)
     quick = split_half(comparisons, trials=5)
-    assert found["Spearman"].value == pytest.approx(quick["Spearman"].value, abs=0.1)
+    assert found["split_half_spearman"].value == pytest.approx(quick["split_half_spearman"].value, abs=0.1)
 
 
 def test_repeated_ratings_of_an_annotator_count_one_by_one_in_the_mean_of_a_half() -> None:
@@ -228,13 +228,13 @@ def test_repeated_ratings_of_an_annotator_count_one_by_one_in_the_mean_of_a_half
         for half in (FIRST, SECOND)
     ]
     expected = pytest.approx(np.corrcoef(means)[0, 1], abs=1e-9)
-    assert split_half(repeated, model=Mean(draws=20), trials=1)["Pearson"].value == expected
-    assert split_half(repeated, trials=1)["Pearson"].value == expected
+    assert split_half(repeated, model=Mean(draws=20), trials=1)["split_half_pearson"].value == expected
+    assert split_half(repeated, trials=1)["split_half_pearson"].value == expected
 
 
 def test_more_judgments_in_each_half_are_more_reliable_and_the_budget_is_kept() -> None:
     ratings = ratings_of(60, 12, 2, np.random.default_rng(5))
-    curve = split_half_by_budget(ratings, trials=20).filter(pl.col("figure") == "split-half (Pearson)")
+    curve = split_half_by_budget(ratings, trials=20).filter(pl.col("statistic") == "split_half_pearson")
     assert curve["per_half"].to_list() == [1, 2, 3, 4, 5, 6]
     assert curve["judgments"].to_list() == [60.0 * k for k in range(1, 7)]
     assert curve["value"].is_sorted()
@@ -248,7 +248,7 @@ def test_more_judgments_in_each_half_are_more_reliable_and_the_budget_is_kept() 
 
 def test_the_full_budget_is_the_plain_split() -> None:
     ratings = ratings_of(20, 6, 1, np.random.default_rng(5))
-    assert split_half(ratings, per_half=3, trials=5).figures == split_half(ratings, trials=5).figures
+    assert split_half(ratings, per_half=3, trials=5).statistics == split_half(ratings, trials=5).statistics
 
 
 def test_subsets_correlate_their_own_items() -> None:
@@ -257,10 +257,10 @@ def test_subsets_correlate_their_own_items() -> None:
     table = split_half_by_subset(ratings, tags, trials=10)
     whole = split_half(ratings, trials=10)
     even = split_half(ratings, items=[f"i{number}" for number in range(0, 30, 2)], trials=10)
-    rows = {(subset, name): value for subset, name, value in table.select("subset", "figure", "value").rows()}
-    assert rows["all", "split-half (Pearson)"] == whole["Pearson"].value
-    assert rows["even", "split-half (Spearman)"] == even["Spearman"].value
-    assert even["Pearson"].n == 15
+    rows = {(subset, name): value for subset, name, value in table.select("subset", "statistic", "value").rows()}
+    assert rows["all", "split_half_pearson"] == whole["split_half_pearson"].value
+    assert rows["even", "split_half_spearman"] == even["split_half_spearman"].value
+    assert even["split_half_pearson"].n == 15
 
 
 def test_a_noisier_method_is_found_less_reliable_and_an_equal_one_is_not() -> None:
@@ -269,16 +269,16 @@ def test_a_noisier_method_is_found_less_reliable_and_an_equal_one_is_not() -> No
     good, equal = (ratings_of(150, 6, 1, rng, truth=truth) for _ in range(2))
     poor = ratings_of(150, 6, 3, rng, truth=truth)
     worse = split_half_difference(good, poor, trials=20)
-    assert worse.figure.value is not None
-    assert worse.figure.value > 0.1
+    assert worse.statistic.value is not None
+    assert worse.statistic.value > 0.1
     assert worse.p_value is not None
     assert worse.p_value < 0.001
     same = split_half_difference(good, equal, trials=20)
     assert same.p_value is not None
     assert same.p_value > 0.01
-    assert same.figure.lower is not None
-    assert same.figure.upper is not None
-    assert same.figure.lower < 0 < same.figure.upper
+    assert same.statistic.lower is not None
+    assert same.statistic.upper is not None
+    assert same.statistic.lower < 0 < same.statistic.upper
 
 
 def test_the_paired_test_keeps_its_level() -> None:
@@ -287,7 +287,7 @@ def test_the_paired_test_keeps_its_level() -> None:
     for _ in range(60):
         truth = rng.normal(size=40)
         first, second = (ratings_of(40, 4, 1, rng, truth=truth) for _ in range(2))
-        p_value = split_half_difference(first, second, trials=10, correlation="Pearson").p_value
+        p_value = split_half_difference(first, second, trials=10, correlation="pearson").p_value
         assert p_value is not None
         rejected += p_value < 0.05
     assert rejected <= 9  # 3 expected; 9 has probability .002
@@ -298,7 +298,7 @@ def test_95_percent_intervals_cover_the_expected_correlation() -> None:
     rng = np.random.default_rng(9)
     hits = 0
     for _ in range(100):
-        figure = split_half(ratings_of(60, 4, np.sqrt(2.0), rng), trials=20)["Pearson"]
+        figure = split_half(ratings_of(60, 4, np.sqrt(2.0), rng), trials=20)["split_half_pearson"]
         assert figure.lower is not None
         assert figure.upper is not None
         hits += figure.lower <= 0.5 <= figure.upper
@@ -311,7 +311,7 @@ def test_semeval_2012_answers_have_the_recorded_split_half_reliability(shared_da
     by_relation = read_judgments(
         shared_data / "bws/semeval2012_answers.csv.gz", columns={"criterion": "relation"}
     ).by_criterion
-    values = [split_half(choices, trials=20)["Pearson"].value for choices in by_relation.values()]
+    values = [split_half(choices, trials=20)["split_half_pearson"].value for choices in by_relation.values()]
     assert len(values) == 79
     assert np.mean([value for value in values if value is not None]) == pytest.approx(0.842, abs=0.004)
 
@@ -343,6 +343,6 @@ def test_items_without_spread_have_no_figure_but_a_reason() -> None:
     item = np.repeat(np.arange(5), 4).astype(np.int32)
     flat = Ratings(items=index(5, "i"), item=item, value=np.ones(20), scale=(0.0, 1.0))
     found = split_half(flat, trials=3)
-    assert all(figure.value is None for figure in found.figures)
-    assert "different scores" in found["Spearman"].note
+    assert all(figure.value is None for figure in found.statistics)
+    assert "different scores" in found["split_half_spearman"].note
     assert split_half_difference(flat, flat, trials=3).p_value is None

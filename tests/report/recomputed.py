@@ -15,7 +15,7 @@ from scipy import stats
 
 from steelyard import BradleyTerry, Comparisons, Index, Mean, Ratings, agreement, cycle_consistency, split_half
 from steelyard.reliability.bootstrap import Bootstrap, weighted_share
-from steelyard.reliability.shares import share_figure
+from steelyard.reliability.proportions import proportion
 
 Rows = list[dict[str, Any]]
 HOUR = 3600 * 1_000_000
@@ -135,8 +135,8 @@ def summary(log: Log) -> Rows:
     each = Counter(item for a in counted for item in a["items"])
     rows = [len(log.items), len({a["annotator"] for a in counted}), len(counted), median(each.values())]
     found = [{"value": float(value)} for value in rows]
-    figures = {row["figure"]: row for row in reliability(log)}
-    names = ["split-half (Spearman)", "alpha (interval)" if log.scored else "alpha (nominal)"]
+    figures = {row["statistic"]: row for row in reliability(log)}
+    names = ["split_half_spearman", "alpha_interval" if log.scored else "alpha_nominal"]
     found += [figures[name] for name in names]
     return [*found, {"value": costs(log)[0]["cost"]}, {}]
 
@@ -193,7 +193,7 @@ def scores(log: Log) -> Rows:
 
 def _figure(figure: Any, **more: Any) -> dict[str, Any]:
     return {
-        "figure": figure.name,
+        "statistic": figure.key,
         "value": figure.value,
         "value_lower": figure.lower,
         "value_upper": figure.upper,
@@ -202,20 +202,20 @@ def _figure(figure: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-ORDER = {"graphs with a cycle", "items in no cycle", "circular triads", "coefficient of consistence"}
+ORDER = {"cyclic_graphs", "items_in_no_cycle", "circular_triads", "coefficient_of_consistence"}
 
 
 def reliability(log: Log) -> Rows:
     found = observations(log)
-    figures = list(agreement(found).figures)
-    halves = [f for f in figures if f.name.startswith("split-half")]
+    figures = list(agreement(found).statistics)
+    halves = [f for f in figures if f.key.startswith("split_half")]
     if all(figure.value is None for figure in halves):
-        halves = list(split_half(found, by="annotator").figures)
-    rest = [f for f in figures if not f.name.startswith(("split-half", "position bias")) and f.name not in ORDER]
+        halves = list(split_half(found, by="annotator").statistics)
+    rest = [f for f in figures if not f.key.startswith(("split_half", "position_bias")) and f.key not in ORDER]
     rows = [_figure(figure) for figure in [*halves, *rest]]
     by_hand = _agreement_by_hand(log)
     for row in rows:
-        row["value"] = by_hand.get(row["figure"], row["value"])
+        row["value"] = by_hand.get(row["statistic"], row["value"])
     return rows
 
 
@@ -225,18 +225,18 @@ def _agreement_by_hand(log: Log) -> dict[str, float]:
         for item in log.items:
             said = [(a["annotator"], a["answer"][item]) for a in log.counted() if item in a["items"]]
             gaps += [abs(x - y) for (p, x), (q, y) in combinations(said, 2) if p != q]
-        return {"mean absolute difference": mean(gaps)}
+        return {"mean_absolute_difference": mean(gaps)}
     pairs = defaultdict(list)
     for a in log.counted():
         pairs[tuple(sorted(a["items"]))].append((a["annotator"], a["answer"]["winner"]))
     same = [x == y for said in pairs.values() for (p, x), (q, y) in combinations(said, 2) if p != q]
     share = sum(same) / len(same)
-    return {"observed agreement": share, "kappa (fixed chance)": (share - 1 / 3) / (2 / 3)}
+    return {"observed_agreement": share, "kappa_fixed_chance": (share - 1 / 3) / (2 / 3)}
 
 
 def order(log: Log) -> Rows:
     found = comparisons(log, log.counted())
-    figures = [f for f in cycle_consistency(found).figures if f.value is not None]
+    figures = [f for f in cycle_consistency(found).statistics if f.value is not None]
     rows = [_figure(figure) for figure in figures]
     decided = [(who, outcome > 0) for who, outcome in zip(found.annotator, found.outcome, strict=True) if outcome]
     share = sum(left for _, left in decided) / len(decided)
@@ -248,7 +248,7 @@ def order(log: Log) -> Rows:
     spread = math.sqrt(sum(x * x for x in off) * people / (people - 1)) / len(decided)
     reach = stats.t.ppf(0.975, people - 1) * spread
     ends = {"value_lower": max(0.0, share - reach), "value_upper": min(1.0, share + reach)}
-    return [*rows, {"figure": "position bias (share left)", "value": share, "n": people, **ends}]
+    return [*rows, {"statistic": "position_bias", "value": share, "n": people, **ends}]
 
 
 def annotators(log: Log) -> Rows:
@@ -384,8 +384,8 @@ def _resampled(pairs: list[dict[str, Any]], key: str) -> Any:
     shared: dict[str, Any] = {"unit": "annotators", "note": "", "undefined": ""}
     shared |= {"cluster": code.astype(np.int64), "names": lambda: tuple(map(str, names))}
     if key == "differs":
-        return share_figure("", part, whole, Bootstrap(), counted="repeats", **shared)
-    return Bootstrap().figure("", weighted_share(part, whole), len(names), low=0.0, high=math.inf, **shared)
+        return proportion("", part, whole, Bootstrap(), counted="repeats", **shared)
+    return Bootstrap().statistic("", weighted_share(part, whole), len(names), low=0.0, high=math.inf, **shared)
 
 
 def repeats(log: Log) -> Rows:

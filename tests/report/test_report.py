@@ -135,7 +135,7 @@ def test_the_methods_paragraph_says_the_counts_and_cites_what_it_used(made):
     assert f"{len(log.all()):,} answers about 10 items, of which {len(log.counted()):,} judgments by {people}" in text
     assert f"{len(log.excluded)} annotator" in text
     assert f"{len(log.set_aside()):,} judgments set aside" in text
-    half = next(row for row in TABLES["reliability"](log) if row["figure"] == "split-half (Spearman)")
+    half = next(row for row in TABLES["reliability"](log) if row["statistic"] == "split_half_spearman")
     said = re.search(r"Split-half reliability \([^)]*\) is ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
     for shown, right in zip(said.groups(), (half["value"], half["value_lower"], half["value_upper"]), strict=True):
         assert float(shown) == pytest.approx(right, abs=0.006)

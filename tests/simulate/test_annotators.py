@@ -145,7 +145,7 @@ def test_criteria_have_values_of_their_own():
         [SimulatedAnnotator("ann", noise=0.0)], {"joy": {"x": 0.9}, "fear": {"x": 0.25}}, np.random.default_rng(0)
     )
     assert people.answer("ann", protocol, ["x"]) == {"x": {"joy": 90, "fear": -0.5}}
-    with pytest.raises(DataError, match="nothing about criterion 'anger'"):
+    with pytest.raises(DataError, match="no true values for criterion 'anger'"):
         people.answer("ann", Direct(criteria={"anger": Criterion()}), ["x"])
 
 
@@ -187,7 +187,7 @@ def test_what_no_population_can_be_is_refused():
         Population.of({"lapse": 2})
     with pytest.raises(ConfigError, match=r"mean 0\.1 cannot have"):
         Population.of({"mean": 0.1, "item_sd": 0.4})
-    with pytest.raises(ConfigError, match="nobody to ask"):
+    with pytest.raises(ConfigError, match="there are no annotators"):
         SimulatedAnnotators([], TRUTH, np.random.default_rng(0))
 
 
@@ -195,5 +195,14 @@ def test_a_protocol_nobody_can_answer_says_how_to_teach_it():
     class Unknown:
         name = "telepathy"
 
-    with pytest.raises(ConfigError, match=r"cannot answer telepathy yet.*answer_for\.register"):
+    with pytest.raises(ConfigError, match=r"cannot answer telepathy.*answer_for\.register"):
         answer_for(Unknown(), {})
+
+
+@pytest.mark.parametrize(
+    ("former", "new_name"), [("spam", "careless"), ("spread", "item_sd"), ("noise_spread", "noise_cv")]
+)
+def test_a_former_setting_of_a_population_is_refused_with_the_new_name(former, new_name):
+    with pytest.raises(ConfigError, match=f"It is now called '{new_name}'"):
+        Population.of({former: 0.1})
+    assert getattr(Population.of({new_name: 0.1}), new_name) == 0.1

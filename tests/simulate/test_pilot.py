@@ -127,8 +127,8 @@ def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(sh
     pilot_fit = read_judgments(retained.filter(pl.col("item").is_in(few.implode())), scale=(0, 100))
     population = read_pilot(pilot_fit, np.random.default_rng(0)).population
     ratings = simulated(population, {"name": "direct"}, {"judgments": 20}, items=100, people=200, seed=1)
-    ours = split_half(ratings, trials=20)["Spearman"].value
-    theirs = split_half(pilot_fit.observations, trials=20, per_half=10)["Spearman"].value
+    ours = split_half(ratings, trials=20)["split_half_spearman"].value
+    theirs = split_half(pilot_fit.observations, trials=20, per_half=10)["split_half_spearman"].value
     assert ours == pytest.approx(theirs, abs=0.06)
 
 
@@ -143,5 +143,5 @@ def test_the_noise_of_a_comparative_judgement_session_gives_its_reliability(shar
     population = read_pilot(pilot_fit, np.random.default_rng(0)).population
     each = round(2 * len(pilot_fit.observations) / 82)
     pairs = simulated(population, {"name": "pairwise", "ties": False}, {"judgments": each}, items=82, people=56, seed=1)
-    ours = split_half(pairs, trials=20)["Spearman"].value
-    assert ours == pytest.approx(split_half(pilot_fit.observations, trials=20)["Spearman"].value, abs=0.05)
+    ours = split_half(pairs, trials=20)["split_half_spearman"].value
+    assert ours == pytest.approx(split_half(pilot_fit.observations, trials=20)["split_half_spearman"].value, abs=0.05)

@@ -37,11 +37,11 @@ def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
         config = make_config({"name": "direct"}, {"judgments": each}, seed=seed)
         study = simulate_study(config, items, make_annotators(60, items, seed, TAME), np.random.default_rng(seed))
         result.append(split_half(study.observations()[""], trials=20))
-    plain = np.mean([one["Pearson"].value for one in result])
+    plain = np.mean([one["split_half_pearson"].value for one in result])
     assert plain == pytest.approx(pearson_of_halves(TAME, each / 2), abs=0.02)
-    stepped = np.mean([one["split-half (Pearson, stepped up)"].value for one in result])
+    stepped = np.mean([one["split_half_pearson_corrected"].value for one in result])
     assert stepped == pytest.approx(pearson_of_halves(TAME, each), abs=0.02)
-    assert np.mean([one["Spearman"].value for one in result]) == pytest.approx(
+    assert np.mean([one["split_half_spearman"].value for one in result]) == pytest.approx(
         spearman_of_halves(TAME, each / 2), abs=0.025
     )
 
@@ -86,7 +86,7 @@ def test_a_study_of_the_planned_size_has_the_planned_reliability(protocol, desig
         each = round(study_plan["judgments"] * study_plan["items_per_judgment"] / 50)
         config = make_config({"name": protocol}, {"name": design, "judgments": each}, seed=seed)
         study = simulate_study(config, items, make_annotators(30, items, seed), np.random.default_rng(seed))
-        result.append(split_half(study.observations()[""], trials=40)["Spearman"].value)
+        result.append(split_half(study.observations()[""], trials=40)["split_half_spearman"].value)
     assert np.mean(result) == pytest.approx(0.75, abs=0.04)
 
 
@@ -162,7 +162,7 @@ def test_options_are_those_that_fit():
         choose_options(50, ["choice"])
     with pytest.raises(ConfigError, match="no protocol called 'best_wurst'"):
         choose_options(50, ["best_wurst"])
-    with pytest.raises(ConfigError, match="tournament has no budget"):
+    with pytest.raises(ConfigError, match="judgments of tournament cannot be planned"):
         choose_options(50, [], ["tournament"])
     with pytest.raises(ConfigError, match="between 0 and 1"):
         plan(50, 1.0, choose_options(50, ["direct"]))

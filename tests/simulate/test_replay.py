@@ -145,8 +145,8 @@ def test_replayed_ratings_are_as_reliable_as_the_recorded_ones(sliders):
     items = [Item(name, name) for name in people.items]
     study = simulate_study(make_config({"name": "direct"}, {"judgments": 20}), items, people, rng)
     assert people.counts["judgments used again"] == 0
-    replayed = split_half(study.observations()[""], trials=50)["Spearman"].value
-    recorded_ones = split_half(sliders.observations, trials=50, per_half=10)["Spearman"].value
+    replayed = split_half(study.observations()[""], trials=50)["split_half_spearman"].value
+    recorded_ones = split_half(sliders.observations, trials=50, per_half=10)["split_half_spearman"].value
     assert replayed == pytest.approx(recorded_ones, abs=0.03)
 
 

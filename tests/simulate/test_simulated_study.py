@@ -54,7 +54,7 @@ def same(a: Observations, b: Observations) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "design"), KNOWN, ids=str)
-def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp_path):
+def test_a_simulated_study_asks_exactly_the_tasks_of_a_real_study(protocol, design, tmp_path):
     items = make_items(11)
     config = make_config(protocol, design, seed=4)
     lines = ["id,text", *(f"{item.id},{item.text}" for item in items)]
@@ -80,7 +80,7 @@ def test_a_rehearsal_asks_the_very_tasks_that_a_study_asks(protocol, design, tmp
     assert all(same(ours[name], theirs[name]) for name in ours)
 
 
-def test_a_tournament_with_its_absolute_stage_is_rehearsed_as_it_is_run(tmp_path):
+def test_a_tournament_with_an_adequacy_stage_is_simulated_as_it_is_run(tmp_path):
     """Designs that listen to answers, the second to those of the first stage."""
     (tmp_path / "items.csv").write_text(
         "id,text,context,reference\n"
@@ -179,12 +179,12 @@ def test_two_stages_of_one_protocol_are_answered_apart():
             assert answer == study.answer(number, place)
 
 
-def test_it_says_when_it_ended_because_no_more_was_wanted():
+def test_it_reports_that_the_requested_number_was_reached():
     items = make_items(10)
     study = simulate_study(
         make_config({"name": "direct"}), items, make_annotators(12, items), np.random.default_rng(0), most=7
     )
-    assert (len(study), study.complete, study.ended) == (7, False, "As many judgments as were wanted.")
+    assert (len(study), study.complete, study.ended) == (7, False, "The requested number of judgments was reached.")
 
 
 def test_other_people_can_answer_the_same_tasks():
@@ -196,18 +196,18 @@ def test_other_people_can_answer_the_same_tasks():
     ours, theirs = first.observations()[""], again.observations()[""]
     assert (ours.shown == theirs.shown).all()
     assert (ours.best != theirs.best).any()
-    with pytest.raises(DataError, match="others in number"):
+    with pytest.raises(DataError, match="number of annotators differs"):
         first.answered_by(make_annotators(8, items))
     with pytest.raises(DataError, match="answered before"):
         first.answered_by(first.annotators)
 
 
-def test_a_design_that_listens_is_asked_anew():
+def test_a_design_that_learns_must_be_simulated_again():
     items = make_items(12)
     config = make_config({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 2})
     study = simulate_study(config, items, make_annotators(5, items), np.random.default_rng(0))
     assert study.learns
-    with pytest.raises(ConfigError, match="Rehearse anew"):
+    with pytest.raises(ConfigError, match="Simulate the study again"):
         study.answered_by(make_annotators(5, items, seed=1))
 
 

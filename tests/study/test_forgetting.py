@@ -317,6 +317,6 @@ def test_agreement_of_an_export_is_that_of_the_study(make_study, tmp_path):
         for real in (False, True):
             write_table(conventional_judgments(study, real_ids=real), tmp_path / "out.csv")
             read = read_judgments(tmp_path / "out.csv", scale=(0, 100)).observations
-            own[real] = {figure.name: figure.value for figure in agreement(read).figures if "split" not in figure.name}
+            own[real] = {figure.key: figure.value for figure in agreement(read).statistics if "split" not in figure.key}
     assert own[False] == pytest.approx(own[True])
     assert any(value is not None for value in own[True].values())

@@ -99,9 +99,9 @@ class Analysis:
         return self.observations(stage, "comparisons").get("")
 
     def reliability_table(self) -> pl.DataFrame:
-        """Return every statistic of reliability, agreement and order: stage, criterion, figure, value, interval …"""
+        """Return every statistic of reliability, agreement and order: stage, criterion, statistic, value, interval …"""
         tables = [part.table() for part in self.reliability]
-        schema = {"stage": pl.String, "criterion": pl.String, "figure": pl.String}
+        schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
 
     @property

@@ -11,13 +11,13 @@ import polars as pl
 from steelyard.observations import UNKNOWN, Index, Observations
 from steelyard.reliability import agreement, position_bias, split_half_by_budget
 from steelyard.reliability.cycles import GRAPHS, cycle_consistency
-from steelyard.reliability.figure import Figure, figures_table
 from steelyard.reliability.split_half import BY_ANNOTATORS
 from steelyard.reliability.split_trials import Halves
+from steelyard.reliability.statistic import Statistic, statistics_table
 
-CURVE = "split-half (Spearman)"
+CURVE = "split_half_spearman"
 _CURVE_TRIALS, _CURVE_POINTS, _CURVE_ROWS = 20, 10, 500_000
-ORDER_FIGURES = (*GRAPHS, "position bias (share left)")
+ORDER_STATISTICS = (*GRAPHS, "position_bias")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,15 +27,15 @@ class StageReliability:
     stage: str
     criterion: str
     kind: str
-    figures: tuple[Figure, ...]
-    order: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
+    order: tuple[Statistic, ...]
     notes: tuple[str, ...]
     curve: pl.DataFrame
 
     def table(self) -> pl.DataFrame:
         """Return all statistics, one per row, after the columns stage and criterion."""
         named = (pl.lit(self.stage).alias("stage"), pl.lit(self.criterion).alias("criterion"), pl.all())
-        return figures_table((*self.figures, *self.order)).select(named)
+        return statistics_table((*self.statistics, *self.order)).select(named)
 
 
 def stage_reliability(
@@ -47,13 +47,13 @@ def stage_reliability(
     computed from them.
     """
     result = agreement(observations)
-    figures = [figure for figure in result.figures if figure.name not in ORDER_FIGURES]
-    figures.sort(key=lambda figure: not figure.name.startswith("split-half"))
-    order = [figure for figure in result.figures if figure.name in ORDER_FIGURES]
+    statistics = [statistic for statistic in result.statistics if statistic.key not in ORDER_STATISTICS]
+    statistics.sort(key=lambda statistic: not statistic.key.startswith("split_half"))
+    order = [statistic for statistic in result.statistics if statistic.key in ORDER_STATISTICS]
     if not order and comparisons is not None and len(comparisons):
-        order = [*cycle_consistency(comparisons).figures, position_bias(comparisons).figure]
-    curve = _curve(figures, observations)
-    return StageReliability(stage, criterion, observations.kind, tuple(figures), tuple(order), result.notes, curve)
+        order = [*cycle_consistency(comparisons).statistics, position_bias(comparisons).statistic]
+    curve = _curve(statistics, observations)
+    return StageReliability(stage, criterion, observations.kind, tuple(statistics), tuple(order), result.notes, curve)
 
 
 def without_tasks(observations: Observations) -> Observations:
@@ -65,12 +65,12 @@ def without_tasks(observations: Observations) -> Observations:
     return replace(observations, tasks=Index(), task=np.full(len(observations), UNKNOWN, np.int32))
 
 
-def _curve(figures: Iterable[Figure], observations: Observations) -> pl.DataFrame:
-    is_defined = any(f.name == CURVE and f.value is not None and BY_ANNOTATORS not in f.note for f in figures)
+def _curve(statistics: Iterable[Statistic], observations: Observations) -> pl.DataFrame:
+    is_defined = any(f.key == CURVE and f.value is not None and BY_ANNOTATORS not in f.note for f in statistics)
     if not is_defined:
         return pl.DataFrame()
     most = int(np.median(Halves.of(observations, None, "unit", 0).splitter.sizes)) // 2
     budgets = sorted({round(step) for step in np.linspace(1, max(most, 1), min(max(most, 1), _CURVE_POINTS)).tolist()})
     trials = int(np.clip(_CURVE_ROWS // len(observations), 5, _CURVE_TRIALS))
-    curve = split_half_by_budget(observations, budgets, trials=trials).filter(pl.col("figure") == CURVE)
+    curve = split_half_by_budget(observations, budgets, trials=trials).filter(pl.col("statistic") == CURVE)
     return curve if curve.height > 1 else pl.DataFrame()

@@ -12,8 +12,8 @@ import polars as pl
 from steelyard.analysis.history import History
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
 from steelyard.reliability.bootstrap import Bootstrap, weighted_share
-from steelyard.reliability.figure import Figure
-from steelyard.reliability.shares import share_figure
+from steelyard.reliability.proportions import proportion
+from steelyard.reliability.statistic import Statistic
 from steelyard.study import Study
 
 _SCHEMA = {
@@ -109,14 +109,14 @@ def _(said: RankedItems) -> dict[tuple[str, str], float | str]:
     return {("", " | ".join(sorted(item for tier in said.tiers for item in tier))): order}
 
 
-def repeat_figures(pairs: pl.DataFrame) -> list[Figure]:
+def repeat_statistics(pairs: pl.DataFrame) -> list[Statistic]:
     """Return the inconsistency rate and, for ratings, the mean difference, as Kiritchenko & Mohammad (2017, §4)."""
     rated = pairs["difference"].null_count() < pairs.height
-    figures = [_rate("inconsistency rate", pairs)]
+    statistics = [_rate("inconsistency_rate", pairs)]
     if rated:
-        figures.append(_mean("mean absolute difference (of those that differ)", pairs.filter(pl.col("differs"))))
-        figures.append(_mean("mean absolute difference (of all repeats)", pairs))
-    return figures
+        statistics.append(_mean("difference_if_inconsistent", pairs.filter(pl.col("differs"))))
+        statistics.append(_mean("difference_of_repeats", pairs))
+    return statistics
 
 
 def repeats_by_time(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -159,10 +159,10 @@ def _rests(pairs: pl.DataFrame, people: int) -> str:
     return f"{pairs.height:,} repeated answers of {people:,} annotators"
 
 
-def _rate(name: str, pairs: pl.DataFrame) -> Figure:
+def _rate(key: str, pairs: pl.DataFrame) -> Statistic:
     cluster, names = _people(pairs)
-    return share_figure(
-        name,
+    return proportion(
+        key,
         pairs["differs"].cast(pl.Float64).to_numpy(),
         np.ones(pairs.height),
         Bootstrap(),
@@ -175,11 +175,11 @@ def _rate(name: str, pairs: pl.DataFrame) -> Figure:
     )
 
 
-def _mean(name: str, pairs: pl.DataFrame) -> Figure:
+def _mean(key: str, pairs: pl.DataFrame) -> Statistic:
     known = pairs.drop_nulls("difference")
     cluster, names = _people(known)
-    return Bootstrap().figure(
-        name,
+    return Bootstrap().statistic(
+        key,
         weighted_share(known["difference"].to_numpy(), np.ones(known.height)),
         len(names),
         unit="annotators",

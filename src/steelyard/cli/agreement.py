@@ -35,7 +35,7 @@ def agreement(
     import polars as pl
     from rich.console import Console
 
-    from steelyard.cli.output import figures_table, print_frame, print_notes
+    from steelyard.cli.output import print_frame, print_notes, statistics_table
     from steelyard.cli.reading import SeveralFiles, called, reading
     from steelyard.errors import DataError
     from steelyard.observations import Observations
@@ -61,9 +61,9 @@ def agreement(
     frame = pl.concat(tables, how="diagonal")
     print_notes(read.notes)
     if form is Format.table:
-        Console().print(figures_table(frame, f"{called(files)}: agreement over {total:,} {read.kind}"))
-        about = frame.filter(pl.col("note") != "").unique("figure", keep="first", maintain_order=True)
-        print_notes(f"{row['figure']}: {row['note']}" for row in about.iter_rows(named=True))
+        Console().print(statistics_table(frame, f"{called(files)}: agreement over {total:,} {read.kind}"))
+        about = frame.filter(pl.col("note") != "").unique("statistic", keep="first", maintain_order=True)
+        print_notes(f"{row['label']}: {row['note']}" for row in about.iter_rows(named=True))
     else:
         print_frame(frame, form)
     print_notes(dict.fromkeys(note for result in measured.values() for note in result.notes))

@@ -117,17 +117,17 @@ def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
     return table
 
 
-def figures_table(frame: pl.DataFrame, title: str) -> Table:
-    """Lay a table of reliability figures out for people; what a figure rests on comes as a note."""
+def statistics_table(frame: pl.DataFrame, title: str) -> Table:
+    """Format a table of reliability statistics for the terminal."""
     extra = [name for name in ("criterion",) if name in frame.columns]
     table = _bare_table(title)
-    for name in (*extra, "figure"):
+    for name in (*extra, "statistic"):
         table.add_column(name)
     for name in ("value", "95 % interval", "n"):
         table.add_column(name, justify="right")
     table.add_column("interval by")
     for row in frame.iter_rows(named=True):
-        cells = [*(str(row[name]) for name in extra), row["figure"], number(row["value"]), _interval(row)]
+        cells = [*(str(row[name]) for name in extra), row["label"], number(row["value"]), _interval(row)]
         table.add_row(*map(Text, cells), "" if row["n"] is None else f"{row['n']:,}", row["interval"] or "")
     return table
 

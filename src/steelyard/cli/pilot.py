@@ -41,7 +41,7 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     from rich.console import Console
     from rich.text import Text
 
-    from steelyard.cli.output import figures_table, print_notes
+    from steelyard.cli.output import print_notes, statistics_table
     from steelyard.recruitment.pilot import pilot_findings
 
     console = Console(highlight=False)
@@ -58,7 +58,7 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
         hourly = f"{found.per_hour:,.2f} {currency} an hour of active time"
         console.print(f"pay    {found.per_person:,.2f} {currency} a person: {hourly}")
     for criterion, table in found.agreement.items():
-        console.print(figures_table(table, f"agreement on {criterion}" if criterion else "agreement"))
+        console.print(statistics_table(table, f"agreement on {criterion}" if criterion else "agreement"))
     for line in _plan_lines(found, target, currency):
         console.print(line, soft_wrap=True)
     print_notes([found.plan_note] if found.plan_note else [])

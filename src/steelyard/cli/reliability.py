@@ -29,5 +29,5 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     if table.is_empty():
         console.print("No judgments count yet.")
         return
-    console.print(plain_table(table.select("stage", "criterion", "figure", "value", "lower", "upper", "n"), ""))
+    console.print(plain_table(table.select("stage", "criterion", "label", "value", "lower", "upper", "n"), ""))
     print_notes(notes)

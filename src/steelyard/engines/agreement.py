@@ -14,33 +14,33 @@ from steelyard.observations import UNKNOWN, FloatArray, Index
 from steelyard.reliability.agreement import (
     Agreement,
     Grouped,
-    choice_figures,
     choice_notes,
-    item_figures,
-    pair_figures,
+    choice_statistics,
+    item_statistics,
+    pair_statistics,
     set_name,
     unit_notes,
 )
 from steelyard.reliability.bootstrap import Bootstrap, Seed
-from steelyard.reliability.figure import Figure
 from steelyard.reliability.split_half import split_half_or_reason
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Units, group_codes
 
-_LEFT_OUT = "with an engine, only figures from answers by {} are computed; the others need --engine memory"
+_LEFT_OUT = "with an engine, only statistics from answers by {} are computed; the others need --engine memory"
 
 
 def log_agreement(log: Log, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
-    """Compute the figures of agreement that sums give: α and what goes with it, and split-half reliability.
+    """Compute the statistics of agreement that sums give: α and what goes with it, and split-half reliability.
 
     The others (ITA, κ between two, self-consistency, cycles, position bias) need all judgments in memory.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
-    figures, notes, units = _BY_KIND[log.kind](log, bootstrap)
-    return Agreement(log.kind, figures, (*notes, _LEFT_OUT.format(units)))
+    statistics, notes, units = _BY_KIND[log.kind](log, bootstrap)
+    return Agreement(log.kind, statistics, (*notes, _LEFT_OUT.format(units)))
 
 
-_Found = tuple[tuple[Figure, ...], tuple[str, ...], str]
-"""The figures, notes on them, and the units they are from."""
+_Found = tuple[tuple[Statistic, ...], tuple[str, ...], str]
+"""The statistics, notes on them, and the units they are from."""
 
 
 def _of_items(log: Log, bootstrap: Bootstrap) -> _Found:
@@ -49,11 +49,13 @@ def _of_items(log: Log, bootstrap: Bootstrap) -> _Found:
     answer = cells["answer"]
     value = answer.cast(pl.Float64).to_numpy() if log.kind == "ratings" else coded(answer, index_of(answer))
     units = _counted(cells, coded(cells["item"], items).astype(np.int64), np.asarray(value, np.float64))
-    figures = item_figures(log.kind, units, log.scale, bootstrap, lambda: tuple(items[int(c)] for c in units.kept))
+    statistics = item_statistics(
+        log.kind, units, log.scale, bootstrap, lambda: tuple(items[int(c)] for c in units.kept)
+    )
     notes = unit_notes(log.knows_annotators, units)
     if log.kind != "ratings":
-        return figures, notes, "item"
-    return (*figures, *split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap)), notes, "item and split-half"
+        return statistics, notes, "item"
+    return (*statistics, *split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap)), notes, "item and split-half"
 
 
 def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Found:
@@ -75,14 +77,16 @@ def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Found:
         return Grouped(units, lambda: tuple(tasks[int(c)] for c in np.unique(of_unit)), group_codes(of_unit))
 
     ties = _count(log, split, "outcome = 0") > 0
-    figures, notes = pair_figures(grouped, bootstrap, tasks=log.knows_tasks, ties=ties, annotators=log.knows_annotators)
-    return (*figures, *split_half_or_reason(split, bootstrap)), notes, "pair and split-half"
+    statistics, notes = pair_statistics(
+        grouped, bootstrap, tasks=log.knows_tasks, ties=ties, annotators=log.knows_annotators
+    )
+    return (*statistics, *split_half_or_reason(split, bootstrap)), notes, "pair and split-half"
 
 
 def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Found:
     split = LogSplit(log, bootstrap.seed)
     places = [f"item{place}" for place in range(len(log.places))]
-    figures: list[Figure] = []
+    statistics: list[Statistic] = []
     by_name = {}
     for name in ("best", "worst"):
         cells = _cells(log, split.rows, places, name, f"{name} IS NOT NULL")
@@ -92,10 +96,10 @@ def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Found:
         sets = shown[_rows(code)[units.kept]]
         options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
         grouped = Grouped(units, partial(_set_names, split.items, sets))
-        figures += choice_figures(name, grouped, options, bootstrap)
+        statistics += choice_statistics(name, grouped, options, bootstrap)
         by_name[name] = units, _count(log, split, f"{name} IS NULL")
-    figures += split_half_or_reason(split, bootstrap)
-    return tuple(figures), choice_notes(log.knows_annotators, by_name), "set of items and split-half"
+    statistics += split_half_or_reason(split, bootstrap)
+    return tuple(statistics), choice_notes(log.knows_annotators, by_name), "set of items and split-half"
 
 
 _BY_KIND = {"ratings": _of_items, "labels": _of_items, "comparisons": _of_pairs, "choices": _of_tuples}

@@ -66,7 +66,7 @@ def _split_half(
 ) -> tuple[float | None, float | None, bool, str]:
     from steelyard.reliability import split_half
 
-    name = "split-half (Spearman, stepped up)" if rule.spearman_brown else "split-half (Spearman)"
+    name = "split_half_spearman_corrected" if rule.spearman_brown else "split_half_spearman"
     # Halves of different observation kinds cannot be compared: use the kind with the most observations.
     observations = max(observations.components(), key=len)
     statistic = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]

@@ -6,7 +6,6 @@ from steelyard.reliability.agreement import Agreement, agreement
 from steelyard.reliability.alpha import krippendorff_alpha
 from steelyard.reliability.comparison import ScoringComparison, compare_scorings
 from steelyard.reliability.cycles import Cycles, cycle_consistency
-from steelyard.reliability.figure import Figure, Significance
 from steelyard.reliability.ita import ita_with_experts
 from steelyard.reliability.meta_annotator import MetaAnnotator, meta_annotator
 from steelyard.reliability.position_bias import position_bias
@@ -19,6 +18,7 @@ from steelyard.reliability.split_half import (
     split_half_by_subset,
     split_half_difference,
 )
+from steelyard.reliability.statistic import Significance, Statistic
 
 __all__ = [
     "agreement",
@@ -26,7 +26,7 @@ __all__ = [
     "compare_scorings",
     "cycle_consistency",
     "Cycles",
-    "Figure",
+    "Statistic",
     "ita_with_experts",
     "krippendorff_alpha",
     "meta_annotator",

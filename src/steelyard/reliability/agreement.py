@@ -1,4 +1,4 @@
-"""How well annotators agree: the figures that fit each kind of judgments."""
+"""How well annotators agree: the statistics that fit each kind of judgments."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.reliability.alpha import alpha_figure, figure_of_units, mirrored_alpha, options_alpha
+from steelyard.reliability.alpha import alpha_statistic, mirrored_alpha, options_alpha, statistic_of_units
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
 from steelyard.reliability.cycles import cycle_consistency
-from steelyard.reliability.figure import Figure, Figures
 from steelyard.reliability.ita import ita
 from steelyard.reliability.kappa import (
     cohen_kappa,
@@ -37,6 +36,7 @@ from steelyard.reliability.majority import majority, majority_histogram
 from steelyard.reliability.position_bias import position_bias
 from steelyard.reliability.self_consistency import self_consistency
 from steelyard.reliability.split_half import split_half_or_reason
+from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, Units, group_codes
 
 _ANYONE = "the annotators are not known, so two answers of one person, if there are any, count as agreement"
@@ -44,51 +44,51 @@ _REPEATS = "some annotators answered a question more than once; pairs of answers
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement(Figures):
-    """The agreement among annotators: figures, and notes on how they were taken.
+class Agreement(Statistics):
+    """The agreement among annotators: statistics, and notes on how they were taken.
 
     `histogram` is there for labels only: items by the size of their largest class, with its chance level.
     """
 
     kind: str
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     notes: tuple[str, ...] = ()
     histogram: pl.DataFrame | None = None
 
 
 def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
-    """Compute the figures of agreement that fit the kind of observations, each with its interval.
+    """Compute the statistics of agreement that fit the kind of observations, each with its interval.
 
     Parameters
     ----------
     observations
         Ratings, labels, comparisons, rankings or choices.
     seed, replicates, level
-        Of the intervals. The same seed gives the same figures, in whatever order the judgments come.
+        Of the intervals. The same seed gives the same statistics, in whatever order the judgments come.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     try:
-        figures = _BY_KIND[type(observations)]
+        statistics = _BY_KIND[type(observations)]
     except KeyError:
         raise DataError(f"no agreement is defined for '{observations.kind}'.") from None
-    return figures(observations, bootstrap)
+    return statistics(observations, bootstrap)
 
 
-def item_figures(
+def item_statistics(
     kind: str, units: Units, scale: tuple[float, float], bootstrap: Bootstrap, names: Names
-) -> tuple[Figure, ...]:
-    """Compute the figures that depend on the answers to each item alone, of ratings or labels."""
+) -> tuple[Statistic, ...]:
+    """Compute the statistics that depend on the answers to each item alone, of ratings or labels."""
     if kind == Labels.kind:
         return (
-            alpha_figure(units, "nominal", bootstrap, unit="items", names=names),
-            _agreeing("observed agreement", units, bootstrap, unit="items", names=names),
+            alpha_statistic(units, "nominal", bootstrap, unit="items", names=names),
+            _agreeing("observed_agreement", units, bootstrap, unit="items", names=names),
         )
     low, high = scale
     return (
-        alpha_figure(units, "interval", bootstrap, unit="items", names=names),
-        alpha_figure(units, "ordinal", bootstrap, unit="items", names=names),
-        figure_of_units(
-            "mean absolute difference",
+        alpha_statistic(units, "interval", bootstrap, unit="items", names=names),
+        alpha_statistic(units, "ordinal", bootstrap, unit="items", names=names),
+        statistic_of_units(
+            "mean_absolute_difference",
             lambda those: weighted_share(those.distances(), those.pairs),
             units,
             bootstrap,
@@ -103,7 +103,7 @@ def item_figures(
 
 def _of_ratings(ratings: Ratings, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(ratings.item, ratings.value, ratings.annotator)
-    *alphas, distance = item_figures(ratings.kind, units, ratings.scale, bootstrap, _item_names(ratings, units))
+    *alphas, distance = item_statistics(ratings.kind, units, ratings.scale, bootstrap, _item_names(ratings, units))
     return Agreement(
         ratings.kind,
         (
@@ -122,14 +122,14 @@ def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
     units = Units.of(labels.item, labels.label, labels.annotator)
     obstacle = fleiss_obstacle(labels)
     names = _item_names(labels, units)
-    alpha, observed = item_figures(labels.kind, units, (0, 1), bootstrap, names)
+    alpha, observed = item_statistics(labels.kind, units, (0, 1), bootstrap, names)
     return Agreement(
         labels.kind,
         (
             alpha,
-            Figure("Fleiss' kappa", None, n=len(units), note=obstacle)
+            Statistic("fleiss_kappa", None, n=len(units), note=obstacle)
             if obstacle
-            else figure_of_units("Fleiss' kappa", fleiss_kappa, units, bootstrap, unit="items", names=names),
+            else statistic_of_units("fleiss_kappa", fleiss_kappa, units, bootstrap, unit="items", names=names),
             cohen_kappa(labels, bootstrap),
             observed,
             majority(labels, bootstrap),
@@ -141,13 +141,13 @@ def _of_labels(labels: Labels, bootstrap: Bootstrap) -> Agreement:
 
 
 def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement:
-    figures, notes = _agreement_on_pairs(comparisons, bootstrap)
-    figures += [
+    statistics, notes = _agreement_on_pairs(comparisons, bootstrap)
+    statistics += [
         *split_half_or_reason(comparisons, bootstrap),
-        *_graph_figures(comparisons, bootstrap),
+        *_graph_statistics(comparisons, bootstrap),
         *_self_consistency(comparisons, bootstrap),
     ]
-    return Agreement(comparisons.kind, tuple(figures), notes)
+    return Agreement(comparisons.kind, tuple(statistics), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +159,9 @@ class Grouped:
     cluster: Codes | None = None
 
 
-def pair_figures(
+def pair_statistics(
     grouped: Callable[[bool], Grouped], bootstrap: Bootstrap, *, tasks: bool, ties: bool, annotators: bool
-) -> tuple[list[Figure], tuple[str, ...]]:
+) -> tuple[list[Statistic], tuple[str, ...]]:
     """Compute the agreement on pairs, with notes on it.
 
     Parameters
@@ -181,8 +181,8 @@ def pair_figures(
         which += " across tasks: within a task no pair was answered twice" if len(found.units) else ""
     unit = "pairs" if found.cluster is None else "tasks"
     chance, why = (1 / 3, "") if ties else (1 / 2, ", as no pair was tied")
-    alpha = figure_of_units(
-        "alpha (nominal)",
+    alpha = statistic_of_units(
+        "alpha_nominal",
         mirrored_alpha,
         found.units,
         bootstrap,
@@ -191,8 +191,8 @@ def pair_figures(
         cluster=found.cluster,
         names=found.names,
     )
-    kappa = figure_of_units(
-        "kappa (fixed chance)",
+    kappa = statistic_of_units(
+        "kappa_fixed_chance",
         fixed_chance_kappa(chance),
         found.units,
         bootstrap,
@@ -203,12 +203,12 @@ def pair_figures(
         names=found.names,
     )
     observed = _agreeing(
-        "observed agreement", found.units, bootstrap, unit=unit, cluster=found.cluster, names=found.names
+        "observed_agreement", found.units, bootstrap, unit=unit, cluster=found.cluster, names=found.names
     )
     return [alpha, observed, kappa], (which, *unit_notes(annotators, found.units))
 
 
-def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Figure], tuple[str, ...]]:
+def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Statistic], tuple[str, ...]]:
     swapped = comparisons.left > comparisons.right
     outcome = np.where(swapped, -comparisons.outcome, comparisons.outcome)
     pair = group_codes(np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right))
@@ -232,7 +232,7 @@ def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple
         found = np.unique(task[units.kept])
         return Grouped(units, lambda: tuple(comparisons.tasks[int(c)] for c in found), group_codes(task[units.kept]))
 
-    return pair_figures(
+    return pair_statistics(
         lambda in_tasks: within() if in_tasks else across(),
         bootstrap,
         tasks=comparisons.knows_tasks,
@@ -243,45 +243,45 @@ def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple
 
 def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
     pairs = rankings.to_comparisons()
-    figures, notes = _agreement_on_pairs(pairs, bootstrap)
-    figures += [
+    statistics, notes = _agreement_on_pairs(pairs, bootstrap)
+    statistics += [
         *split_half_or_reason(rankings, bootstrap),
-        *_graph_figures(pairs, bootstrap),
+        *_graph_statistics(pairs, bootstrap),
         *_self_consistency(pairs, bootstrap),
     ]
-    return Agreement(rankings.kind, tuple(figures), ("rankings are taken as their pairs", *notes))
+    return Agreement(rankings.kind, tuple(statistics), ("rankings are taken as their pairs", *notes))
 
 
-def _graph_figures(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+def _graph_statistics(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     cycles = cycle_consistency(comparisons, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level)
-    return (*cycles.figures, position_bias(comparisons, level=bootstrap.level).figure)
+    return (*cycles.statistics, position_bias(comparisons, level=bootstrap.level).statistic)
 
 
-def _self_consistency(observations: Observations, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+def _self_consistency(observations: Observations, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     """Compute the self-consistency of annotators, where any of them answered twice."""
     if not (observations.annotator != UNKNOWN).any():
         return ()
     found = self_consistency(observations, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level)
-    return found.figures if any(figure.value is not None for figure in found.figures) else ()
+    return found.statistics if any(statistic.value is not None for statistic in found.statistics) else ()
 
 
-def choice_figures(name: str, found: Grouped, options: FloatArray, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+def choice_statistics(name: str, found: Grouped, options: FloatArray, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     """Compute the agreement on the best or the worst of sets; `options` is the number of items of each, shape (U,)."""
     return (
-        figure_of_units(
-            f"alpha (nominal, {name})",
+        statistic_of_units(
+            f"alpha_nominal_{name}",
             lambda units: options_alpha(units, options),
             found.units,
             bootstrap,
             unit="tuples",
             names=found.names,
         ),
-        _agreeing(f"observed agreement ({name})", found.units, bootstrap, unit="tuples", names=found.names),
+        _agreeing(f"observed_agreement_{name}", found.units, bootstrap, unit="tuples", names=found.names),
     )
 
 
 def choice_notes(annotators: bool, by_name: Mapping[str, tuple[Units, int]]) -> tuple[str, ...]:
-    """Say what the figures of choices take for granted, given the units, and the answers left out, of each."""
+    """Say what the statistics of choices take for granted, given the units, and the answers left out, of each."""
     notes = ["a unit is a set of items shown; chance takes its items as equally likely"]
     for name, (units, left_out) in by_name.items():
         notes += [note for note in unit_notes(annotators, units) if note not in notes]
@@ -295,17 +295,17 @@ def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
     tuples = group_codes(*shown.T) if len(choices) else np.empty(0, np.int64)
     row = np.zeros(int(tuples.max(initial=-1)) + 1, np.int64)
     row[tuples] = np.arange(len(tuples))
-    figures: list[Figure] = []
+    statistics: list[Statistic] = []
     by_name = {}
     for name, chosen in (("best", choices.best), ("worst", choices.worst)):
         named = chosen != UNKNOWN
         units = Units.of(tuples[named], chosen[named], choices.annotator[named])
         sets = shown[row[units.kept]]
         options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
-        figures += choice_figures(name, Grouped(units, _tuple_names(choices, sets)), options, bootstrap)
+        statistics += choice_statistics(name, Grouped(units, _tuple_names(choices, sets)), options, bootstrap)
         by_name[name] = units, int((~named).sum())
-    figures += [*split_half_or_reason(choices, bootstrap), *_self_consistency(choices, bootstrap)]
-    return Agreement(choices.kind, tuple(figures), choice_notes(choices.knows_annotators, by_name))
+    statistics += [*split_half_or_reason(choices, bootstrap), *_self_consistency(choices, bootstrap)]
+    return Agreement(choices.kind, tuple(statistics), choice_notes(choices.knows_annotators, by_name))
 
 
 def _agreeing(
@@ -316,9 +316,9 @@ def _agreeing(
     unit: str,
     cluster: Codes | None = None,
     names: Names | None = None,
-) -> Figure:
+) -> Statistic:
     note = "share of pairs that agree"
-    return figure_of_units(
+    return statistic_of_units(
         name, observed_agreement, units, bootstrap, unit=unit, note=note, low=0.0, cluster=cluster, names=names
     )
 
@@ -341,7 +341,7 @@ def _notes(observations: Observations, units: Units) -> tuple[str, ...]:
 
 
 def unit_notes(knows_annotators: bool, units: Units) -> tuple[str, ...]:
-    """Say what the figures take for granted."""
+    """Say what the statistics take for granted."""
     notes = []
     if not knows_annotators:
         notes.append(_ANYONE)

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from steelyard.errors import ConfigError, did_you_mean
 from steelyard.observations import FloatArray
-from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, Statistic, SumStatistic
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, SumStatistic, WeightedStatistic
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Counts, Units
 
 RATIO_LIMIT = 10_000
@@ -37,12 +37,12 @@ def _disagreement(units: Units) -> FloatArray:
     return (units.pairs - units.agreeing()) * units.answers / units.pairs
 
 
-def nominal_alpha(units: Units) -> Statistic:
+def nominal_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = 1 for different values; O(N)."""
     return _nominal(units, lambda count: (count**2).sum(axis=0))
 
 
-def mirrored_alpha(units: Units) -> Statistic:
+def mirrored_alpha(units: Units) -> WeightedStatistic:
     """Return nominal α of outcomes that change sign when their pair is seen the other way round.
 
     The expected disagreement takes each pair both ways round, so that it does not depend on which of its
@@ -58,19 +58,19 @@ def mirrored_alpha(units: Units) -> Statistic:
     return _nominal(units, equal)
 
 
-def _nominal(units: Units, equal: Callable[[FloatArray], FloatArray]) -> Statistic:
+def _nominal(units: Units, equal: Callable[[FloatArray], FloatArray]) -> WeightedStatistic:
     disagreement = _disagreement(units)
     by_value = units.counts.T.tocsr()
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         total = units.answers @ weights
         differing = total**2 - equal(by_value @ weights)
         return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
 
-    return statistic
+    return function
 
 
-def options_alpha(units: Units, options: FloatArray) -> Statistic:
+def options_alpha(units: Units, options: FloatArray) -> WeightedStatistic:
     """Return nominal α where each unit has `options` of its own, shape (U,), all equally likely by chance.
 
     Pooling the values would make chance agreement almost nil, as no two units share their options. As chance is
@@ -86,7 +86,7 @@ def options_alpha(units: Units, options: FloatArray) -> Statistic:
     return SumStatistic((units.answers, disagreement, differing), alpha)
 
 
-def interval_alpha(units: Units) -> Statistic:
+def interval_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = (x - y)², from sums and sums of squares per unit; O(N), whatever the values."""
     low, high = float(units.answer.min()), float(units.answer.max())
     first, second, spread = units.moments((units.answer - low) / ((high - low) or 1.0) - 0.5)
@@ -99,7 +99,7 @@ def interval_alpha(units: Units) -> Statistic:
     return SumStatistic((units.answers, spread * units.answers / units.pairs, first, second), alpha)
 
 
-def ordinal_alpha(units: Units) -> Statistic:
+def ordinal_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = (Σ_{g=x…y} n_g - (n_x + n_y)/2)²; O(N) for each replicate.
 
     That sum is the difference of the values' midranks in the pooled answers, so this is the interval
@@ -108,7 +108,7 @@ def ordinal_alpha(units: Units) -> Statistic:
     by_value = units.counts.T.tocsr()
     factor = units.answers / units.pairs
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         count = by_value @ weights
         total = count.sum(axis=0)
         rank = _over(np.cumsum(count, axis=0) - count / 2, total) - 0.5
@@ -116,10 +116,10 @@ def ordinal_alpha(units: Units) -> Statistic:
         differing = 2 * (total * (count * rank**2).sum(axis=0) - (count * rank).sum(axis=0) ** 2)
         return _alpha(_over(disagreement, total), _over(differing, total * (total - 1)))
 
-    return statistic
+    return function
 
 
-def ratio_alpha(units: Units) -> Statistic:
+def ratio_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = ((x - y)/(x + y))², for values ≥ 0.
 
     Time is Σ d² over the units' numbers d of distinct values, plus V² for the V distinct values in all;
@@ -129,7 +129,7 @@ def ratio_alpha(units: Units) -> Statistic:
     disagreement = units.over_pairs(lambda counts: _ratio_pairs(counts, values)) * units.answers / units.pairs
     by_value = units.counts.T.tocsr()
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         total = units.answers @ weights
         count = by_value @ weights
         differing = np.zeros(weights.shape[1])
@@ -138,7 +138,7 @@ def ratio_alpha(units: Units) -> Statistic:
             differing += (count[part] * (_ratio(values[part, None], values) @ count)).sum(axis=0)
         return _alpha(_over(disagreement @ weights, total), _over(differing, total * (total - 1)))
 
-    return statistic
+    return function
 
 
 def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -163,7 +163,7 @@ def _ratio_pairs(counts: Counts, values: FloatArray) -> FloatArray:
     return total
 
 
-METRICS: dict[str, Callable[[Units], Statistic]] = {
+METRICS: dict[str, Callable[[Units], WeightedStatistic]] = {
     "nominal": nominal_alpha,
     "ordinal": ordinal_alpha,
     "interval": interval_alpha,
@@ -180,7 +180,7 @@ def krippendorff_alpha(
     seed: Seed = 0,
     replicates: int = 200,
     level: float = 0.95,
-) -> Figure:
+) -> Statistic:
     """Compute Krippendorff's α = 1 - Dₒ/Dₑ, with an interval resampled over units.
 
     Dₒ = (1/n) Σ_u m_u · (mean δ² over the pairs of unit u) and Dₑ = mean δ² over all pairs of the n pooled
@@ -203,23 +203,27 @@ def krippendorff_alpha(
     """
     if metric not in METRICS:
         raise ConfigError(f"unknown metric '{metric}'.", did_you_mean(metric, list(METRICS)))
-    return alpha_figure(Units.of(unit, value, annotator), metric, Bootstrap.of(seed, replicates, level), unit="units")
+    return alpha_statistic(
+        Units.of(unit, value, annotator), metric, Bootstrap.of(seed, replicates, level), unit="units"
+    )
 
 
-def alpha_figure(units: Units, metric: str, bootstrap: Bootstrap, *, unit: str, names: Names | None = None) -> Figure:
+def alpha_statistic(
+    units: Units, metric: str, bootstrap: Bootstrap, *, unit: str, names: Names | None = None
+) -> Statistic:
     """Compute α of grouped answers; `unit` is what the units are called."""
-    name = f"alpha ({metric})"
+    name = f"alpha_{metric}"
     if metric == "ratio" and len(units) and units.answer.min() < 0:
-        return Figure(name, None, n=len(units), note="undefined: the ratio metric needs values ≥ 0")
+        return Statistic(name, None, n=len(units), note="undefined: the ratio metric needs values ≥ 0")
     if metric == "ratio" and len(units.values) > RATIO_LIMIT:
         why = f"not computed: {len(units.values):,} distinct values; round them to at most {RATIO_LIMIT:,}"
-        return Figure(name, None, n=len(units), note=why)
-    return figure_of_units(name, METRICS[metric], units, bootstrap, unit=unit, names=names)
+        return Statistic(name, None, n=len(units), note=why)
+    return statistic_of_units(name, METRICS[metric], units, bootstrap, unit=unit, names=names)
 
 
-def figure_of_units(
+def statistic_of_units(
     name: str,
-    statistic: Callable[[Units], Statistic],
+    function: Callable[[Units], WeightedStatistic],
     units: Units,
     bootstrap: Bootstrap,
     *,
@@ -229,14 +233,14 @@ def figure_of_units(
     high: float = 1.0,
     cluster: Codes | None = None,
     names: Names | None = None,
-) -> Figure:
-    """Compute a figure over units, or say that none has two answers; `cluster` is each unit's, from 0 on."""
+) -> Statistic:
+    """Compute a statistic over units, or say that none has two answers; `cluster` is each unit's, from 0 on."""
     if not len(units):
-        return Figure(name, None, note=f"undefined: none of the {unit} was answered by two annotators")
+        return Statistic(name, None, note=f"undefined: none of the {unit} was answered by two annotators")
     rests = f"{int(units.answers.sum()):,} answers, {int(units.pairs.sum()):,} pairs of them"
-    return bootstrap.figure(
+    return bootstrap.statistic(
         name,
-        statistic(units),
+        function(units),
         len(units) if cluster is None else int(cluster.max()) + 1,
         unit=unit,
         note=f"{rests}; {note}" if note else rests,

@@ -1,12 +1,12 @@
-"""Intervals from resampling: Poisson(1) weights over whatever the figure is taken to be a sample of.
+"""Intervals from resampling: Poisson(1) weights over whatever the statistic is taken to be a sample of.
 
 The agreement of answers is resampled over units (items, pairs, tuples), never over annotators: drawing an
 annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
 only counts twice.
 
-Weights come from hashes of the units' names (models/inference/resampling.py), so that neither the order of the rows nor
-the engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator
-when there are many. Beyond 2,000 units, figures that depend on the units by a few sums get the infinitesimal jackknife,
+Weights come from hashes of the units' names (models/resampling.py), so that neither the order of the rows nor the
+engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator when
+there are many. Beyond 2,000 units, statistics that depend on the units by a few sums get the infinitesimal jackknife,
 which is where the bootstrap's variance tends.
 """
 
@@ -25,9 +25,9 @@ from steelyard.errors import ConfigError
 from steelyard.models.inference.hashing import hashed
 from steelyard.models.inference.resampling import poisson_weights, scrambled_weights
 from steelyard.observations import FloatArray
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 
-Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
+WeightedStatistic: TypeAlias = Callable[[FloatArray], FloatArray]
 """From weights (units × replicates) to one number per replicate, NaN where it is undefined."""
 
 Seed: TypeAlias = int | np.random.Generator
@@ -53,13 +53,13 @@ _POISSON = _poisson_table()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumStatistic:
-    """A statistic that depends on the units by a few sums over them: `of` takes Σ w·column for each column."""
+    """A function that depends on the units by a few sums over them: `of` takes Σ w·column for each column."""
 
     columns: tuple[FloatArray, ...]
     of: Callable[[FloatArray], FloatArray]
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """Return the statistic for each replicate, shape (r,)."""
+        """Return the function for each replicate, shape (r,)."""
         return self.of(np.stack([column @ weights for column in self.columns]))
 
     def influence(self) -> FloatArray:
@@ -74,7 +74,7 @@ class SumStatistic:
 
 @lru_cache(maxsize=8)
 def _hashed_weights(names: tuple[str, ...], replicates: int, seed: int) -> NDArray[np.uint8]:
-    """Keep the weights of the last few sets of units: one table has several figures over the same units."""
+    """Keep the weights of the last few sets of units: one table has several statistics over the same units."""
     return poisson_weights(names, replicates, seed)
 
 
@@ -83,7 +83,7 @@ class Bootstrap:
     """How intervals are made: the seed, the number of replicates and the level.
 
     The interval is value ± t · (standard deviation over the replicates), with t at units − 1 degrees of
-    freedom, cut at the figure's own bounds. It always contains the value, and on simulated ratings it
+    freedom, cut at the statistic's own bounds. It always contains the value, and on simulated ratings it
     covered better than percentiles (docs/concepts/agreement.md).
     """
 
@@ -127,10 +127,10 @@ class Bootstrap:
             width = min(step, self.replicates - start)
             yield _POISSON[rng.integers(0, 65536, (units, width), dtype=np.uint16)]
 
-    def figure(
+    def statistic(
         self,
-        name: str,
-        statistic: Statistic,
+        key: str,
+        function: WeightedStatistic,
         units: int,
         *,
         unit: str,
@@ -140,26 +140,26 @@ class Bootstrap:
         high: float = 1.0,
         cluster: NDArray[np.int64] | None = None,
         names: Names | None = None,
-    ) -> Figure:
-        """Compute a figure and its interval over `units` units, called `unit`, cut at `low` and `high`.
+    ) -> Statistic:
+        """Compute a statistic and its interval over `units` units, called `unit`, cut at `low` and `high`.
 
-        With `cluster`, the units are clusters, and the statistic takes a weight for each of their members.
+        With `cluster`, the units are clusters, and the function takes a weight for each of their members.
         `names` are those of what is resampled.
         """
-        sums = statistic
+        sums = function
         if cluster is not None:
-            members, of_members = cluster, statistic
-            statistic = lambda weights: of_members(weights[members])  # noqa: E731
+            members, of_members = cluster, function
+            function = lambda weights: of_members(weights[members])  # noqa: E731
         rows = units if cluster is None else len(cluster)
-        value = float(statistic(np.ones((units, 1)))[0]) if units else float("nan")
+        value = float(function(np.ones((units, 1)))[0]) if units else float("nan")
         if not np.isfinite(value):
-            return Figure(name, None, n=units, note=undefined)
+            return Statistic(key, None, n=units, note=undefined)
         if units > HASHED_UNITS and self.replicates > 1 and isinstance(sums, SumStatistic):
             # What the variance over replicates tends to as they grow in number.
             influence = sums.influence()
             influence = influence if cluster is None else np.bincount(cluster, influence, units).astype(np.float64)
-            return self.figure_from_spread(
-                name,
+            return self.statistic_from_sd(
+                key,
                 value,
                 float(np.sqrt(influence @ influence)),
                 units,
@@ -169,19 +169,19 @@ class Bootstrap:
                 low=low,
                 high=high,
             )
-        draws = np.concatenate([statistic(weights) for weights in self.weights(units, rows, names)] or [np.empty(0)])
+        draws = np.concatenate([function(weights) for weights in self.weights(units, rows, names)] or [np.empty(0)])
         draws = draws[np.isfinite(draws)]
         if units > 1 and self.replicates > 1 and len(draws) < max(2, self.replicates / 2):
             why = f"no interval: it is undefined in most resamples of so few {unit}"
-            return Figure(name, value, n=units, note=f"{note}; {why}")
+            return Statistic(key, value, n=units, note=f"{note}; {why}")
         spread = float(draws.std(ddof=1)) if len(draws) > 1 else 0.0
-        return self.figure_from_spread(
-            name, value, spread, units, unit=unit, interval=f"bootstrap({unit})", note=note, low=low, high=high
+        return self.statistic_from_sd(
+            key, value, spread, units, unit=unit, interval=f"bootstrap({unit})", note=note, low=low, high=high
         )
 
-    def figure_from_spread(
+    def statistic_from_sd(
         self,
-        name: str,
+        key: str,
         value: float,
         spread: float,
         units: int,
@@ -192,8 +192,8 @@ class Bootstrap:
         freedom: float | None = None,
         low: float = -np.inf,
         high: float = 1.0,
-    ) -> Figure:
-        """Put value ± t · `spread` into a figure, with units − 1 degrees of freedom unless given."""
+    ) -> Statistic:
+        """Put value ± t · `spread` into a statistic, with units − 1 degrees of freedom unless given."""
         why = ""
         if self.replicates < 2:
             why = "no interval was asked for"
@@ -202,13 +202,13 @@ class Bootstrap:
         elif spread < _SAME * max(1.0, abs(value)):
             why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
         if why:
-            return Figure(name, value, n=units, note=f"{note}; {why}" if note else why)
+            return Statistic(key, value, n=units, note=f"{note}; {why}" if note else why)
         reach = float(stats.t.ppf(0.5 + self.level / 2, freedom or units - 1)) * spread
-        return Figure(name, value, max(value - reach, low), min(value + reach, high), interval, units, note)
+        return Statistic(key, value, max(value - reach, low), min(value + reach, high), interval, units, note)
 
 
-def weighted_share(part: FloatArray, whole: FloatArray) -> Statistic:
-    """Return the statistic Σ w·part / Σ w·whole."""
+def weighted_share(part: FloatArray, whole: FloatArray) -> WeightedStatistic:
+    """Return the function Σ w·part / Σ w·whole."""
 
     def share(sums: FloatArray) -> FloatArray:
         shared, total = sums

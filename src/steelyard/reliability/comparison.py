@@ -12,31 +12,31 @@ import polars as pl
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit
 from steelyard.observations import FloatArray
-from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Seed, WeightedStatistic, weighted_share
 from steelyard.reliability.correlation import (
     LEAST_ITEMS,
     Correlate,
-    correlation_figure,
+    correlation_statistic,
     jackknife_variance,
     midranks,
     pearson,
     spearman,
 )
-from steelyard.reliability.figure import Figure, Figures
+from steelyard.reliability.statistic import Statistic, Statistics
 
 Scoring: TypeAlias = Fit | pl.DataFrame | Mapping[str, float]
 """A fit, its scores table, any frame with `item` and `score`, or a mapping from item to score."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringComparison(Figures):
+class ScoringComparison(Statistics):
     """What two scorings of the same items have in common.
 
     `moved` has a row for each item, those that moved most ranks first: item, first, second (on [0, 1]),
     difference, rank_first, rank_second, rank_difference (1 is the best rank).
     """
 
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     moved: pl.DataFrame
     notes: tuple[str, ...] = ()
 
@@ -60,10 +60,10 @@ def compare_scorings(
     apart, ranks_apart = np.abs(x - y), np.abs(rank_x - rank_y)
     count, most = len(shared), float(max(len(shared) - 1, 1))
 
-    def resampled(name: str, statistic: Statistic, note: str, high: float) -> Figure:
-        return bootstrap.figure(
+    def resampled(name: str, function: WeightedStatistic, note: str, high: float) -> Statistic:
+        return bootstrap.statistic(
             name,
-            statistic,
+            function,
             count,
             unit="items",
             note=note,
@@ -73,15 +73,15 @@ def compare_scorings(
             names=lambda: tuple(shared),
         )
 
-    figures = (
-        resampled("mean score difference", weighted_share(apart, np.ones(count)), "absolute, on [0, 1]", 1.0),
-        resampled("median score difference", weighted_median(apart), "absolute, on [0, 1]", 1.0),
+    statistics = (
+        resampled("mean_score_difference", weighted_share(apart, np.ones(count)), "absolute, on [0, 1]", 1.0),
+        resampled("median_score_difference", weighted_median(apart), "absolute, on [0, 1]", 1.0),
         resampled(
-            "mean rank difference", weighted_share(ranks_apart, np.ones(count)), f"absolute, of {count:,} ranks", most
+            "mean_rank_difference", weighted_share(ranks_apart, np.ones(count)), f"absolute, of {count:,} ranks", most
         ),
-        resampled("median rank difference", weighted_median(ranks_apart), f"absolute, of {count:,} ranks", most),
-        _correlation("Spearman", spearman, x, y, bootstrap),
-        _correlation("Pearson", pearson, x, y, bootstrap),
+        resampled("median_rank_difference", weighted_median(ranks_apart), f"absolute, of {count:,} ranks", most),
+        _correlation("spearman", spearman, x, y, bootstrap),
+        _correlation("pearson", pearson, x, y, bootstrap),
     )
     moved = pl.DataFrame(
         {
@@ -97,7 +97,7 @@ def compare_scorings(
     notes = [f"{name}: {how}" for name, how in (("first", one_how), ("second", other_how))]
     left_out = [(name, len(scores) - count) for name, scores in (("first", one), ("second", other))]
     notes += [f"{number:,} items of the {name} are not in the other" for name, number in left_out if number]
-    return ScoringComparison(figures, moved, tuple(notes))
+    return ScoringComparison(statistics, moved, tuple(notes))
 
 
 def _unit_scores(scoring: Scoring, which: str) -> tuple[dict[str, float], str]:
@@ -122,12 +122,12 @@ def _unit_scores(scoring: Scoring, which: str) -> tuple[dict[str, float], str]:
     return {item: (score - low) / width for item, score in scores.items()}, f"from {low:g}…{high:g} to [0, 1]"
 
 
-def weighted_median(values: FloatArray) -> Statistic:
-    """Return the statistic: the value with half of the weight below it, or the mid of the two next to the half."""
+def weighted_median(values: FloatArray) -> WeightedStatistic:
+    """Return the function: the value with half of the weight below it, or the mid of the two next to the half."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         below = np.cumsum(weights[order], axis=0)
         half = below[-1] / 2
         last = len(ordered) - 1
@@ -136,13 +136,13 @@ def weighted_median(values: FloatArray) -> Statistic:
         median: FloatArray = np.where(below[-1] > 0, (ordered[low] + ordered[high]) / 2, np.nan)
         return median
 
-    return statistic
+    return function
 
 
-def _correlation(name: str, correlate: Correlate, x: FloatArray, y: FloatArray, bootstrap: Bootstrap) -> Figure:
+def _correlation(name: str, correlate: Correlate, x: FloatArray, y: FloatArray, bootstrap: Bootstrap) -> Statistic:
     found = correlate(np.round(x, 12), np.round(y, 12))
     if found is None:
         why = f"undefined: fewer than {LEAST_ITEMS} items, or scores that do not vary"
-        return Figure(name, None, n=len(x), note=why)
+        return Statistic(name, None, n=len(x), note=why)
     variance = jackknife_variance(found.influence, len(x))
-    return correlation_figure(name, found.r, variance, len(x), bootstrap, note="")
+    return correlation_statistic(name, found.r, variance, len(x), bootstrap, note="")

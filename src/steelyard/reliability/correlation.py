@@ -11,7 +11,7 @@ from scipy import stats
 
 from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 
 LEAST_ITEMS = 3
 """Items scored twice that a correlation needs."""
@@ -98,12 +98,12 @@ def midranks(x: FloatArray) -> FloatArray:
 
 
 def jackknife_variance(influence: FloatArray, units: int) -> float:
-    """Return the variance of a figure whose units each add `influence` to it."""
+    """Return the variance of a statistic whose units each add `influence` to it."""
     return float(influence @ influence) * units / max(units - 1, 1)
 
 
-def correlation_figure(
-    name: str,
+def correlation_statistic(
+    key: str,
     r: float,
     variance: float,
     items: int,
@@ -111,8 +111,8 @@ def correlation_figure(
     *,
     note: str,
     unit: str = "items",
-) -> Figure:
-    """Put a correlation and its interval, even on Fisher's scale (z = atanh r), into a figure."""
+) -> Statistic:
+    """Put a correlation and its interval, even on Fisher's scale (z = atanh r), into a statistic."""
     why = ""
     spread = float(np.sqrt(variance))
     if bootstrap.replicates < 2:
@@ -120,10 +120,10 @@ def correlation_figure(
     elif spread < _SAME or abs(r) > 1 - _SAME:
         why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
     if why:
-        return Figure(name, r, n=items, note=f"{note}; {why}" if note else why)
+        return Statistic(key, r, n=items, note=f"{note}; {why}" if note else why)
     reach = float(stats.t.ppf(0.5 + bootstrap.level / 2, items - 1)) * spread / (1 - r * r)
     lower, upper = (float(end) for end in np.tanh(np.arctanh(r) + np.array([-reach, reach])))
-    return Figure(name, r, min(lower, r), max(upper, r), f"jackknife({unit})", items, note)
+    return Statistic(key, r, min(lower, r), max(upper, r), f"jackknife({unit})", items, note)
 
 
 def both_known(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:

@@ -14,27 +14,27 @@ from scipy.sparse import csgraph
 from steelyard.errors import DataError
 from steelyard.observations import Comparisons, FloatArray, Index, Observations
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
-from steelyard.reliability.figure import Figure, Figures
-from steelyard.reliability.shares import share_figure
+from steelyard.reliability.proportions import proportion
+from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 WEDGE_LIMIT = 50_000_000
 """Paths of two comparisons beyond which triads are not counted."""
 
-GRAPHS = ("graphs with a cycle", "items in no cycle", "circular triads", "coefficient of consistence")
+GRAPHS = ("cyclic_graphs", "items_in_no_cycle", "circular_triads", "coefficient_of_consistence")
 
 _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do not follow
 
 
 @dataclass(frozen=True, slots=True)
-class Cycles(Figures):
+class Cycles(Statistics):
     """How free of contradictions the comparisons are.
 
     `graphs` has a row for each graph: annotator and task (null where not known), items, comparisons, and
     items_in_cycles.
     """
 
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     graphs: pl.DataFrame
     notes: tuple[str, ...] = ()
 
@@ -49,7 +49,7 @@ def cycle_consistency(
     component with more than one vertex, or an item beaten by one it ties with, is a contradiction
     (Pighin et al. 2012, §3.1 and §4.1).
 
-    Figures: the share of graphs with a cycle; the share of items in no cycle; the share of circular triads
+    Statistics: the share of graphs with a cycle; the share of items in no cycle; the share of circular triads
     among those with all three pairs decided (1/4 by chance); and the mean of Kendall's coefficient of
     consistence ζ over the graphs in which every pair was decided, once.
 
@@ -62,7 +62,7 @@ def cycle_consistency(
     if not len(observations) or not (observations.knows_annotators or observations.knows_tasks):
         why = "undefined: neither annotators nor tasks are known, and people may contradict each other"
         why = why if len(observations) else "undefined: there are no comparisons"
-        return Cycles(tuple(Figure(name, None, note=why) for name in GRAPHS), _no_graphs())
+        return Cycles(tuple(Statistic(name, None, note=why) for name in GRAPHS), _no_graphs())
     graphs = _Graphs.of(observations)
     contradicted = graphs.contradicted()
     people, unit = graphs.clusters()
@@ -71,8 +71,8 @@ def cycle_consistency(
     items = np.bincount(graphs.of_vertex, minlength=count).astype(np.float64)
     inside = row_sums(graphs.of_vertex, contradicted, count)
     asked = f"{count:,} graphs of {int(items.sum()):,} items and {len(observations):,} comparisons"
-    figures = [
-        share_figure(
+    statistics = [
+        proportion(
             GRAPHS[0],
             (inside > 0).astype(np.float64),
             np.ones(count),
@@ -84,7 +84,7 @@ def cycle_consistency(
             counted="graphs",
             names=names,
         ),
-        share_figure(
+        proportion(
             GRAPHS[1],
             items - inside,
             items,
@@ -99,7 +99,7 @@ def cycle_consistency(
         *graphs.triads(bootstrap, people, unit),
     ]
     notes = [f"a graph is {graphs.what}"]
-    return Cycles(tuple(figures), graphs.table(observations, items, inside), tuple(notes))
+    return Cycles(tuple(statistics), graphs.table(observations, items, inside), tuple(notes))
 
 
 def _no_graphs() -> pl.DataFrame:
@@ -184,7 +184,7 @@ class _Graphs:
         inside: FloatArray = bad[component[level]].astype(np.float64)
         return inside
 
-    def triads(self, bootstrap: Bootstrap, people: Codes | None, unit: str) -> list[Figure]:
+    def triads(self, bootstrap: Bootstrap, people: Codes | None, unit: str) -> list[Statistic]:
         """Compute the share of circular triads, and ζ over the complete graphs."""
         count, decided = len(self.of_vertex), ~self.tied
         net = self._edges(self.winner[decided], self.loser[decided], count)
@@ -194,15 +194,15 @@ class _Graphs:
         degree = either.sum(axis=1)
         if float((degree**2).sum()) > WEDGE_LIMIT:
             why = "not computed: too many comparisons share an item; take fewer items or graphs at a time"
-            return [Figure(name, None, note=why) for name in GRAPHS[2:]]
+            return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
         # A circular triad a > b > c > a is met from each of its vertices, a triangle from both ends of its edges.
         circular = row_sums(self.of_vertex, (beats @ beats).multiply(beats.T).sum(axis=1) / 3, len(self.start))
         triads = row_sums(self.of_vertex, (either @ either).multiply(either).sum(axis=1) / 6, len(self.start))
         some = np.flatnonzero(triads > 0.5)
         if not len(some):
             why = "undefined: no three items were all compared with each other and told apart"
-            return [Figure(name, None, note=why) for name in GRAPHS[2:]]
-        share = share_figure(
+            return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
+        share = proportion(
             GRAPHS[2],
             circular[some],
             triads[some],
@@ -217,17 +217,17 @@ class _Graphs:
 
     def _zeta(
         self, circular: FloatArray, either: _Sparse, bootstrap: Bootstrap, people: Codes | None, unit: str
-    ) -> Figure:
+    ) -> Statistic:
         n = np.bincount(self.of_vertex).astype(np.float64)
         pairs = row_sums(self.of_vertex, either.sum(axis=1), len(self.start)) / 2
         asked = np.bincount(self.graph)
         complete = np.flatnonzero((pairs == n * (n - 1) / 2) & (asked == pairs) & (n > 2))
         if not len(complete):
             why = "undefined: in no graph was every pair of items decided exactly once"
-            return Figure(GRAPHS[3], None, note=why)
+            return Statistic(GRAPHS[3], None, note=why)
         size = n[complete]
         most = (size**3 - np.where(size % 2 == 1, size, 4 * size)) / 24
-        return bootstrap.figure(
+        return bootstrap.statistic(
             GRAPHS[3],
             weighted_share(1 - circular[complete] / most, np.ones(len(complete))),
             len(complete) if people is None else len(np.unique(people[complete])),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard.errors import DataError
 from steelyard.observations import FloatArray, Ratings
 from steelyard.reliability.bootstrap import Bootstrap, Seed
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 LEAST_ITEMS = 3
@@ -27,27 +27,27 @@ class _Shared(NamedTuple):
     others: FloatArray
 
 
-def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Figure:
+def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Statistic:
     """Compute the mean over annotators of the correlation with the mean of the others on the same items.
 
     Pearson's r, or Spearman's ρ with `ranks`; §4 of Snow et al. (2008). Repeats of an item by one annotator
     are averaged first. The interval adds the variance among annotators to the infinitesimal jackknife's
     variance over items: resampling annotators alone covers too little, as all of them share the items.
     """
-    name = "ITA (Spearman)" if ranks else "ITA (Pearson)"
+    name = "ita_spearman" if ranks else "ita_pearson"
     if not ratings.knows_annotators:
-        return Figure(name, None, note="undefined: the annotators are not known")
+        return Statistic(name, None, note="undefined: the annotators are not known")
     shared = _against_the_others(ratings)
     if ranks:
         shared = shared._replace(own=_ranks(shared.person, shared.own), others=_ranks(shared.person, shared.others))
     correlation, influence = _correlations(shared, len(ratings.annotators))
     note = "mean over annotators of the correlation with the mean of the others"
-    return _figure(
+    return _statistic(
         name, ratings, shared.item, correlation, influence, len(np.unique(ratings.annotator)), note, bootstrap
     )
 
 
-def _figure(
+def _statistic(
     name: str,
     ratings: Ratings,
     item: Codes,
@@ -56,13 +56,13 @@ def _figure(
     people: int,
     note: str,
     bootstrap: Bootstrap,
-) -> Figure:
+) -> Statistic:
     """Average the correlations of `people` annotators; `influence` is what each row, on `item`, adds to its own."""
     defined = np.isfinite(correlation)
     count = int(defined.sum())
     if not count:
         why = f"undefined: no annotator shares {LEAST_ITEMS} items with others on which the values vary"
-        return Figure(name, None, note=why)
+        return Statistic(name, None, note=why)
     if left_out := people - count:
         note += f"; {left_out:,} left out (fewer than {LEAST_ITEMS} shared items, or no variation)"
     by_person = float(correlation[defined].var(ddof=1)) / count if count > 1 else 0.0
@@ -71,7 +71,7 @@ def _figure(
     by_item *= items / (items - 1)
     # Satterthwaite's degrees of freedom of the sum of the two variances.
     noise = by_person**2 / max(count - 1, 1) + by_item**2 / (items - 1)
-    return bootstrap.figure_from_spread(
+    return bootstrap.statistic_from_sd(
         name,
         float(correlation[defined].mean()),
         float(np.sqrt(by_person + by_item)),
@@ -91,18 +91,18 @@ def ita_with_experts(
     seed: Seed = 0,
     replicates: int = 200,
     level: float = 0.95,
-) -> tuple[Figure, ...]:
-    """Compute the four figures of Table 1 of Snow et al. (2008), given which of the annotators are experts.
+) -> tuple[Statistic, ...]:
+    """Compute the four statistics of Table 1 of Snow et al. (2008), given which of the annotators are experts.
 
-    "E vs. E": each expert with the mean of the other experts. "E vs. All": each expert with the mean of all
-    others. "NE vs. E": each non-expert with the mean of all experts but one, averaged over whom to leave out
-    (so that the panel is as large as an expert's own). "NE vs. All": each non-expert with the mean of all others.
+    "expert_expert": each expert with the mean of the other experts. "expert_all": each expert with the mean of all
+    others. "non_expert_expert": each non-expert with the mean of all experts but one, averaged over whom to leave out
+    (so that the panel is as large as an expert's own). "non_expert_all": each non-expert with the mean of all others.
     All are means over the annotators of Pearson's r.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
-    names = ("E vs. E", "E vs. All", "NE vs. E", "NE vs. All")
+    names = ("expert_expert", "expert_all", "non_expert_expert", "non_expert_all")
     if not ratings.knows_annotators:
-        return tuple(Figure(name, None, note="undefined: the annotators are not known") for name in names)
+        return tuple(Statistic(name, None, note="undefined: the annotators are not known") for name in names)
     expert = np.zeros(len(ratings.annotators), bool)
     expert[ratings.annotators.codes(sorted(experts))] = True
     cells = _cells(ratings)
@@ -128,7 +128,7 @@ def _with_panels(
     judged: NDArray[np.bool_],
     panels: list[NDArray[np.bool_]],
     bootstrap: Bootstrap,
-) -> Figure:
+) -> Statistic:
     """Correlate each of the annotators `judged` with the mean of each panel, without themselves."""
     people = len(ratings.annotators)
     found, items, influences = [], [], []
@@ -142,7 +142,7 @@ def _with_panels(
     mean = np.mean(found, axis=0)
     count = len(np.unique(cells.person[judged[cells.person]]))
     note = "mean over annotators of Pearson's r" + (f" over {len(panels)} panels" if len(panels) > 1 else "")
-    return _figure(name, ratings, np.concatenate(items), mean, np.concatenate(influences), count, note, bootstrap)
+    return _statistic(name, ratings, np.concatenate(items), mean, np.concatenate(influences), count, note, bootstrap)
 
 
 class _Cells(NamedTuple):

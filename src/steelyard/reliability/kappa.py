@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.observations import UNKNOWN, FloatArray, Labels
-from steelyard.reliability.bootstrap import Bootstrap, Statistic, weighted_share
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.bootstrap import Bootstrap, WeightedStatistic, weighted_share
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Units, group_codes, pairs_of
 
 SHARED = 5
@@ -19,34 +19,34 @@ PAIR_LIMIT = 5_000_000
 """Pairs of answers beyond which Cohen's κ, linear in them, is not computed."""
 
 
-def observed_agreement(units: Units) -> Statistic:
+def observed_agreement(units: Units) -> WeightedStatistic:
     """Return P(A), the share of agreeing pairs among all pairs of answers by different annotators."""
     return weighted_share(units.agreeing(), units.pairs)
 
 
-def fixed_chance_kappa(chance: float) -> Callable[[Units], Statistic]:
+def fixed_chance_kappa(chance: float) -> Callable[[Units], WeightedStatistic]:
     """Return κ = (P(A) - P(E)) / (1 - P(E)) with a fixed P(E), as the WMT evaluations up to 2010."""
 
-    def of(units: Units) -> Statistic:
+    def of(units: Units) -> WeightedStatistic:
         agreement = observed_agreement(units)
         return lambda weights: (agreement(weights) - chance) / (1 - chance)
 
     return of
 
 
-def fleiss_kappa(units: Units) -> Statistic:
+def fleiss_kappa(units: Units) -> WeightedStatistic:
     """Return κ = (P̄ - P̄ₑ) / (1 - P̄ₑ) of Fleiss (1971), for units with the same number of answers."""
     agreement = weighted_share(units.agreeing() / units.pairs, np.ones(len(units)))
     by_value = units.counts.T.tocsr()
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         total = np.maximum(units.answers @ weights, 1.0)
         chance = ((by_value @ weights / total) ** 2).sum(axis=0)
         varies = chance < 1 - 1e-12
         kappa: FloatArray = np.where(varies, (agreement(weights) - chance) / np.where(varies, 1 - chance, 1), np.nan)
         return kappa
 
-    return statistic
+    return function
 
 
 def fleiss_obstacle(labels: Labels) -> str:
@@ -71,34 +71,34 @@ class _Shared(NamedTuple):
     second: Codes
 
 
-def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Figure:
+def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Statistic:
     """Compute the mean of Cohen's (1960) κ over all pairs of annotators that share at least five items.
 
     κ = (Pₒ - Pₑ) / (1 - Pₑ), with Pₑ = Σ_v p_a(v) p_b(v) from the pair's labels of their shared items.
     The interval is an infinitesimal jackknife over items, linear in the pairs of answers.
     """
-    name = "Cohen's kappa (mean)"
+    name = "cohen_kappa"
     if not labels.knows_annotators:
-        return Figure(name, None, note="undefined: the annotators are not known")
+        return Statistic(name, None, note="undefined: the annotators are not known")
     count = int(pairs_of(np.bincount(labels.item).astype(np.float64)).sum())
     if count > PAIR_LIMIT:
         why = f"not computed: {count:,} pairs of answers are more than {PAIR_LIMIT:,}; see alpha (nominal)"
-        return Figure(name, None, note=why)
+        return Statistic(name, None, note=why)
     shared = _frequent(_shared_answers(labels))
     if not shared.pair.size:
-        return Figure(name, None, note=f"undefined: no two annotators share {SHARED} items")
+        return Statistic(name, None, note=f"undefined: no two annotators share {SHARED} items")
     kappa, influence = _kappa_by_pair(shared, len(labels.classes))
     defined = np.isfinite(kappa)
     items = len(np.unique(shared.item))
     if not defined.any():
-        return Figure(name, None, n=items, note="undefined: every annotator gave one and the same class")
+        return Statistic(name, None, n=items, note="undefined: every annotator gave one and the same class")
     value = float(kappa[defined].mean())
     note = f"mean of {defined.sum():,} pairs of annotators that share at least {SHARED} items"
     if not defined.all():
         note += f"; {(~defined).sum():,} pairs who gave one and the same class throughout are left out"
     by_item = np.bincount(shared.item, influence) / defined.sum()
     spread = float(np.sqrt((by_item**2).sum() * items / max(items - 1, 1)))
-    return bootstrap.figure_from_spread(
+    return bootstrap.statistic_from_sd(
         name, value, spread, items, unit="items", interval="jackknife(items)", note=note, low=-1.0
     )
 

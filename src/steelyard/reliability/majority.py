@@ -9,7 +9,7 @@ from scipy import stats
 
 from steelyard.observations import FloatArray, Labels
 from steelyard.reliability.bootstrap import Bootstrap, weighted_share
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import table
 
 CHANCE_LIMIT = 1000
@@ -53,18 +53,18 @@ def _largest(labels: Labels) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]
     return answers[answers > 1], largest[answers > 1], np.flatnonzero(answers > 1)
 
 
-def majority(labels: Labels, bootstrap: Bootstrap) -> Figure:
+def majority(labels: Labels, bootstrap: Bootstrap) -> Statistic:
     """Compute the share of items on which more than half of the answers name one class."""
-    name = "absolute majority"
+    name = "absolute_majority"
     answers, largest, items = _largest(labels)
     if not answers.size:
-        return Figure(name, None, note="undefined: no item has two answers")
+        return Statistic(name, None, note="undefined: no item has two answers")
     sizes, times = np.unique(answers.astype(np.int64), return_counts=True)
     note = "share of items on which more than half of the answers name one class"
     if sizes[-1] <= CHANCE_LIMIT:
         beyond = [1 - largest_class_chance(int(m), len(labels.classes))[m // 2] for m in sizes]
         note += f"; by chance {np.average(beyond, weights=times):.3f}"
-    return bootstrap.figure(
+    return bootstrap.statistic(
         name,
         weighted_share((2 * largest > answers).astype(np.float64), np.ones(len(answers))),
         len(answers),

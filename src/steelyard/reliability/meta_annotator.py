@@ -15,10 +15,10 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.models.labels.observed import vote_counts
 from steelyard.observations import FloatArray, Labels, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap, Seed
-from steelyard.reliability.correlation import LEAST_ITEMS, correlation_figure, jackknife_variance, pearson
-from steelyard.reliability.figure import Figure, figures_table
+from steelyard.reliability.correlation import LEAST_ITEMS, correlation_statistic, jackknife_variance, pearson
 from steelyard.reliability.ita import ita
-from steelyard.reliability.shares import share_figure
+from steelyard.reliability.proportions import proportion
+from steelyard.reliability.statistic import Statistic, statistics_table
 from steelyard.reliability.units import group_codes
 
 SIZES = range(1, 11)
@@ -35,22 +35,22 @@ class MetaAnnotator:
     """
 
     sizes: tuple[int, ...]
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     expert: float | None = None
     least: int | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pl.DataFrame:
-        """The curve: annotators, then the columns of a figure."""
-        return figures_table(self.figures).select(pl.Series("annotators", self.sizes, dtype=pl.Int64), pl.all())
+        """The curve: annotators, then the columns of a statistic."""
+        return statistics_table(self.statistics).select(pl.Series("annotators", self.sizes, dtype=pl.Int64), pl.all())
 
-    def __getitem__(self, size: int) -> Figure:
-        """Return the figure of so many annotators."""
+    def __getitem__(self, size: int) -> Statistic:
+        """Return the statistic of so many annotators."""
         try:
-            return self.figures[self.sizes.index(size)]
+            return self.statistics[self.sizes.index(size)]
         except ValueError:
-            raise ConfigError(f"no figure for {size} annotators.", f"Known: {self.sizes}.") from None
+            raise ConfigError(f"no statistic for {size} annotators.", f"Known: {self.sizes}.") from None
 
 
 def meta_annotator(
@@ -92,28 +92,28 @@ def meta_annotator(
     if not any(item in observations.items for item in gold):
         raise DataError("gold names none of the judged items.", "Use the same ids in both.")
     if isinstance(observations, Labels):
-        figures = _of_labels(observations, gold, sizes, bootstrap)
+        statistics = _of_labels(observations, gold, sizes, bootstrap)
     elif isinstance(observations, Ratings):
-        figures = _of_ratings(observations, gold, sizes, subsets, bootstrap)
+        statistics = _of_ratings(observations, gold, sizes, subsets, bootstrap)
     else:
         raise DataError(f"meta-annotators need ratings or labels; these are {observations.kind}.")
     threshold = ita(expert, Bootstrap(0, 0)).value if isinstance(expert, Ratings) else expert
     reached = [
         size
-        for size, figure in sorted(zip(sizes, figures, strict=True))
-        if threshold is not None and figure.value is not None and figure.value >= threshold
+        for size, statistic in sorted(zip(sizes, statistics, strict=True))
+        if threshold is not None and statistic.value is not None and statistic.value >= threshold
     ]
     notes = []
     if expert is not None and threshold is None:
         notes.append("the experts' ITA is not defined")
     elif threshold is not None and not reached:
         notes.append(f"none of these sizes reaches one expert's {threshold:.3f}")
-    return MetaAnnotator(tuple(sizes), tuple(figures), threshold, reached[0] if reached else None, tuple(notes))
+    return MetaAnnotator(tuple(sizes), tuple(statistics), threshold, reached[0] if reached else None, tuple(notes))
 
 
 def _of_labels(
     labels: Labels, gold: Mapping[str, float] | Mapping[str, str], sizes: Sequence[int], bootstrap: Bootstrap
-) -> list[Figure]:
+) -> list[Statistic]:
     votes = vote_counts(labels).astype(np.int64)
     codes = {name: code for code, name in enumerate(labels.classes.ids)}
     # A gold class that nobody ever gave is one more class, always without votes.
@@ -126,7 +126,7 @@ def _of_labels(
     others = -np.sort(-others, axis=1)
     cases, case = np.unique(np.column_stack([own, others]), axis=0, return_inverse=True)
     total = cases.sum(axis=1)
-    figures = []
+    statistics = []
     for size in sizes:
         right = np.array(
             [expected_correct(c[0], c[1:], size) if t >= size else np.nan for c, t in zip(cases, total, strict=True)]
@@ -134,13 +134,13 @@ def _of_labels(
         each = right[case.ravel()]
         taken = items[~np.isnan(each)]
         known = each[~np.isnan(each)]
-        name = f"accuracy of {size}"
+        key = f"accuracy_of_{size}"
         if not len(known):
-            figures.append(Figure(name, None, note=f"undefined: no item with gold has {size} labels"))
+            statistics.append(Statistic(key, None, note=f"undefined: no item with gold has {size} labels"))
             continue
-        figures.append(
-            share_figure(
-                name,
+        statistics.append(
+            proportion(
+                key,
                 known,
                 np.ones(len(known)),
                 bootstrap,
@@ -150,7 +150,7 @@ def _of_labels(
                 names=lambda taken=taken: tuple(labels.items[int(code)] for code in taken),  # type: ignore[misc]
             )
         )
-    return figures
+    return statistics
 
 
 def expected_correct(own: int, others: NDArray[np.int64], size: int) -> float:
@@ -185,7 +185,7 @@ def _of_ratings(
     sizes: Sequence[int],
     subsets: int,
     bootstrap: Bootstrap,
-) -> list[Figure]:
+) -> list[Statistic]:
     truth = np.array([float(gold.get(item, np.nan)) for item in ratings.items.ids])
     rows = np.flatnonzero(~np.isnan(truth[ratings.item]))
     item, value, person = ratings.item[rows], ratings.value[rows], ratings.annotator[rows]
@@ -193,19 +193,21 @@ def _of_ratings(
     item, value, person = item[order], value[order], person[order]
     count = np.bincount(item, minlength=len(truth))
     crossed = _crossed(item, person, value, count) if ratings.knows_annotators else None
-    figures = []
+    statistics = []
     for size in sizes:
-        name = f"r of {size}"
+        key = f"correlation_of_{size}"
         chosen = np.flatnonzero(count >= size)
         if len(chosen) < LEAST_ITEMS:
-            figures.append(Figure(name, None, note=f"undefined: fewer than three items with gold have {size} ratings"))
+            statistics.append(
+                Statistic(key, None, note=f"undefined: fewer than three items with gold have {size} ratings")
+            )
             continue
         if crossed is not None:
             means, how = _of_annotators(crossed, size, subsets, bootstrap.seed)
         else:
             means, how = _of_annotations(item, value, count, chosen, size, subsets, bootstrap.seed)
-        figures.append(_correlated(name, means, truth[chosen], bootstrap, how))
-    return figures
+        statistics.append(_correlated(key, means, truth[chosen], bootstrap, how))
+    return statistics
 
 
 def _crossed(
@@ -261,7 +263,7 @@ def _of_annotations(
     return draws(), "all ratings" if times == 1 else f"{times:,} random subsets of each item's ratings"
 
 
-def _correlated(name: str, means: Iterator[FloatArray], truth: FloatArray, bootstrap: Bootstrap, how: str) -> Figure:
+def _correlated(key: str, means: Iterator[FloatArray], truth: FloatArray, bootstrap: Bootstrap, how: str) -> Statistic:
     total, squares, count = 0.0, 0.0, 0
     influence = np.zeros(len(truth))
     for mean in means:
@@ -271,8 +273,8 @@ def _correlated(name: str, means: Iterator[FloatArray], truth: FloatArray, boots
         total, squares, count = total + found.r, squares + found.r**2, count + 1
         influence += found.influence
     if not count:
-        return Figure(name, None, n=len(truth), note="undefined: the values or the gold do not vary")
+        return Statistic(key, None, n=len(truth), note="undefined: the values or the gold do not vary")
     drawn = "random" in how and count > 1
     more = max(squares / count - (total / count) ** 2, 0.0) / (count - 1) if drawn else 0.0
     variance = jackknife_variance(influence / count, len(truth)) + more
-    return correlation_figure(name, total / count, variance, len(truth), bootstrap, note=f"mean over {how}")
+    return correlation_statistic(key, total / count, variance, len(truth), bootstrap, note=f"mean over {how}")

@@ -9,9 +9,9 @@ from steelyard.errors import DataError
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import Observations
 from steelyard.reliability.bootstrap import Bootstrap
-from steelyard.reliability.figure import Figure, Significance
+from steelyard.reliability.statistic import Significance, Statistic
 
-NAME = "position bias (share left)"
+NAME = "position_bias"
 EXACT, CLUSTERED = "exact binomial", "t over annotators"
 
 
@@ -42,7 +42,7 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
     total, ties = int(decided.sum()), int((~decided).sum())
 
     def undefined(why: str) -> Significance:
-        return Significance(Figure(NAME, None, n=len(comparisons), note=f"undefined: {why}"), None, 0.5, EXACT)
+        return Significance(Statistic(NAME, None, n=len(comparisons), note=f"undefined: {why}"), None, 0.5, EXACT)
 
     if not total:
         return undefined("no comparison was decided")
@@ -58,7 +58,7 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
         wins, size = np.bincount(person, left[decided]), np.bincount(person)
         off = (wins - share * size) / total
         spread = float(np.sqrt((off @ off) * len(people) / (len(people) - 1)))
-        figure = bootstrap.figure_from_spread(
+        statistic = bootstrap.statistic_from_sd(
             NAME,
             share,
             spread,
@@ -68,24 +68,24 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
             note=note,
             low=0.0,
         )
-        if figure.lower is not None:
+        if statistic.lower is not None:
             p_value = float(2 * stats.t.sf(abs(share - 0.5) / spread, len(people) - 1))
-            return Significance(_with_p(figure, p_value, CLUSTERED), p_value, 0.5, CLUSTERED)
+            return Significance(_with_p(statistic, p_value, CLUSTERED), p_value, 0.5, CLUSTERED)
     p_value = float(stats.binomtest(int(left.sum()), total).pvalue)
     lower, upper = wilson(np.array([left.sum()], np.int32), np.array([total], np.int32), level)
     low, high = max(float(lower[0]), 0.0), min(float(upper[0]), 1.0)
-    figure = Figure(NAME, share, low, high, "wilson(comparisons)", total, note)
-    return Significance(_with_p(figure, p_value, EXACT), p_value, 0.5, EXACT)
+    statistic = Statistic(NAME, share, low, high, "wilson(comparisons)", total, note)
+    return Significance(_with_p(statistic, p_value, EXACT), p_value, 0.5, EXACT)
 
 
-def _with_p(figure: Figure, p_value: float, test: str) -> Figure:
+def _with_p(statistic: Statistic, p_value: float, test: str) -> Statistic:
     shown = f"p = {p_value:.3f}" if p_value >= 0.001 else "p < .001"
-    return Figure(
-        figure.name,
-        figure.value,
-        figure.lower,
-        figure.upper,
-        figure.interval,
-        figure.n,
-        f"{figure.note}; {shown} against 1/2 ({test})",
+    return Statistic(
+        statistic.key,
+        statistic.value,
+        statistic.lower,
+        statistic.upper,
+        statistic.interval,
+        statistic.n,
+        f"{statistic.note}; {shown} against 1/2 ({test})",
     )

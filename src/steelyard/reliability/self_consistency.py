@@ -21,9 +21,9 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.reliability.bootstrap import Bootstrap, Seed, Statistic, weighted_share
-from steelyard.reliability.figure import Figure, Figures, figures_table
-from steelyard.reliability.shares import share_figure
+from steelyard.reliability.bootstrap import Bootstrap, Seed, WeightedStatistic, weighted_share
+from steelyard.reliability.proportions import proportion
+from steelyard.reliability.statistic import Statistic, Statistics, statistics_table
 from steelyard.reliability.units import Codes, Units, group_codes
 
 PAIR_LIMIT = 5_000_000
@@ -34,14 +34,14 @@ _NOBODY = "undefined: the annotators are not known"
 
 
 @dataclass(frozen=True, slots=True)
-class SelfConsistency(Figures):
+class SelfConsistency(Statistics):
     """How consistent annotators are with themselves.
 
     `by_time` has the rate of differing pairs against the time between, where times were given.
     """
 
     kind: str
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     by_time: pl.DataFrame | None = None
     notes: tuple[str, ...] = ()
 
@@ -95,16 +95,16 @@ def self_consistency(
             level=level,
         )
         return SelfConsistency(
-            observations.kind, found.figures, found.by_time, ("rankings are taken as their pairs", *found.notes)
+            observations.kind, found.statistics, found.by_time, ("rankings are taken as their pairs", *found.notes)
         )
     times = None if when is None else _times(when, len(observations))
     asked = _ASKED[type(observations)](observations)
-    figures: list[Figure] = []
+    statistics: list[Statistic] = []
     for each in asked:
-        figures += _figures(observations, each, times, bootstrap)
+        statistics += _statistics(observations, each, times, bootstrap)
     by_time = None if times is None else _by_time(asked[0], times, edges, bootstrap)
     notes = ("without times, either answer of a pair counts as the first",) if times is None else ()
-    return SelfConsistency(observations.kind, tuple(figures), by_time, notes)
+    return SelfConsistency(observations.kind, tuple(statistics), by_time, notes)
 
 
 def _times(when: ArrayLike, count: int) -> FloatArray:
@@ -158,20 +158,22 @@ def _repeated(asked: _Asked) -> tuple[Units, Codes, Codes]:
     return units, whose.astype(np.int64), people
 
 
-def _figures(observations: Observations, asked: _Asked, times: FloatArray | None, bootstrap: Bootstrap) -> list[Figure]:
-    side = f" ({asked.name})" if asked.name else ""
-    rate, agreement = f"inconsistency rate{side}", f"intra-annotator agreement{side}"
+def _statistics(
+    observations: Observations, asked: _Asked, times: FloatArray | None, bootstrap: Bootstrap
+) -> list[Statistic]:
+    side = f"_{asked.name}" if asked.name else ""
+    rate, agreement = f"inconsistency_rate{side}", f"intra_annotator_agreement{side}"
     names = [rate, agreement]
     rated = observations if isinstance(observations, Ratings) else None
     compared = observations if isinstance(observations, Comparisons) else None
     if rated is not None:
-        names = [rate, "mean absolute difference (inconsistent)", "mean absolute difference (repeats)", CORRELATION]
+        names = [rate, "difference_if_inconsistent", "difference_of_repeats", CORRELATION]
     elif compared is not None:
-        names.append("intra-annotator kappa (fixed chance)")
+        names.append("intra_annotator_kappa")
     units, person, codes = _repeated(asked)
     if not len(units):
         why = _NONE if observations.knows_annotators or len(asked.row) else _NOBODY
-        return [Figure(name, None, note=why) for name in names]
+        return [Statistic(name, None, note=why) for name in names]
     same, pairs = units.agreeing(), units.pairs
     people = int(person.max()) + 1
     cluster, unit = (person, "annotators") if people > 1 else (None, "repeated questions")
@@ -183,8 +185,8 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
 
     called = people_names if cluster is not None else None
 
-    def share(name: str, part: FloatArray, note: str) -> Figure:
-        return share_figure(
+    def share(name: str, part: FloatArray, note: str) -> Statistic:
+        return proportion(
             name,
             part,
             pairs,
@@ -197,10 +199,12 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
             names=called,
         )
 
-    def resampled(name: str, statistic: Statistic, note: str, undefined: str, low: float, high: float) -> Figure:
-        return bootstrap.figure(
+    def resampled(
+        name: str, function: WeightedStatistic, note: str, undefined: str, low: float, high: float
+    ) -> Statistic:
+        return bootstrap.statistic(
             name,
-            statistic,
+            function,
             count,
             unit=unit,
             note=note,
@@ -211,24 +215,24 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
             names=called,
         )
 
-    figures = [share(rate, pairs - same, f"share of pairs that differ; {rests}")]
+    statistics = [share(rate, pairs - same, f"share of pairs that differ; {rests}")]
     if rated is not None:
         low, high = rated.scale
         apart, width = units.distances(), high - low
         scale = f"on the scale {low:g} to {high:g}; {rests}"
-        statistic, how = _correlation_of_repeats(asked, times, units)
+        function, how = _correlation_of_repeats(asked, times, units)
         flat = "undefined: the repeated answers do not vary"
         return [
-            *figures,
+            *statistics,
             resampled(names[1], weighted_share(apart, pairs - same), scale, "undefined: no pair differs", 0.0, width),
             resampled(names[2], weighted_share(apart, pairs), scale, _NONE, 0.0, width),
-            resampled(CORRELATION, statistic, f"{how}; {rests}", flat, -1.0, 1.0),
+            resampled(CORRELATION, function, f"{how}; {rests}", flat, -1.0, 1.0),
         ]
-    figures.append(share(agreement, same, f"share of pairs that agree; {rests}"))
+    statistics.append(share(agreement, same, f"share of pairs that agree; {rests}"))
     if compared is not None:
         chance, why = (1 / 3, "") if (compared.outcome == 0).any() else (1 / 2, ", as no pair was tied")
         agreeing = weighted_share(same, pairs)
-        figures.append(
+        statistics.append(
             resampled(
                 names[2],
                 lambda weights: (agreeing(weights) - chance) / (1 - chance),
@@ -238,16 +242,16 @@ def _figures(observations: Observations, asked: _Asked, times: FloatArray | None
                 1.0,
             )
         )
-    return figures
+    return statistics
 
 
-CORRELATION = "correlation of repeats"
+CORRELATION = "correlation_of_repeats"
 
 
-def _correlation_of_repeats(asked: _Asked, times: FloatArray | None, units: Units) -> tuple[Statistic, str]:
+def _correlation_of_repeats(asked: _Asked, times: FloatArray | None, units: Units) -> tuple[WeightedStatistic, str]:
     """Return Pearson's r over pairs of repeats, and which answer was taken as the first.
 
-    The statistic takes a weight for each unit (a question that one annotator answered repeatedly).
+    The function takes a weight for each unit (a question that one annotator answered repeatedly).
     """
     count = len(units)
     if times is None or units.pairs.sum() > PAIR_LIMIT:
@@ -265,10 +269,10 @@ def _correlation_of_repeats(asked: _Asked, times: FloatArray | None, units: Unit
     return _weighted_pearson(sums), "the later answer with the earlier"
 
 
-def _weighted_pearson(sums: tuple[FloatArray, ...]) -> Statistic:
+def _weighted_pearson(sums: tuple[FloatArray, ...]) -> WeightedStatistic:
     """Return r from each unit's number of pairs, Σx, Σy, Σx², Σy² and Σxy."""
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def function(weights: FloatArray) -> FloatArray:
         n, x, y, xx, yy, xy = (column @ weights for column in sums)
         n = np.maximum(n, 1e-300)
         x_variance, y_variance = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
@@ -277,7 +281,7 @@ def _weighted_pearson(sums: tuple[FloatArray, ...]) -> Statistic:
         r: FloatArray = np.where(varies, np.clip((xy / n - x / n * y / n) / scale, -1, 1), np.nan)
         return r
 
-    return statistic
+    return function
 
 
 class _Pairs(NamedTuple):
@@ -309,7 +313,7 @@ def _pairs(asked: _Asked, times: FloatArray) -> _Pairs:
 
 
 def _by_time(asked: _Asked, times: FloatArray, edges: Sequence[float] | None, bootstrap: Bootstrap) -> pl.DataFrame:
-    """Tabulate the inconsistency rate by the time between: from, to, and the columns of a figure."""
+    """Tabulate the inconsistency rate by the time between: from, to, and the columns of a statistic."""
     pair = _pairs(asked, times)
     differ = (pair.earlier != pair.later).astype(np.float64)
     if edges is None:
@@ -322,13 +326,13 @@ def _by_time(asked: _Asked, times: FloatArray, edges: Sequence[float] | None, bo
     place = np.minimum(np.searchsorted(bounds, pair.between, side="right") - 1, len(bounds) - 2)
     # The last class includes its upper bound; what lies outside all of them is left out.
     inside = (pair.between >= bounds[0]) & (pair.between <= bounds[-1])
-    figures = []
+    statistics = []
     for number in range(len(bounds) - 1):
         here = inside & (place == number)
         cluster = np.unique(pair.annotator[here], return_inverse=True)[1].astype(np.int64)
-        figures.append(
-            share_figure(
-                "inconsistency rate",
+        statistics.append(
+            proportion(
+                "inconsistency_rate",
                 differ[here],
                 np.ones(int(here.sum())),
                 bootstrap,
@@ -339,6 +343,6 @@ def _by_time(asked: _Asked, times: FloatArray, edges: Sequence[float] | None, bo
                 counted="repeats",
             )
         )
-    return figures_table(figures).select(
-        pl.Series("from", bounds[:-1]), pl.Series("to", bounds[1:]), pl.all().exclude("figure")
+    return statistics_table(statistics).select(
+        pl.Series("from", bounds[:-1]), pl.Series("to", bounds[1:]), pl.all().exclude("statistic")
     )

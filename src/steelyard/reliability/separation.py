@@ -16,13 +16,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from steelyard.errors import ConfigError, DataError
 from steelyard.observations import Comparisons, FloatArray, Observations
 from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_share
-from steelyard.reliability.figure import Figure, Figures
+from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 EPSILON = 0.3
 """What sirt's btm adds to the score of an item that lost everything, and takes from one that won everything."""
 
-NAMES = ("scale separation reliability", "separation G", "decisions in line with the scale")
+NAMES = ("scale_separation_reliability", "separation_index", "decision_consistency")
 
 LEAVE_OUT = 100
 """Judges up to which each is left out in turn."""
@@ -32,13 +32,13 @@ _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do
 
 
 @dataclass(frozen=True, slots=True)
-class Separation(Figures):
+class Separation(Statistics):
     """The reliability of a comparative-judgement scale.
 
     `scale` has item, theta, se and comparisons, best first; `pairs` is the number of distinct pairs judged.
     """
 
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     scale: pl.DataFrame
     pairs: int
 
@@ -72,7 +72,7 @@ def scale_separation(
     decisions = _Decisions.of(comparisons)
     obstacle = decisions.obstacle()
     if obstacle:
-        return Separation(tuple(Figure(name, None, note=obstacle) for name in NAMES), _no_scale(), decisions.pairs)
+        return Separation(tuple(Statistic(name, None, note=obstacle) for name in NAMES), _no_scale(), decisions.pairs)
     fit = _fit(decisions, epsilon)
     order = np.argsort(-fit.theta, kind="stable")
     scale = pl.DataFrame(
@@ -83,7 +83,7 @@ def scale_separation(
             "comparisons": decisions.shown[order].astype(np.int64),
         }
     )
-    return Separation(_figures(decisions, fit, epsilon, comparisons, bootstrap), scale, decisions.pairs)
+    return Separation(_statistics(decisions, fit, epsilon, comparisons, bootstrap), scale, decisions.pairs)
 
 
 def _no_scale() -> pl.DataFrame:
@@ -233,13 +233,13 @@ def _influence(decisions: _Decisions, fit: _Scale, epsilon: float) -> FloatArray
     return influence
 
 
-def _figures(
+def _statistics(
     decisions: _Decisions, fit: _Scale, epsilon: float, comparisons: Comparisons, bootstrap: Bootstrap
-) -> tuple[Figure, ...]:
+) -> tuple[Statistic, ...]:
     n = len(fit.theta)
     if float(fit.theta.var(ddof=1)) < 1e-12:
         why = "undefined: no item comes out above another"
-        return tuple(Figure(name, None, note=why) for name in NAMES)
+        return tuple(Statistic(name, None, note=why) for name in NAMES)
     unreliability = _unreliability(fit)
     note = f"{n:,} items, {len(decisions.first):,} decisions on {decisions.pairs:,} pairs; ε = {epsilon:g}"
     known = comparisons.knows_annotators
@@ -250,19 +250,19 @@ def _figures(
     names = [comparisons.annotators[int(code)] for code in np.unique(comparisons.annotator)] if known else None
     reach, how, why = _reach(decisions, fit, of, epsilon, known, bootstrap)
 
-    def figure(name: str, value: Callable[[float], float]) -> Figure:
+    def statistic(name: str, value: Callable[[float], float]) -> Statistic:
         if reach is None:
-            return Figure(name, value(unreliability), n=units, note=f"{note}; {why}")
+            return Statistic(name, value(unreliability), n=units, note=f"{note}; {why}")
         lower, upper = (value(unreliability * float(np.exp(end))) for end in (reach, -reach))
-        return Figure(name, value(unreliability), lower, upper, how, units, note)
+        return Statistic(name, value(unreliability), lower, upper, how, units, note)
 
     in_line = np.sign(fit.theta[decisions.first] - fit.theta[decisions.second])
     decided = decisions.won == 1.0
     right, counted = (row_sums(of, x, units) for x in (decided * (in_line > 0), decided * 1.0))
     return (
-        figure(NAMES[0], lambda x: 1 - x),
-        figure(NAMES[1], lambda x: float(1 / np.sqrt(x))),
-        bootstrap.figure(
+        statistic(NAMES[0], lambda x: 1 - x),
+        statistic(NAMES[1], lambda x: float(1 / np.sqrt(x))),
+        bootstrap.statistic(
             NAMES[2],
             weighted_share(right, counted),
             units,

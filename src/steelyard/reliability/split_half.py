@@ -16,9 +16,9 @@ from steelyard.models.fit import Model
 from steelyard.observations import Observations
 from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.correlation import jackknife_variance
-from steelyard.reliability.figure import Figure, Significance, figures_table
 from steelyard.reliability.split_trials import CORRELATIONS, Halves, Scores, averages_over
 from steelyard.reliability.splitting import UNIT_NAMES
+from steelyard.reliability.statistic import Significance, Statistic, Statistics, statistics_table
 
 TRIALS = 100
 BY_ANNOTATORS = "halves are of annotators: hardly any unit was judged twice"
@@ -27,24 +27,12 @@ _SPLIT_ROWS, _LEAST_TRIALS = 10_000_000, 10
 
 
 @dataclass(frozen=True, slots=True)
-class SplitHalf:
-    """Split-half reliability: plain and stepped-up Spearman and Pearson, and what they rest on."""
+class SplitHalf(Statistics):
+    """Split-half reliability: plain and Spearman–Brown corrected, by Spearman's ρ and Pearson's r."""
 
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     trials: int
     notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The figures as a table, a row each."""
-        return figures_table(self.figures)
-
-    def __getitem__(self, name: str) -> Figure:
-        """Return a figure by its full name, or by "Spearman" or "Pearson" for the plain ones."""
-        for figure in self.figures:
-            if name in (figure.name, figure.name.removeprefix("split-half (").removesuffix(")")):
-                return figure
-        raise ConfigError(f"no figure '{name}'.", f"Known: {', '.join(f.name for f in self.figures)}.")
 
 
 def split_half(
@@ -88,7 +76,7 @@ def split_half(
     halves = Halves.of(observations, model, by, bootstrap.seed)
     chosen = _mask(observations, items)
     average = averages_over(halves.scores(trials, per_half), [chosen], trials)[0]
-    return SplitHalf(average.figures(bootstrap), trials, halves.notes(per_half))
+    return SplitHalf(average.statistics(bootstrap), trials, halves.notes(per_half))
 
 
 class Splittable(Protocol):
@@ -147,10 +135,10 @@ class _InMemory:
         return Halves.of(self.observations, None, by, self.by_unit.splitter.seed).scores(trials, None)
 
 
-def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     """Compute split-half reliability where most judgments have another of the same unit.
 
-    Where they do not, halves are of annotators, and the figures say so; with too few annotators they say why not.
+    Where they do not, halves are of annotators, and the statistics say so; with too few annotators they say why not.
     The more judgments there are, the fewer are the trials.
     """
     if not len(judgments):
@@ -167,13 +155,15 @@ def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootst
             )
         by, note = "annotator", BY_ANNOTATORS
     every = np.ones(judgments.n_items, bool)
-    figures = averages_over(judgments.scores(by, trials), [every], trials)[0].figures(bootstrap)
-    return tuple(replace(figure, note="; ".join(part for part in (figure.note, note) if part)) for figure in figures)
+    statistics = averages_over(judgments.scores(by, trials), [every], trials)[0].statistics(bootstrap)
+    return tuple(
+        replace(statistic, note="; ".join(part for part in (statistic.note, note) if part)) for statistic in statistics
+    )
 
 
-def _undefined(why: str) -> tuple[Figure, ...]:
-    names = (f"split-half ({name}{end})" for name in CORRELATIONS for end in ("", ", stepped up"))
-    return tuple(Figure(name, None, note=why) for name in names)
+def _undefined(why: str) -> tuple[Statistic, ...]:
+    names = (f"split_half_{name}{end}" for name in CORRELATIONS for end in ("", "_corrected"))
+    return tuple(Statistic(name, None, note=why) for name in names)
 
 
 def split_half_by_budget(
@@ -187,8 +177,8 @@ def split_half_by_budget(
 ) -> pl.DataFrame:
     """Compute split-half reliability against the number of judgments that each half takes of a unit.
 
-    By default from 1 to half of what the median unit has. A row for each budget and figure; the columns are
-    those of a figure, after `per_half` and `judgments`, the judgments in a half over all units.
+    By default from 1 to half of what the median unit has. A row for each budget and statistic; the columns are
+    those of a statistic, after `per_half` and `judgments`, the judgments in a half over all units.
     """
     bootstrap = _checked(seed, trials, level, None)
     halves = Halves.of(observations, model, "unit", bootstrap.seed)
@@ -200,7 +190,7 @@ def split_half_by_budget(
         _checked(seed, trials, level, budget)
         average = averages_over(halves.scores(trials, budget), [_mask(observations, None)], trials)[0]
         judgments = float(np.minimum(halves.splitter.sizes / 2, budget).sum())
-        frame = figures_table(average.figures(bootstrap))
+        frame = statistics_table(average.statistics(bootstrap))
         frames.append(frame.select(pl.lit(budget).alias("per_half"), pl.lit(judgments).alias("judgments"), pl.all()))
     return pl.concat(frames)
 
@@ -217,7 +207,7 @@ def split_half_by_subset(
 ) -> pl.DataFrame:
     """Compute split-half reliability within subsets of items, from each item's tag or tags.
 
-    Every half scores all items; the correlation is over a subset's. A row for each subset and figure, in the
+    Every half scores all items; the correlation is over a subset's. A row for each subset and statistic, in the
     order of the subsets' names.
     """
     bootstrap = _checked(seed, trials, level, per_half)
@@ -231,7 +221,7 @@ def split_half_by_subset(
     names = sorted(members)
     subsets = [_mask(observations, members[name]) for name in names]
     averages = averages_over(halves.scores(trials, per_half), subsets, trials)
-    frames = [figures_table(average.figures(bootstrap)) for average in averages]
+    frames = [statistics_table(average.statistics(bootstrap)) for average in averages]
     return pl.concat(
         [frame.select(pl.lit(name).alias("subset"), pl.all()) for name, frame in zip(names, frames, strict=True)]
     )
@@ -242,7 +232,7 @@ def split_half_difference(
     second: Observations,
     *,
     models: tuple[Model | None, Model | None] = (None, None),
-    correlation: str = "Spearman",
+    correlation: str = "spearman",
     trials: int = TRIALS,
     seed: Seed = 0,
     level: float = 0.95,
@@ -263,15 +253,15 @@ def split_half_difference(
         halves = Halves.of(observations, model, "unit", bootstrap.seed)
         average = averages_over(halves.scores(trials, None), [_mask(observations, shared)], trials)[0]
         parts.append((average.of[correlation], observations.items.codes(shared)))
-    name = f"difference of split-half ({correlation})"
+    name = f"split_half_difference_{correlation}"
     (one, one_codes), (other, other_codes) = parts
     if not one.count or not other.count:
-        figure = Figure(name, None, note="undefined: one of the two has no split-half reliability")
-        return Significance(figure, None, 0.0, "paired t over items")
+        statistic = Statistic(name, None, note="undefined: one of the two has no split-half reliability")
+        return Significance(statistic, None, 0.0, "paired t over items")
     influence = one.influence[one_codes] / one.count - other.influence[other_codes] / other.count
     count = int((one.seen[one_codes] & other.seen[other_codes]).sum())
     variance = jackknife_variance(influence, count) + one.trial_variance + other.trial_variance
-    figure = bootstrap.figure_from_spread(
+    statistic = bootstrap.statistic_from_sd(
         name,
         one.mean - other.mean,
         float(np.sqrt(variance)),
@@ -283,9 +273,9 @@ def split_half_difference(
         high=2.0,
     )
     p_value = None
-    if figure.lower is not None:
+    if statistic.lower is not None:
         p_value = float(2 * stats.t.sf(abs(one.mean - other.mean) / np.sqrt(variance), count - 1))
-    return Significance(figure, p_value, 0.0, "paired t over items")
+    return Significance(statistic, p_value, 0.0, "paired t over items")
 
 
 def _checked(seed: Seed, trials: int, level: float, per_half: int | None) -> Bootstrap:

@@ -20,16 +20,16 @@ from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.correlation import (
     Correlate,
     both_known,
-    correlation_figure,
+    correlation_statistic,
     jackknife_variance,
     pearson,
     spearman,
 )
-from steelyard.reliability.figure import Figure
 from steelyard.reliability.splitting import FIRST, SECOND, UNIT_NAMES, Splitter, Sums, take
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import group_codes
 
-CORRELATIONS: dict[str, Correlate] = {"Spearman": spearman, "Pearson": pearson}
+CORRELATIONS: dict[str, Correlate] = {"spearman": spearman, "pearson": pearson}
 
 Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
 """The scores of all items by either half, trial by trial."""
@@ -150,30 +150,30 @@ class Averages:
             average.squares += found.r**2
             average.count += 1
 
-    def figures(self, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    def statistics(self, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
         """Return the plain and the stepped-up value of either correlation."""
-        figures: list[Figure] = []
+        statistics: list[Statistic] = []
         for name, average in self.of.items():
-            plain, stepped = f"split-half ({name})", f"split-half ({name}, stepped up)"
+            plain, stepped = f"split_half_{name}", f"split_half_{name}_corrected"
             if not average.count:
                 why = "undefined: fewer than three items have different scores in both halves"
-                figures += [Figure(plain, None, note=why), Figure(stepped, None, note=why)]
+                statistics += [Statistic(plain, None, note=why), Statistic(stepped, None, note=why)]
                 continue
             items = int(average.seen.sum())
             variance = jackknife_variance(average.influence / average.count, items) + average.trial_variance
             note = f"mean of {average.count} trials"
             if average.count < self.trials:
                 note += f"; it is undefined in {self.trials - average.count} more"
-            figure = correlation_figure(plain, average.mean, variance, items, bootstrap, note=note)
-            figures += [figure, _stepped_up(stepped, figure)]
-        return tuple(figures)
+            statistic = correlation_statistic(plain, average.mean, variance, items, bootstrap, note=note)
+            statistics += [statistic, _stepped_up(stepped, statistic)]
+        return tuple(statistics)
 
 
-def _stepped_up(name: str, plain: Figure) -> Figure:
+def _stepped_up(name: str, plain: Statistic) -> Statistic:
     value, lower, upper = (
         None if end is None else spearman_brown(end) for end in (plain.value, plain.lower, plain.upper)
     )
-    return Figure(name, value, lower, upper, plain.interval, plain.n, f"Spearman–Brown; {plain.note}")
+    return Statistic(name, value, lower, upper, plain.interval, plain.n, f"Spearman–Brown; {plain.note}")
 
 
 def averages_over(

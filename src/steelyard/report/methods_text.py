@@ -11,7 +11,7 @@ from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import Estimate
 from steelyard.protocols.base import Protocol
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 from steelyard.report.references import REFERENCES, cite
 from steelyard.report.words import between, number
 from steelyard.version import __version__
@@ -205,23 +205,23 @@ def _reliable(analysis: Analysis) -> list[str]:
     several = len(analysis.reliability) > 1
     for part in analysis.reliability:
         of = f" of {' '.join(part for part in (part.stage, part.criterion) if part)}" if several else ""
-        numbers = {figure.name: figure for figure in part.figures}
+        numbers = {figure.key: figure for figure in part.statistics}
         half = numbers.get(CURVE)
         if half is not None and half.value is not None:
             text = f"Split-half reliability{of} (Spearman’s ρ, not stepped up) is {_interval(half)}"
             text += f" {cite('kiritchenko2017')}"
-            stepped = numbers.get("split-half (Spearman, stepped up)")
+            stepped = numbers.get("split_half_spearman_corrected")
             if stepped is not None and stepped.value is not None:
                 text += f", stepped up to all judgments {number(stepped.value)} {cite('spearman1910', 'brown1910')}"
             found.append(text + ".")
         alpha = next((figure for name, figure in numbers.items() if name.startswith("alpha") and figure.value), None)
         if alpha is not None:
-            level = alpha.name.removeprefix("alpha (").removesuffix(")")
+            level = alpha.key.removeprefix("alpha_").replace("_", ", ")
             found.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
     if found:
         found.append("Numbers in parentheses after a figure are 95 % intervals.")
     return found
 
 
-def _interval(figure: Figure) -> str:
+def _interval(figure: Statistic) -> str:
     return "undefined" if figure.value is None else between(Estimate(figure.value, figure.lower, figure.upper), 2)

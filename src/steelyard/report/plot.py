@@ -102,7 +102,7 @@ def reliability(given: Study | Observations, *, trials: int = 20) -> Chart:
         if not parts:
             raise DataError("there are no judgments yet.", "Collect some first.")
         given = parts[0]
-    return charts.reliability(split_half_by_budget(given, trials=trials).filter(pl.col("figure") == CURVE))
+    return charts.reliability(split_half_by_budget(given, trials=trials).filter(pl.col("statistic") == CURVE))
 
 
 def progress(study: Study) -> Chart:

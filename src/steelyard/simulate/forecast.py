@@ -195,7 +195,7 @@ def _reliability(study: SimulatedStudy, stage: int) -> float | None:
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
     # Counting wins is fast, but uninformative if pairs were chosen to be close; the model accounts for opponents.
     close = isinstance(study.config.stages[stage].design, Adaptive) and observations.kind == Comparisons.kind
-    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["Spearman"].value
+    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["split_half_spearman"].value
 
 
 def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:

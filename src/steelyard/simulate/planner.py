@@ -367,7 +367,7 @@ class _Simulation:
     def _reliability(self, study: SimulatedStudy, budget: int, number: int) -> tuple[float, float]:
         """Return the split-half reliability of the first judgments, and ρ of their scores with the true values."""
         observations = next(iter(study.observations(most=budget).values()))
-        measurement = split_half(observations, trials=_TRIALS, seed=number)["Spearman"].value
+        measurement = split_half(observations, trials=_TRIALS, seed=number)["split_half_spearman"].value
         scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))
         is_scored = ~np.isnan(scores)
         correlation = spearman(scores[is_scored], self._truth(number)[is_scored])

@@ -83,7 +83,7 @@ class Reliability:
     seq: int
     judgments: int
     took: float
-    figures: pl.DataFrame
+    statistics: pl.DataFrame
     curve: pl.DataFrame
     title: str
     target: float | None
@@ -225,14 +225,14 @@ def compute_reliability(source: Source) -> Reliability:
     opened = _opened(source)
     begin = time.perf_counter()
     analysis = opened.analysis()
-    figures = analysis.reliability_table()
+    statistics = analysis.reliability_table()
     curve = next((part.curve for part in analysis.reliability if part.curve.height), pl.DataFrame())
     from steelyard.report import charts
 
     title = charts.title_of(charts.reliability(curve)) if curve.height else ""
     took = time.perf_counter() - begin
     counted = analysis.history.counted.height
-    opened.reliability = Reliability(analysis.seq, counted, took, figures, curve, title, analysis.split_half_target)
+    opened.reliability = Reliability(analysis.seq, counted, took, statistics, curve, title, analysis.split_half_target)
     return opened.reliability
 
 
@@ -355,7 +355,7 @@ def export(
 def _table(opened: _OpenStudy, source: Source, what: str) -> pl.DataFrame | None:
     if what in {"figures", "reliability"}:
         latest = opened.reliability or compute_reliability(source)
-        return latest.figures if what == "figures" else latest.curve
+        return latest.statistics if what == "figures" else latest.curve
     board = opened.board
     if board is None or board.seq < opened.study.last_seq():
         board = compute_board(source)

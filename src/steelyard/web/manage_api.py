@@ -174,7 +174,7 @@ def _table(watch: Watch, name: str) -> tuple[pl.DataFrame | None, int | None]:
         reliability = watch.reliability
         if reliability is None:
             return None, None
-        return reliability.figures if name == "figures" else reliability.curve, reliability.judgments
+        return reliability.statistics if name == "figures" else reliability.curve, reliability.judgments
     board = watch.board
     return (None, None) if board is None else (board.tables.get(name), board.judgments)
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 from reproductions.calibrated.adaptive import adaptive_session
 from reproductions.calibrated.methods import scored, spearman
-from steelyard.models.calibrated.evidence import Evidence
-from steelyard.models.calibrated.gibbs_kernels import draw_items_jointly
+from steelyard.models.calibrated.evidence import Evidence, PairRows
+from steelyard.models.calibrated.gibbs_kernels import Items, PairAnswers, Responders, draw_items_jointly
 from steelyard.models.calibrated.sampler import Chain
 from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.comparisons.bradley_terry import BradleyTerry
@@ -91,22 +91,24 @@ def test_people_without_a_name_are_not_one_voice():
 def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
     left, right = np.array([0, 1, 2, 3], np.int32), np.array([1, 2, 3, 4], np.int32)
     responder, slope = np.array([0, 1, 0, 1], np.int32), np.array([2.0, 1.0])
-    response, slip = np.array([1.0, -0.5, 3.0, 0.7]), np.array([False, False, True, False])
+    response, lapsed = np.array([1.0, -0.5, 3.0, 0.7]), np.array([False, False, True, False])
     weight, pull = np.array([0.0, 1.5, 0.0, 0.0, 0.3]), np.array([0.0, 0.9, 0.0, 0.0, -0.2])
     precision = np.diag(weight + 1 / 0.8)
     total = pull + 0.25 / 0.8
-    for m in np.flatnonzero(~slip):
+    for m in np.flatnonzero(~lapsed):
         step = np.zeros(5)
         step[left[m]], step[right[m]] = slope[responder[m]], -slope[responder[m]]
         precision += np.outer(step, step)
         total = total + step * response[m]
     covariance = np.linalg.inv(precision)
-    rng, x = np.random.default_rng(0), np.zeros(5)
+    rng, x, unused = np.random.default_rng(0), np.zeros(5), np.zeros(5)
+    items = Items(x, 0.0, 0.25, 0.8, weight, pull, unused, unused)
+    pairs = PairRows(left, right, responder, np.ones(4, np.int8), np.zeros(6, np.int64), np.zeros(0, np.int32))
+    answers = PairAnswers(response, lapsed, 0.0)
+    responders = Responders(np.zeros(2), slope, np.ones(2), np.zeros(2), np.zeros(1))
     drawn = np.empty((20_000, 5))
     for number in range(len(drawn)):
-        draw_items_jointly(
-            rng, x, 0.25, 0.8, weight, pull, left, right, responder, response, slip, slope, np.zeros((4, 5))
-        )
+        draw_items_jointly(rng, items, pairs, answers, responders, np.zeros((4, 5)))
         drawn[number] = x
     assert drawn.mean(axis=0) == pytest.approx(covariance @ total, abs=0.03)
     assert np.cov(drawn.T) == pytest.approx(covariance, abs=0.03)

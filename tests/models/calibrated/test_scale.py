@@ -13,8 +13,17 @@ from scipy import stats
 from benchmarks.calibrated_scenes import SCENES, compared, rated
 from benchmarks.coverage_calibrated import coverage
 from steelyard.errors import DataError, SteelyardWarning
-from steelyard.models.calibrated.evidence import Evidence
-from steelyard.models.calibrated.gibbs_kernels import between, draw_items, draw_raters, typical_response
+from steelyard.models.calibrated.evidence import Evidence, PairRows, RatingRows
+from steelyard.models.calibrated.gibbs_kernels import (
+    Items,
+    PairAnswers,
+    RaterPrior,
+    Responders,
+    between,
+    draw_items,
+    draw_raters,
+    typical_response,
+)
 from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.fit import Fit
 from steelyard.models.ratings.mean import Mean
@@ -53,25 +62,18 @@ def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
     weight, pull = np.array([3.0, 0.0, 0.0]), np.array([6.0, 0.0, 0.0])
     x = np.array([0.0, 0.5, -0.25])
     middle, spread = np.zeros(3), np.zeros(3)
-    draw_items(
-        np.random.default_rng(0),
-        x,
-        0.5,
-        2.0,
-        weight,
-        pull,
-        np.array([0, 0, 1, 2]),
-        np.array([0, 0], np.int32),
-        np.array([1], np.int32),
-        np.array([2], np.int32),
-        np.array([0], np.int32),
-        np.array([1.5]),
-        np.array([False]),
-        np.array([2.0]),
-        middle,
-        spread,
-        False,
+    items = Items(x, 0.0, 0.5, 2.0, weight, pull, middle, spread)
+    pairs = PairRows(
+        left=np.array([1], np.int32),
+        right=np.array([2], np.int32),
+        responder=np.array([0], np.int32),
+        outcome=np.array([1], np.int8),
+        start=np.array([0, 0, 1, 2]),
+        row=np.array([0, 0], np.int32),
     )
+    answers = PairAnswers(np.array([1.5]), np.array([False]), 0.0)
+    responders = Responders(np.zeros(1), np.array([2.0]), np.ones(1), np.zeros(1), np.zeros(1))
+    draw_items(np.random.default_rng(0), items, pairs, answers, responders, False)
     assert (middle[0], spread[0]) == pytest.approx(((6 + 0.25) / 3.5, 1 / 3.5))
     assert (middle[1], spread[1]) == pytest.approx(((2 * (1.5 + 2 * -0.25) + 0.25) / 4.5, 1 / 4.5))
     # Item 2 sees where item 1 has just been drawn.
@@ -83,30 +85,15 @@ def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
 def test_lines_of_raters_are_drawn_from_their_regression():
     rng = np.random.default_rng(3)
     x, z = rng.standard_normal(40), rng.standard_normal(40)
+    item, unused = np.arange(40, dtype=np.int32), np.zeros(40)
+    rows = RatingRows(np.array([0, 40]), item, np.zeros(40, np.int32), z, z, z)
+    items = Items(x, 0.1, 0.0, 1.0, unused, unused, unused, unused)
+    settings = (np.array([value]) for value in (0.2, 1.0, 0.3, 0.4, 0.5, 10.0, 0.0))
+    prior = RaterPrior(np.array([False]), *settings)
     drawn = []
     for _ in range(4000):
         point, slope, noise = np.zeros(1), np.zeros(1), np.full(1, 0.5)
-        draw_raters(
-            rng,
-            np.array([0, 40]),
-            np.arange(40, dtype=np.int32),
-            np.zeros(40, np.int32),
-            z,
-            x,
-            0.1,
-            np.zeros(1),
-            np.array([False]),
-            np.array([0.2]),
-            np.array([1.0]),
-            np.array([0.3]),
-            np.array([0.4]),
-            np.array([0.5]),
-            np.array([10.0]),
-            np.array([0.0]),
-            point,
-            slope,
-            noise,
-        )
+        draw_raters(rng, rows, z, items, prior, Responders(point, slope, noise, np.zeros(1), np.zeros(1)))
         drawn.append((point[0], slope[0], noise[0]))
     design = np.column_stack([np.ones(40), x - 0.1])
     prior = np.diag([1 / 0.3, 1 / 0.4])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,7 @@ class Group:
         return self.kind == Ratings.kind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RatingRows:
+class RatingRows(NamedTuple):
     """Ratings sorted by responder: the response lies between `lower` and `upper`, which are equal where it is known.
 
     `shift` numbers from 1 what goes up and down together, as `_shifts` says; 0 for the others.
@@ -78,8 +77,7 @@ class RatingRows:
     value: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairRows:
+class PairRows(NamedTuple):
     """Comparisons, and for each item which of them it is in: `row[start[i]:start[i + 1]]`."""
 
     left: IntArray
@@ -90,8 +88,7 @@ class PairRows:
     row: IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TupleRows:
+class TupleRows(NamedTuple):
     """Choices and rankings as tiers, the best first: tuple t holds rows `first[t]` to `first[t + 1]` - 1."""
 
     first: NDArray[np.int64]

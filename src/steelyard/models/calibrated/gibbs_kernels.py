@@ -1,7 +1,7 @@
 """Compiled draws of the calibrated scale's Gibbs sampler, one block of unknowns each.
 
 A responder is one annotator under one way of asking. Its answer about an item at x starts from a latent response
-`point + slope · (x − origin)`, with noise: a rating is where the response falls on the scale, a comparison is which
+`intercept + slope · (x − origin)`, with noise: a rating is where the response falls on the scale, a comparison is which
 of two responses is the higher. Given the responses everything else is Gaussian.
 
 Rows of ratings are sorted by responder, so that `first[r]` to `first[r + 1]` are one responder's, and by answer
@@ -12,15 +12,17 @@ used up by `draw_items`.
 from __future__ import annotations
 
 from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.online_kernels import below, density
 from steelyard.models.compiled import compiled
-from steelyard.observations import FloatArray, IntArray
+from steelyard.observations import FloatArray
 
-Starts = NDArray[np.int64]
+if TYPE_CHECKING:
+    from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 
 NEAR_ENOUGH, MOST_STEPS = 1e-4, 300
 """How near conjugate gradients come to the joint draw, in standard deviations of an item given its neighbours, and
@@ -33,6 +35,70 @@ MIN_NOISE_VARIANCE = 1e-3**2
 """Smallest noise variance of a rating, on [0, 1]: a slider is read to about a thousandth of its length.
 
 Without a lower bound the posterior of the noise is improper where annotators agree exactly."""
+
+
+class Items(NamedTuple):
+    """The items' locations x, their population mean and variance, and sums of what the responses say of each.
+
+    `weight` and `pull` are precision, and precision times mean; the conditional mean and variance are those of an
+    item given all others.
+    """
+
+    x: FloatArray
+    origin: float
+    mean: float
+    variance: float
+    weight: FloatArray
+    pull: FloatArray
+    conditional_mean: FloatArray
+    conditional_variance: FloatArray
+
+
+class Responders(NamedTuple):
+    """Intercept, slope, noise variance and lapse rate of every responder, and the shift of every answer."""
+
+    intercept: FloatArray
+    slope: FloatArray
+    noise: FloatArray
+    lapse_rate: FloatArray
+    shift: FloatArray
+
+
+class RaterPrior(NamedTuple):
+    """The prior of every rater; the intercept and slope of `fixed` raters are the prior means."""
+
+    fixed: NDArray[np.bool_]
+    intercept: FloatArray
+    slope: FloatArray
+    intercept_variance: FloatArray
+    slope_variance: FloatArray
+    noise: FloatArray
+    freedom: FloatArray
+    stretch: FloatArray
+
+
+class PairAnswers(NamedTuple):
+    """The latent differences behind comparisons, which comparisons were lapses, and the tie margin."""
+
+    response: FloatArray
+    lapsed: NDArray[np.bool_]
+    margin: float
+
+
+class ResponderSums(NamedTuple):
+    """By responder: squared differences of items, their products with responses, and the number of lapses."""
+
+    square: FloatArray
+    cross: FloatArray
+    lapses: FloatArray
+
+
+class ShiftSums(NamedTuple):
+    """The variance of shifts, and room for the precision of each and precision times mean."""
+
+    variance: float
+    precision: FloatArray
+    pull: FloatArray
 
 
 @compiled
@@ -94,25 +160,18 @@ def between_above(rng: np.random.Generator, low: float, high: float) -> float:
 @compiled
 def draw_ratings(
     rng: np.random.Generator,
-    first: Starts,
-    item: IntArray,
-    shift_of: IntArray,
-    lower: FloatArray,
-    upper: FloatArray,
+    rows: RatingRows,
     response: FloatArray,
-    x: FloatArray,
-    origin: float,
-    point: FloatArray,
-    slope: FloatArray,
-    variance: FloatArray,
-    shift: FloatArray,
-    weight: FloatArray,
-    pull: FloatArray,
+    items: Items,
+    responders: Responders,
 ) -> None:
     """Draw the responses that are known only to lie between two ends, and add up what all say about the items."""
+    first, item, shift_of, lower, upper, _ = rows
+    x, origin, weight, pull = items.x, items.origin, items.weight, items.pull
+    intercept, slope, variance, _, shift = responders
     for r in range(len(first) - 1):
         sd = sqrt(variance[r])
-        base = point[r] - slope[r] * origin
+        base = intercept[r] - slope[r] * origin
         gain = slope[r] / variance[r]
         for o in range(first[r], first[r + 1]):
             level = base + shift[shift_of[o]]
@@ -126,24 +185,20 @@ def draw_ratings(
 @compiled
 def draw_pairs(
     rng: np.random.Generator,
-    left: IntArray,
-    right: IntArray,
-    responder: IntArray,
-    outcome: NDArray[np.int8],
-    response: FloatArray,
-    slip: NDArray[np.bool_],
-    x: FloatArray,
-    slope: FloatArray,
-    slips: FloatArray,
-    margin: float,
-    square: FloatArray,
-    cross: FloatArray,
-    slipped: FloatArray,
+    rows: PairRows,
+    answers: PairAnswers,
+    items: Items,
+    responders: Responders,
+    sums: ResponderSums,
 ) -> None:
-    """Draw which comparisons were slips, and by how much the left response was above the right one in the others.
+    """Draw which comparisons were lapses, and by how much the left response was above the right one in the others.
 
     By responder, adds up the squared differences of the items and their products with the responses, for the slope.
     """
+    left, right, responder, outcome, _, _ = rows
+    response, lapsed, margin = answers
+    square, cross, lapses = sums
+    x, slope, lapse_rate = items.x, responders.slope, responders.lapse_rate
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     for m in range(len(left)):
         r = responder[m]
@@ -156,9 +211,9 @@ def draw_pairs(
         else:
             low, high = -margin, margin
         chance = below(high - middle) - below(low - middle)
-        slip[m] = rng.random() * (slips[r] * guess + (1.0 - slips[r]) * chance) < slips[r] * guess
-        if slip[m]:
-            slipped[r] += 1.0
+        lapsed[m] = rng.random() * (lapse_rate[r] * guess + (1.0 - lapse_rate[r]) * chance) < lapse_rate[r] * guess
+        if lapsed[m]:
+            lapses[r] += 1.0
             continue
         response[m] = middle + between(rng, low - middle, high - middle)
         square[r] += u * u
@@ -168,23 +223,19 @@ def draw_pairs(
 @compiled
 def draw_tuples(
     rng: np.random.Generator,
-    first: Starts,
-    item: IntArray,
-    tier: IntArray,
-    responder: IntArray,
+    rows: TupleRows,
     response: FloatArray,
-    x: FloatArray,
-    origin: float,
-    slope: FloatArray,
-    weight: FloatArray,
-    pull: FloatArray,
-    square: FloatArray,
-    cross: FloatArray,
+    items: Items,
+    responders: Responders,
+    sums: ResponderSums,
 ) -> None:
     """Draw the responses to the items of each tuple, which are sorted by tier, the best first.
 
     Each response has variance 1/2, so that a difference of two has 1. Within a tier they are free.
     """
+    first, item, tier, responder = rows
+    x, origin, weight, pull = items.x, items.origin, items.weight, items.pull
+    slope, square, cross = responders.slope, sums.square, sums.cross
     sd = sqrt(0.5)
     for t in range(len(first) - 1):
         r = responder[t]
@@ -218,17 +269,10 @@ def draw_tuples(
 @compiled
 def draw_items_jointly(
     rng: np.random.Generator,
-    x: FloatArray,
-    mean: float,
-    variance: float,
-    weight: FloatArray,
-    pull: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    responder: IntArray,
-    response: FloatArray,
-    slip: NDArray[np.bool_],
-    slope: FloatArray,
+    items: Items,
+    pairs: PairRows,
+    answers: PairAnswers,
+    responders: Responders,
     work: FloatArray,
 ) -> None:
     """Draw all items at once; `work` is room for four numbers an item.
@@ -237,6 +281,10 @@ def draw_items_jointly(
     after the other takes for ever to move a stretch of the scale. The exact joint draw is the solution of a linear
     system with noise on its right side (Papandreou & Yuille 2010), here by conjugate gradients.
     """
+    x, _, mean, variance, weight, pull, _, _ = items
+    left, right, responder, _, _, _ = pairs
+    response, lapsed, _ = answers
+    slope = responders.slope
     n = len(x)
     diagonal, residual, direction, image = work[0], work[1], work[2], work[3]
     for i in range(n):
@@ -244,7 +292,7 @@ def draw_items_jointly(
         diagonal[i] = own
         residual[i] = pull[i] + mean / variance + sqrt(own) * rng.standard_normal() - own * x[i]
     for m in range(len(left)):
-        if slip[m]:
+        if lapsed[m]:
             continue
         s = slope[responder[m]]
         diagonal[left[m]] += s * s
@@ -262,7 +310,7 @@ def draw_items_jointly(
         for i in range(n):
             image[i] = (weight[i] + 1.0 / variance) * direction[i]
         for m in range(len(left)):
-            if not slip[m]:
+            if not lapsed[m]:
                 s = slope[responder[m]]
                 by = s * s * (direction[left[m]] - direction[right[m]])
                 image[left[m]] += by
@@ -283,33 +331,26 @@ def draw_items_jointly(
 @compiled
 def draw_items(
     rng: np.random.Generator,
-    x: FloatArray,
-    mean: float,
-    variance: float,
-    weight: FloatArray,
-    pull: FloatArray,
-    pair_start: Starts,
-    pair_row: IntArray,
-    left: IntArray,
-    right: IntArray,
-    responder: IntArray,
-    response: FloatArray,
-    slip: NDArray[np.bool_],
-    slope: FloatArray,
-    middle: FloatArray,
-    spread: FloatArray,
-    drawn: bool,
+    items: Items,
+    pairs: PairRows,
+    answers: PairAnswers,
+    responders: Responders,
+    is_drawn: bool,
 ) -> None:
-    """Draw the items one after the other, unless they are `drawn`; clear the sums.
+    """Draw the items one after the other, unless `is_drawn`; clear the sums.
 
-    Notes the mean and variance that each has, given the others.
+    Stores the mean and variance of each, given the others.
     """
+    x, _, mean, variance, weight, pull, conditional_mean, conditional_variance = items
+    left, right, responder, _, pair_start, pair_row = pairs
+    response, lapsed, _ = answers
+    slope = responders.slope
     for i in range(len(x)):
         precision = weight[i] + 1.0 / variance
         total = pull[i] + mean / variance
         for at in range(pair_start[i], pair_start[i + 1]):
             m = pair_row[at]
-            if slip[m]:
+            if lapsed[m]:
                 continue
             s = slope[responder[m]]
             precision += s * s
@@ -317,10 +358,10 @@ def draw_items(
                 total += s * (response[m] + s * x[right[m]])
             else:
                 total += s * (s * x[left[m]] - response[m])
-        middle[i] = total / precision
-        spread[i] = 1.0 / precision
-        if not drawn:
-            x[i] = middle[i] + rng.standard_normal() * sqrt(spread[i])
+        conditional_mean[i] = total / precision
+        conditional_variance[i] = 1.0 / precision
+        if not is_drawn:
+            x[i] = conditional_mean[i] + rng.standard_normal() * sqrt(conditional_variance[i])
         weight[i] = 0.0
         pull[i] = 0.0
 
@@ -328,25 +369,21 @@ def draw_items(
 @compiled
 def draw_shifts(
     rng: np.random.Generator,
-    first: Starts,
-    item: IntArray,
-    shift_of: IntArray,
+    rows: RatingRows,
     response: FloatArray,
-    x: FloatArray,
-    origin: float,
-    point: FloatArray,
-    slope: FloatArray,
-    variance: FloatArray,
-    shift: FloatArray,
-    shift_variance: float,
-    precision: FloatArray,
-    pull: FloatArray,
+    items: Items,
+    responders: Responders,
+    sums: ShiftSums,
 ) -> None:
     """Draw the shift of every answer that holds several ratings; shift 0 is that of the others, and stays 0."""
+    first, item, shift_of, _, _, _ = rows
+    x, origin = items.x, items.origin
+    intercept, slope, variance, _, shift = responders
+    shift_variance, precision, pull = sums
     precision[:] = 0.0
     pull[:] = 0.0
     for r in range(len(first) - 1):
-        base = point[r] - slope[r] * origin
+        base = intercept[r] - slope[r] * origin
         for o in range(first[r], first[r + 1]):
             s = shift_of[o]
             if s > 0:
@@ -366,38 +403,29 @@ def stretched(ratio: float, stretch: float) -> float:
 @compiled
 def draw_raters(
     rng: np.random.Generator,
-    first: Starts,
-    item: IntArray,
-    shift_of: IntArray,
+    rows: RatingRows,
     response: FloatArray,
-    x: FloatArray,
-    origin: float,
-    shift: FloatArray,
-    fixed: NDArray[np.bool_],
-    usual_point: FloatArray,
-    usual_slope: FloatArray,
-    point_variance: FloatArray,
-    slope_variance: FloatArray,
-    usual_variance: FloatArray,
-    freedom: FloatArray,
-    stretch: FloatArray,
-    point: FloatArray,
-    slope: FloatArray,
-    variance: FloatArray,
+    items: Items,
+    prior: RaterPrior,
+    responders: Responders,
 ) -> None:
-    """Draw every rater's line and noise; the prior of each is given by responder.
+    """Draw every rater's intercept, slope and noise.
 
-    The slope expected of a rater is `usual_slope` times (noise / usual noise) to the power `stretch`.
+    The slope expected of a rater is `mean_slope` times (noise / mean noise) to the power `stretch`.
     """
+    first, item, shift_of, _, _, _ = rows
+    x, origin = items.x, items.origin
+    fixed, mean_intercept, mean_slope, intercept_variance, slope_variance, mean_variance, freedom, stretch = prior
+    intercept, slope, variance, _, shift = responders
     for r in range(len(first) - 1):
         n = float(first[r + 1] - first[r])
         if n == 0.0:
             continue
         su = suu = sz = szu = szz = 0.0
-        expected = usual_slope[r] * stretched(variance[r] / usual_variance[r], stretch[r])
+        expected = mean_slope[r] * stretched(variance[r] / mean_variance[r], stretch[r])
         for o in range(first[r], first[r + 1]):
             u = x[item[o]] - origin
-            z = response[o] - shift[shift_of[o]] - usual_point[r] - expected * u
+            z = response[o] - shift[shift_of[o]] - mean_intercept[r] - expected * u
             su += u
             suu += u * u
             sz += z
@@ -406,7 +434,7 @@ def draw_raters(
         d0 = d1 = 0.0
         if not fixed[r]:
             v = variance[r]
-            p00 = n / v + 1.0 / point_variance[r]
+            p00 = n / v + 1.0 / intercept_variance[r]
             p11 = suu / v + 1.0 / slope_variance[r]
             p01 = su / v
             det = p00 * p11 - p01 * p01
@@ -416,14 +444,14 @@ def draw_raters(
             d0 = m0 + e0 * sqrt(p11 / det)
             # Given d0, the other is Gaussian with precision p11.
             d1 = m1 - p01 / p11 * (d0 - m0) + e1 / sqrt(p11)
-        point[r] = usual_point[r] + d0
+        intercept[r] = mean_intercept[r] + d0
         slope[r] = expected + d1
         left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
-        half = 0.5 * (freedom[r] * usual_variance[r] + max(left_over, 0.0))
+        half = 0.5 * (freedom[r] * mean_variance[r] + max(left_over, 0.0))
         drawn = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
         if stretch[r] > 0.0 and not fixed[r]:
             # What the slope says of the noise: taken as often as it allows.
-            other = usual_slope[r] * stretched(drawn / usual_variance[r], stretch[r])
+            other = mean_slope[r] * stretched(drawn / mean_variance[r], stretch[r])
             gain = (slope[r] - expected) ** 2 - (slope[r] - other) ** 2
             if log(rng.random()) > gain / (2.0 * slope_variance[r]):
                 continue
@@ -432,16 +460,14 @@ def draw_raters(
 
 @compiled
 def margin_likelihood(
-    left: IntArray,
-    right: IntArray,
-    responder: IntArray,
-    outcome: NDArray[np.int8],
-    x: FloatArray,
-    slope: FloatArray,
-    slips: FloatArray,
+    rows: PairRows,
+    items: Items,
+    responders: Responders,
     margin: float,
 ) -> float:
     """Return the log likelihood of all comparisons at a tie margin."""
+    left, right, responder, outcome, _, _ = rows
+    x, slope, lapse_rate = items.x, responders.slope, responders.lapse_rate
     total = 0.0
     for m in range(len(left)):
         r = responder[m]
@@ -450,7 +476,7 @@ def margin_likelihood(
             chance = below(margin - middle) - below(-margin - middle)
         else:
             chance = below(outcome[m] * middle - margin)
-        total += log((1.0 - slips[r]) * chance + slips[r] / 3.0)
+        total += log((1.0 - lapse_rate[r]) * chance + lapse_rate[r] / 3.0)
     return total
 
 

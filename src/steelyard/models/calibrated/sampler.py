@@ -17,6 +17,12 @@ from steelyard.models.calibrated.evidence import GOLD_NOISE, Group
 from steelyard.models.calibrated.gibbs_kernels import (
     LEAST_RATIO,
     MIN_NOISE_VARIANCE,
+    Items,
+    PairAnswers,
+    RaterPrior,
+    Responders,
+    ResponderSums,
+    ShiftSums,
     draw_items,
     draw_items_jointly,
     draw_pairs,
@@ -150,104 +156,35 @@ class Chain(Unknowns):
 
     def sweep(self, sweep: int) -> None:
         """Draw everything once, given the rest; `sweep` counts the draws so far."""
-        weight, pull = self.sums_by_item
         ratings, pairs, tuples = self.evidence.ratings, self.evidence.pairs, self.evidence.tuples
         rng = self.rng
-        square, cross, slipped = np.zeros((3, len(self.point)))
+        items, responders = self._items(), self._responders()
+        sums = ResponderSums(*np.zeros((3, len(self.point))))
         if len(ratings.item):
-            draw_ratings(
-                rng,
-                ratings.first,
-                ratings.item,
-                ratings.shift,
-                ratings.lower,
-                ratings.upper,
-                self.response,
-                self.x,
-                self.origin,
-                self.point,
-                self.slope,
-                self.noise,
-                self.shift,
-                weight,
-                pull,
-            )
+            draw_ratings(rng, ratings, self.response, items, responders)
+        if self.margin > 0:
+            self._draw_margin(sweep)
+        answers = PairAnswers(self.pair_response, self.slip, self.margin)
         if len(pairs.left):
-            if self.margin > 0:
-                self._draw_margin(sweep)
-            draw_pairs(
-                rng,
-                pairs.left,
-                pairs.right,
-                pairs.responder,
-                pairs.outcome,
-                self.pair_response,
-                self.slip,
-                self.x,
-                self.slope,
-                self.slips,
-                self.margin,
-                square,
-                cross,
-                slipped,
-            )
+            draw_pairs(rng, pairs, answers, items, responders, sums)
         if len(tuples.item):
-            draw_tuples(
-                rng,
-                tuples.first,
-                tuples.item,
-                tuples.tier,
-                tuples.responder,
-                self.tuple_response,
-                self.x,
-                self.origin,
-                self.slope,
-                weight,
-                pull,
-                square,
-                cross,
-            )
-        self._draw_judges(square, cross, slipped)
+            draw_tuples(rng, tuples, self.tuple_response, items, responders, sums)
+        self._draw_judges(sums)
         jointly = len(pairs.left) > 0 and sweep % self.joint_every == 0
         if jointly:
-            draw_items_jointly(
-                rng,
-                self.x,
-                self.mean,
-                self.variance,
-                weight,
-                pull,
-                pairs.left,
-                pairs.right,
-                pairs.responder,
-                self.pair_response,
-                self.slip,
-                self.slope,
-                self._joint_work,
-            )
-        draw_items(
-            rng,
-            self.x,
-            self.mean,
-            self.variance,
-            weight,
-            pull,
-            pairs.start,
-            pairs.row,
-            pairs.left,
-            pairs.right,
-            pairs.responder,
-            self.pair_response,
-            self.slip,
-            self.slope,
-            self.middle,
-            self.spread,
-            jointly,
-        )
+            draw_items_jointly(rng, self._items(), pairs, answers, self._responders(), self._joint_work)
+        draw_items(rng, self._items(), pairs, answers, self._responders(), jointly)
         if len(ratings.item):
             self._draw_raters()
         self._draw_population()
         self._move_together()
+
+    def _items(self) -> Items:
+        weight, pull = self.sums_by_item
+        return Items(self.x, self.origin, self.mean, self.variance, weight, pull, self.middle, self.spread)
+
+    def _responders(self) -> Responders:
+        return Responders(self.point, self.slope, self.noise, self.slips, self.shift)
 
     def _expected_slope(self) -> FloatArray:
         """Return the slope expected of every responder who does not answer at random, from his noise."""
@@ -266,35 +203,14 @@ class Chain(Unknowns):
     def _draw_raters(self) -> None:
         ratings, g = self.evidence.ratings, self.group
         if len(self.shift) > 1:
-            draw_shifts(
-                self.rng,
-                ratings.first,
-                ratings.item,
-                ratings.shift,
-                self.response,
-                self.x,
-                self.origin,
-                self.point,
-                self.slope,
-                self.noise,
-                self.shift,
-                self.shift_variance,
-                *self._shift_sums,
-            )
+            sums = ShiftSums(self.shift_variance, *self._shift_sums)
+            draw_shifts(self.rng, ratings, self.response, self._items(), self._responders(), sums)
             n = len(self.shift) - 1
             self.shift_variance = self._variance(float((self.shift**2).sum()), n, 0.03**2)
         usual_noise = np.where(self.random, RANDOM_NOISE, self.usual_noise[g])
         freedom = np.where(self.random, RANDOM_FREEDOM, self.freedom[g])
         pinned = self.evidence.gold
-        draw_raters(
-            self.rng,
-            ratings.first,
-            ratings.item,
-            ratings.shift,
-            self.response,
-            self.x,
-            self.origin,
-            self.shift,
+        prior = RaterPrior(
             ~self.own,
             self.usual_point[g],
             np.where(self.random, 0.0, self.usual_slope[g]),
@@ -303,30 +219,28 @@ class Chain(Unknowns):
             np.where(pinned, GOLD_NOISE**2, usual_noise),
             np.where(pinned, 1e6, freedom),
             np.where(self.random | pinned, 0.0, self.stretch[g]),
-            self.point,
-            self.slope,
-            self.noise,
         )
+        draw_raters(self.rng, ratings, self.response, self._items(), prior, self._responders())
 
-    def _draw_judges(self, square: FloatArray, cross: FloatArray, slipped: FloatArray) -> None:
+    def _draw_judges(self, sums: ResponderSums) -> None:
         """Draw the slopes and slips of those who compare."""
         judges = ~self.rates[self.group]
         if not judges.any():
             return
         usual, variance = self._slope_prior()
-        precision = square[judges] + 1 / variance[judges]
-        middle = (cross[judges] + usual[judges] / variance[judges]) / precision
+        precision = sums.square[judges] + 1 / variance[judges]
+        middle = (sums.cross[judges] + usual[judges] / variance[judges]) / precision
         drawn = middle + self.rng.standard_normal(len(middle)) / np.sqrt(precision)
         self.slope[judges] = np.where(self.own[judges], drawn, usual[judges])
         compared = np.bincount(self.evidence.pairs.responder, minlength=len(self.slope))
-        self.slips = self.rng.beta(SLIPS[0] + slipped, SLIPS[1] + compared - slipped)
+        self.slips = self.rng.beta(SLIPS[0] + sums.lapses, SLIPS[1] + compared - sums.lapses)
 
     def _draw_margin(self, sweep: int) -> None:
         """Move the tie margin by a random step, taken as often as the answers allow."""
         pairs = self.evidence.pairs
-        rows = (pairs.left, pairs.right, pairs.responder, pairs.outcome, self.x, self.slope, self.slips)
+        state = (pairs, self._items(), self._responders())
         other = self.margin * float(np.exp(self._margin_step * self.rng.standard_normal()))
-        gain = margin_likelihood(*rows, other) - margin_likelihood(*rows, self.margin)
+        gain = margin_likelihood(*state, other) - margin_likelihood(*state, self.margin)
         # A log-normal prior around 0.4 keeps it in place where there are few ties.
         gain += (np.log(self.margin / 0.4) ** 2 - np.log(other / 0.4) ** 2) / 2
         taken = bool(np.log(self.rng.random()) < gain)

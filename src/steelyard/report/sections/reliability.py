@@ -8,8 +8,8 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.reliability import StageReliability
-from steelyard.reliability.figure import Figure as Number
-from steelyard.reliability.figure import figures_table
+from steelyard.reliability.statistic import Statistic as Number
+from steelyard.reliability.statistic import statistics_table
 from steelyard.report import charts
 from steelyard.report.document import (
     Block,
@@ -28,7 +28,7 @@ TITLE = "Reliability and agreement"
 
 def section(analysis: Analysis) -> Section:
     """Return every figure of reliability with its interval, and the curve by number of judgments."""
-    rows = [(part, figure) for part in analysis.reliability for figure in part.figures]
+    rows = [(part, figure) for part in analysis.reliability for figure in part.statistics]
     if not rows:
         return Section("reliability", TITLE, absent=("Reliability: there are no judgments that count.",))
     blocks: list[Block] = []
@@ -65,7 +65,7 @@ def numbers_table(
 ) -> Table:
     """Lay figures out as a table, a row each, undefined ones with the reason."""
     kept = list(rows)
-    frame = figures_table(figure for _, figure in kept).select(
+    frame = statistics_table(figure for _, figure in kept).select(
         pl.Series("stage", [part.stage for part, _ in kept], dtype=pl.String),
         pl.Series("criterion", [part.criterion for part, _ in kept], dtype=pl.String),
         pl.all(),
@@ -76,7 +76,7 @@ def numbers_table(
     if frame["criterion"].n_unique() > 1:
         columns.append(text_column("criterion", "criterion"))
     columns += [
-        text_column("figure", "figure"),
+        text_column("label", "statistic"),
         interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),
         count_column("n", "n"),
         text_column("interval", "interval by"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from steelyard.analysis.analysis import Analysis
-from steelyard.analysis.repeats import repeat_figures, repeat_pairs, repeats_by_time
-from steelyard.reliability.figure import figures_table
+from steelyard.analysis.repeats import repeat_pairs, repeat_statistics, repeats_by_time
+from steelyard.reliability.statistic import statistics_table
 from steelyard.report import quality_charts
 from steelyard.report.document import (
     Block,
@@ -27,7 +27,7 @@ def section(analysis: Analysis) -> Section:
     if pairs.is_empty():
         why = "no task has been asked again yet" if analysis.study.config.quality.repeats else "the study asks none"
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
-    figures = figures_table(repeat_figures(pairs))
+    figures = statistics_table(repeat_statistics(pairs))
     by_time = repeats_by_time(pairs)
     columns: list[Column] = [number_column("from", "from (hours)"), number_column("to", "to (hours)")]
     columns += [
@@ -42,7 +42,7 @@ def section(analysis: Analysis) -> Section:
             "Repeated answers of annotators who count; intervals are resampled over annotators.",
             figures,
             (
-                text_column("figure", "figure"),
+                text_column("label", "statistic"),
                 interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),
                 text_column("note", "note"),
             ),

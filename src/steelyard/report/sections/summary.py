@@ -40,18 +40,18 @@ def section(analysis: Analysis) -> Section:
 def _reliability(analysis: Analysis) -> list[Fact]:
     facts = []
     for part in analysis.reliability:
-        for figure in part.figures:
-            if figure.name in {CURVE, "alpha (interval)", "alpha (nominal)"} and figure.value is not None:
+        for figure in part.statistics:
+            if figure.key in {CURVE, "alpha_interval", "alpha_nominal"} and figure.value is not None:
                 of = " ".join(part for part in (_stage(analysis, part.stage), part.criterion) if part)
-                name = _NAMES[figure.name] + (f", {of}" if of else "")
+                name = _NAMES[figure.key] + (f", {of}" if of else "")
                 facts.append(Fact(name, figure.value, lower=figure.lower, upper=figure.upper))
     return facts
 
 
 _NAMES = {
     CURVE: "split-half reliability (Spearman’s ρ)",
-    "alpha (interval)": "Krippendorff’s α (interval)",
-    "alpha (nominal)": "Krippendorff’s α (nominal)",
+    "alpha_interval": "Krippendorff’s α (interval)",
+    "alpha_nominal": "Krippendorff’s α (nominal)",
 }
 
 

@@ -45,7 +45,7 @@ const figures = new Table(part("figures-table"), {
   empty: "Nothing can be said before some items have two judgments.",
   size: 50,
   columns: [
-    { key: "figure", title: "Figure", sort: false, cell: (row) => [row.figure, row.criterion ? ` (${row.criterion})` : ""].join("") },
+    { key: "label", title: "Statistic", sort: false, cell: (row) => [row.label, row.criterion ? ` (${row.criterion})` : ""].join("") },
     { key: "value", title: "Value", sort: false, number: true, cell: (row) => interval(row.value, row.lower, row.upper, 2) },
     { key: "note", title: "What it counts", sort: false, wide: true, cell: (row) => h("span", { class: "small muted" }, row.note) },
   ],

@@ -7,12 +7,12 @@ import numpy as np
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap, Names, weighted_share
-from steelyard.reliability.figure import Figure
+from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes
 
 
-def share_figure(
-    name: str,
+def proportion(
+    key: str,
     part: FloatArray,
     whole: FloatArray,
     bootstrap: Bootstrap,
@@ -23,15 +23,15 @@ def share_figure(
     cluster: Codes | None = None,
     counted: str = "",
     names: Names | None = None,
-) -> Figure:
+) -> Statistic:
     """Compute Σ part / Σ whole with an interval resampled over clusters, or over the units themselves.
 
     A share of 0 or 1 has no spread to resample; it gets Wilson's interval over its units (`counted`, where
     they are not what is resampled), each of them counting as one trial.
     """
     clusters = len(part) if cluster is None else int(cluster.max(initial=-1)) + 1
-    figure = bootstrap.figure(
-        name,
+    statistic = bootstrap.statistic(
+        key,
         weighted_share(part, whole),
         clusters,
         unit=unit,
@@ -41,11 +41,11 @@ def share_figure(
         cluster=cluster,
         names=names,
     )
-    if figure.value not in {0.0, 1.0} or figure.lower is not None or bootstrap.replicates < 2:
-        return figure
+    if statistic.value not in {0.0, 1.0} or statistic.lower is not None or bootstrap.replicates < 2:
+        return statistic
     trials = np.array([len(part)])
-    hits = np.rint(np.array([figure.value]) * trials)
+    hits = np.rint(np.array([statistic.value]) * trials)
     lower, upper = wilson(hits.astype(np.int32), trials.astype(np.int32), bootstrap.level)
-    value = figure.value
+    value = statistic.value
     low, high = max(min(float(lower[0]), value), 0.0), min(max(float(upper[0]), value), 1.0)
-    return Figure(name, value, low, high, f"wilson({counted or unit})", len(part), note)
+    return Statistic(key, value, low, high, f"wilson({counted or unit})", len(part), note)

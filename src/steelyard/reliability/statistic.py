@@ -1,0 +1,150 @@
+"""One reliability statistic: its key, label and value, its interval, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.errors import ConfigError, did_you_mean
+
+LABELS = {
+    "alpha_nominal": "alpha (nominal)",
+    "alpha_ordinal": "alpha (ordinal)",
+    "alpha_interval": "alpha (interval)",
+    "alpha_ratio": "alpha (ratio)",
+    "alpha_nominal_best": "alpha (nominal, best)",
+    "alpha_nominal_worst": "alpha (nominal, worst)",
+    "observed_agreement": "observed agreement",
+    "observed_agreement_best": "observed agreement (best)",
+    "observed_agreement_worst": "observed agreement (worst)",
+    "mean_absolute_difference": "mean absolute difference",
+    "kappa_fixed_chance": "kappa (fixed chance)",
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa (mean)",
+    "ita_pearson": "ITA (Pearson)",
+    "ita_spearman": "ITA (Spearman)",
+    "expert_expert": "E vs. E",
+    "expert_all": "E vs. All",
+    "non_expert_expert": "NE vs. E",
+    "non_expert_all": "NE vs. All",
+    "absolute_majority": "absolute majority",
+    "position_bias": "position bias (share left)",
+    "inconsistency_rate": "inconsistency rate",
+    "inconsistency_rate_best": "inconsistency rate (best)",
+    "inconsistency_rate_worst": "inconsistency rate (worst)",
+    "intra_annotator_agreement": "intra-annotator agreement",
+    "intra_annotator_agreement_best": "intra-annotator agreement (best)",
+    "intra_annotator_agreement_worst": "intra-annotator agreement (worst)",
+    "intra_annotator_kappa": "intra-annotator kappa (fixed chance)",
+    "difference_if_inconsistent": "mean absolute difference (inconsistent)",
+    "difference_of_repeats": "mean absolute difference (repeats)",
+    "correlation_of_repeats": "correlation of repeats",
+    "scale_separation_reliability": "scale separation reliability",
+    "separation_index": "separation G",
+    "decision_consistency": "decisions in line with the scale",
+    "cyclic_graphs": "graphs with a cycle",
+    "items_in_no_cycle": "items in no cycle",
+    "circular_triads": "circular triads",
+    "coefficient_of_consistence": "coefficient of consistence",
+    "split_half_spearman": "split-half (Spearman)",
+    "split_half_spearman_corrected": "split-half (Spearman, stepped up)",
+    "split_half_pearson": "split-half (Pearson)",
+    "split_half_pearson_corrected": "split-half (Pearson, stepped up)",
+    "split_half_difference_spearman": "difference of split-half (Spearman)",
+    "split_half_difference_pearson": "difference of split-half (Pearson)",
+    "mean_score_difference": "mean score difference",
+    "median_score_difference": "median score difference",
+    "mean_rank_difference": "mean rank difference",
+    "median_rank_difference": "median rank difference",
+    "spearman": "Spearman",
+    "pearson": "Pearson",
+}
+"""The display text of every statistic. Code identifies statistics by their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number a paper would report.
+
+    Attributes
+    ----------
+    key
+        What it is, such as ``alpha_interval``: the name that code uses.
+    value, lower, upper
+        The number and the ends of its interval; None, never NaN, where it is undefined. `note` then has the reason.
+    interval
+        How the interval was computed, such as ``bootstrap(items)``; empty if there is none.
+    n
+        Number of units (items, pairs, tasks, tuples or annotators, as named by `interval`) that it rests on.
+    note
+        What it measures, and whatever the reader should know, in plain words.
+    label
+        Display text; by default that of the key.
+    """
+
+    key: str
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    interval: str = ""
+    n: int = 0
+    note: str = ""
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", LABELS.get(self.key, self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """A tested statistic: the probability of a value at least as far from `null` if `null` were true.
+
+    `p_value` is None where the test is undefined; the statistic's note then has the reason.
+    """
+
+    statistic: Statistic
+    p_value: float | None
+    null: float
+    test: str
+
+
+class Statistics:
+    """Base of results with several statistics: a table of them, and access by key."""
+
+    __slots__ = ()
+
+    statistics: tuple[Statistic, ...]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The statistics as a table, one row each."""
+        return statistics_table(self.statistics)
+
+    def __getitem__(self, key: str) -> Statistic:
+        """Return the statistic with this key."""
+        for statistic in self.statistics:
+            if statistic.key == key:
+                return statistic
+        keys = [statistic.key for statistic in self.statistics]
+        raise ConfigError(f"there is no statistic '{key}' here.", did_you_mean(key, keys))
+
+
+def statistics_table(statistics: Iterable[Statistic]) -> pl.DataFrame:
+    """Tabulate statistics, one row each: statistic (its key), label, value, lower, upper, interval, n, note."""
+    return pl.DataFrame(
+        [(s.key, s.label, s.value, s.lower, s.upper, s.interval, s.n, s.note) for s in statistics],
+        schema={
+            "statistic": pl.String,
+            "label": pl.String,
+            "value": pl.Float64,
+            "lower": pl.Float64,
+            "upper": pl.Float64,
+            "interval": pl.String,
+            "n": pl.Int64,
+            "note": pl.String,
+        },
+        orient="row",
+    )
