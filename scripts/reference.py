@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from steelyard import registry
 from steelyard.cli.app import app
-from steelyard.study.config_tables import (
+from steelyard.study.config.tables import (
     Checks,
     ItemsSource,
     Link,
