@@ -14,6 +14,7 @@ import pytest
 
 from steelyard import Study, registry
 from steelyard.errors import DataError, SteelyardWarning
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Mixed, Observations
@@ -26,7 +27,6 @@ from steelyard.reliability import (
     self_consistency,
     split_half,
 )
-from steelyard.study.fitting import fit_by_criterion
 from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, with_some_names, without_names
 
 FITS = [
