@@ -43,7 +43,7 @@ def test_units_are_split_as_in_memory(kind: str, parts: int, engine, tmp_path):
     frame = often_judged(kind)
     figures = assert_same_agreement(engine, frame, written(frame, tmp_path, parts, seed=parts))
     assert [figure.key for figure in figures] == [
-        f"split-half ({name})" for name in ("Spearman", "Spearman, stepped up", "Pearson", "Pearson, stepped up")
+        f"split_half_{name}" for name in ("spearman", "spearman_corrected", "pearson", "pearson_corrected")
     ]
     assert all(figure.lower is not None and BY_ANNOTATORS not in figure.note for figure in figures)
 
