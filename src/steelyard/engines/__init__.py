@@ -1,4 +1,4 @@
-"""DuckDB and Spark: the models' sums over Parquet files larger than the memory, in SQL that both understand."""
+"""Fit models to Parquet files larger than memory: DuckDB and Spark run the same SQL statements."""
 
 from __future__ import annotations
 
