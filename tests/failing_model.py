@@ -28,7 +28,7 @@ class AlwaysFails(Model):
     level: float = 0.95
 
     def fit(self, observations):
-        self.accept(observations)
+        self.check_kind(observations)
         raise ZeroDivisionError("{REASON}")
 '''
 

@@ -84,7 +84,8 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     run("export", "study", "--what", "scores", "-o", "scores.csv", cwd=tmp_path)
     found = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
     assert (found[0]["item"], len(found)) == ("word 49", 50)
-    assert float(found[0]["score"]) == pytest.approx(49, abs=1)
+    # Two annotators who agree exactly leave the stretch of the scale to the prior of their slopes.
+    assert float(found[0]["score"]) == pytest.approx(49, abs=4)
     # The plain model is one word away.
     file = tmp_path / "study" / "study.toml"
     assert '"calibrated_scale"  # or the plain mean' in file.read_text()

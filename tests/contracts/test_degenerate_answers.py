@@ -14,6 +14,7 @@ import pytest
 
 from steelyard import Study, registry
 from steelyard.errors import DataError, SteelyardWarning
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Mixed, Observations
@@ -26,7 +27,6 @@ from steelyard.reliability import (
     self_consistency,
     split_half,
 )
-from steelyard.study.fitting import fit_by_criterion
 from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, with_some_names, without_names
 
 FITS = [
@@ -125,7 +125,7 @@ DESIGNS = {
         'name = "pairwise"\nties = true',
         'name = "match_quality"\nmodel = "trueskill"\nrounds = 2',
     ),
-    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\naim = "scores"'),
+    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\nobjective = "scores"'),
     "adaptive of pairs": ('name = "pairwise"\nties = true', 'name = "adaptive"\njudgments = 4'),
     "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 6'),
 }

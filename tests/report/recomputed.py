@@ -158,7 +158,7 @@ def answers(log: Log) -> Rows:
         len(log.set_aside()),
         len(log.of_purpose("check")),
         len(log.of_purpose("repeat")),
-        sum(bool(a["late"]) for a in log.all()),
+        sum(bool(a.get("late", False)) for a in log.all()),
         sum(a["revised"] for a in log.all()),
         len(log.kinds("skip")),
         len(log.kinds("flag")),

@@ -137,7 +137,7 @@ peaks = []
 with Study.open(sys.argv[1], database=sys.argv[2]) as study:
     on_progress = lambda count: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     exporting.write_judgments(study, Path(sys.argv[3]), on_progress=on_progress)
-    told(0)
+    on_progress(0)
 print(json.dumps(peaks))
 """
 

@@ -61,7 +61,7 @@ def export(
     ] = None,
     real_ids: RealIdsOption = False,
 ) -> None:
-    """Write a study's judgments, scores or whole log to a file, or all of it as a data set.
+    """Export judgments, scores, the event log or a complete data set.
 
     Example: steelyard export words --what scores -o scores.csv
     """

@@ -32,7 +32,9 @@ def judge(
         int | None, typer.Option("--most", min=1, help="Stop after so many tasks.", show_default=False)
     ] = None,
 ) -> None:
-    """Answer a study's tasks here in the terminal. Each answer is saved at once.
+    """Answer a study's tasks in the terminal.
+
+    Each answer is saved at once.
 
     Example: steelyard judge words --annotator ann
     """

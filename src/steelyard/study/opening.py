@@ -18,10 +18,10 @@ from steelyard.records import Item
 from steelyard.storage.events import to_json
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
-from steelyard.study.config_tables import ItemsSource, is_address
+from steelyard.study.config.tables import ItemsSource, is_address
+from steelyard.study.config.toml_lines import key_lines, line_of
 from steelyard.study.confinement import confinement_problems, is_confined
 from steelyard.study.state import StudyState
-from steelyard.study.toml_lines import key_lines, line_of
 
 _MOST_PROBLEMS = 20
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
@@ -30,7 +31,7 @@ from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import fit_by_criterion, kind_for
+from steelyard.study.fitting import kind_for
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, Field, TypeAdapter
 
 from steelyard import registry
-from steelyard.study.config_tables import StudyTable
+from steelyard.study.config.tables import StudyTable
 
 _MANY_ITEMS = 1000
 """So many items let every design say whether it goes with a protocol."""

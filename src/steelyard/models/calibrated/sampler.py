@@ -45,10 +45,10 @@ ITEMS_RATED, ITEMS_COMPARED = (0.1**2, 1.0), (1.0, 2.0)
 """Prior guess of the items' variance, and its weight in items. It is low on a rating scale of length 1, since a few
 items, such as translation systems, may differ by a hundredth of it."""
 
-MEAN_RATED = (0.5, 0.5**2)
-"""Prior mean and variance of the rated items' population mean: somewhere on the scale [0, 1].
+MEAN_VARIANCE = 0.5**2
+"""Prior variance of the rated items' population mean, around the mean of the ratings, on [0, 1].
 
-Without it the posterior is improper where ratings do not vary, since then the slopes may be 0."""
+Without this prior the posterior is improper where ratings do not vary, since then the slopes may be 0."""
 
 FREEDOM = np.array([6.0, 12.0, 20.0, 40.0, 100.0])
 """Candidate degrees of freedom of the noise variances. Fewer would give an annotator with noise near 0 too much
@@ -264,9 +264,8 @@ class Chain(ChainState):
         """Draw the population parameters of items and of the responders of each group."""
         n = len(self.x)
         if self.rates[0]:
-            center, center_variance = MEAN_RATED
-            precision = n / self.variance + 1 / center_variance
-            expected = (float(self.x.sum()) / self.variance + center / center_variance) / precision
+            precision = n / self.variance + 1 / MEAN_VARIANCE
+            expected = (float(self.x.sum()) / self.variance + self.origin / MEAN_VARIANCE) / precision
             self.mean = float(expected + self.rng.standard_normal() / np.sqrt(precision))
         else:
             # Comparisons say nothing of a common level.
@@ -398,8 +397,8 @@ class Chain(ChainState):
         rated = self.rates[self.group]
         if first.rates:
             precision = slope / self._intercept_variance()[who]
-            weight = float(precision @ slope) + 1 / MEAN_RATED[1]
-            pull = float(precision @ (self.intercept[who] - self.origin)) + (MEAN_RATED[0] - self.mean) / MEAN_RATED[1]
+            weight = float(precision @ slope) + 1 / MEAN_VARIANCE
+            pull = float(precision @ (self.intercept[who] - self.origin)) + (self.origin - self.mean) / MEAN_VARIANCE
             by = pull / weight + rng.standard_normal() / np.sqrt(weight)
             self.x += by
             self.mean += by
@@ -415,8 +414,7 @@ class Chain(ChainState):
         gain += step * (1 if first.rates else 0) - weight * step - weight * guess / 2 / self.variance * (times**-2 - 1)
         if first.rates:
             other = self.origin + (self.mean - self.origin) * times
-            center, center_variance = MEAN_RATED
-            gain += ((self.mean - center) ** 2 - (other - center) ** 2) / (2 * center_variance)
+            gain += ((self.mean - self.origin) ** 2 - (other - self.origin) ** 2) / (2 * MEAN_VARIANCE)
         if np.log(rng.random()) < gain:
             self.x = self.origin + (self.x - self.origin) * times
             self.mean = self.origin + (self.mean - self.origin) * times

@@ -1,9 +1,9 @@
 """Poisson bootstrap with weights from hashes, so that every engine draws the same ones.
 
 The weight of a unit in a replicate is Poisson(1), read off a hash by inversion: a few SQL functions give the same
-number (engines/sql/weights_of_few.sql and weights_of_many.sql). Up to `HASHED_UNITS` units the hash is the first
-32 bits of md5("seed:replicate:unit"); beyond, a digest for each and every replicate would take minutes, so there is
-one for each unit, scrambled by whole-number arithmetic for each replicate.
+number (engines/sql/weights_of_few_units.sql and weights_of_many_units.sql). Up to `HASHED_UNITS` units the hash is
+the first 32 bits of md5("seed:replicate:unit"). With more units, a digest for every replicate would take minutes, so
+each unit has one digest, which integer arithmetic scrambles for each replicate.
 """
 
 from __future__ import annotations

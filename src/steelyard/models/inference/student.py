@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from steelyard.models.inference.resampling import Units
 from steelyard.models.table import Uncertainty
@@ -67,7 +67,7 @@ class UnitMeans:
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.sqrt((squares + prior_df * common) / total_df / count)
         error = np.where(count > 0, error, np.nan)
-        half = stats.t.ppf((1 + level) / 2, total_df) * error
+        half = special.stdtrit(total_df, (1 + level) / 2) * error
         rng = np.random.default_rng(seed)
         samples = mean + error * rng.standard_t(total_df, size=(draws, len(count)))
         return Uncertainty(f"t({self.kind})", samples, error, mean - half, mean + half)
