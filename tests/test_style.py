@@ -18,12 +18,18 @@ LONG_FUNCTIONS = {
 }
 """Functions that are still too long. Remove a name once its function is split; add none."""
 
-PARTICIPLE_LIMIT = 1270
+PARTICIPLE_LIMIT = 660
 """Assignments to a bare participle in the whole tree. Only ever lower it; the goal is fewer than 50."""
 PARTICIPLES = (
     "found|known|said|told|came|asked|seen|given|heard|meant|kept|drawn|shown|wanted|held|made|taken|left_over|settled"
 )
-PARTICIPLE_FREE: tuple[str, ...] = ()
+PARTICIPLE_FREE: tuple[str, ...] = (
+    "src/steelyard/models",
+    "src/steelyard/observations",
+    "tests/contracts",
+    "tests/models",
+    "tests/observations",
+)
 """Folders whose variables are all named by nouns. Add folders as they are cleaned."""
 
 

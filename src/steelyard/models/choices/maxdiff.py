@@ -49,13 +49,13 @@ class ChoiceLikelihood(Likelihood):
         width = tuples.shown.shape[1]
         a, b = np.triu_indices(width, 1)
         left, right = tuples.shown[:, a], tuples.shown[:, b]
-        there = b < tuples.size[:, None]
-        pairs = Pairs(left[there], right[there], np.zeros(int(there.sum()), np.int8), None)
+        is_item = b < tuples.size[:, None]
+        pairs = Pairs(left[is_item], right[is_item], np.zeros(int(is_item.sum()), np.int8), None)
         table = PairTable.count(pairs, n_items)
         cell = np.zeros(left.shape, np.int32)
-        cell[there] = table.cell_of(pairs.left, pairs.right)
+        cell[is_item] = table.cell_of(pairs.left, pairs.right)
         # The kernel reads the pairs of a row one after another, without the places that are not there.
-        order = np.argsort(~there, axis=1, kind="stable")
+        order = np.argsort(~is_item, axis=1, kind="stable")
         return cls(n_items, tuples, table.first, table.second, np.take_along_axis(cell, order, axis=1))
 
     def _pass(
@@ -73,9 +73,9 @@ class ChoiceLikelihood(Likelihood):
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every tuple its slope."""
         _, _, _, slope, information, _ = self._pass(theta[self.tuples.shown])
-        there = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
+        is_item = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
         row = np.repeat(self.tuples.row, self.tuples.size)
-        return Scatter(row, self.tuples.shown[there], slope[there], information[there])
+        return Scatter(row, self.tuples.shown[is_item], slope[is_item], information[is_item])
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the score of one place of every tuple at a time."""
@@ -179,5 +179,5 @@ def refuse_repeats(choices: Choices, shown: IntArray) -> None:
 
 
 def _place(shown: IntArray, chosen: IntArray) -> IntArray:
-    there: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
-    return np.asarray(there.argmax(axis=1), np.int32)
+    is_item: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
+    return np.asarray(is_item.argmax(axis=1), np.int32)

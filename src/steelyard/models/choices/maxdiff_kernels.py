@@ -69,14 +69,14 @@ def choice_terms(theta: FloatArray, kind: int, best: int, worst: int) -> tuple[f
     matrix[:] = 0.0
     for i in range(m):
         rest = max(other_sum - other[i], 1e-300)
-        given = np.empty(m)
+        expected = np.empty(m)
         for j in range(m):
-            given[j] = sign if i == j else -sign * other[j] / rest
+            expected[j] = sign if i == j else -sign * other[j] / rest
         if i == choice:
-            gradient += given
+            gradient += expected
         for a in range(m):
             for b in range(m):
-                matrix[a, b] += chance[i] * given[a] * given[b]
+                matrix[a, b] += chance[i] * expected[a] * expected[b]
     for a in range(m):
         for b in range(m):
             matrix[a, b] -= mean[a] * mean[b]

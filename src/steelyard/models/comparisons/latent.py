@@ -38,8 +38,8 @@ class Prepared(NamedTuple):
     share: Callable[[FloatArray, float], FloatArray]
     """Expected share of wins at a difference of scores and a tie parameter."""
     notes: Callable[[Estimate], list[str]]
-    shown: IntArray | None = None
-    """How many judgments show each item of the observations, where that came with the rest."""
+    appearances: IntArray | None = None
+    """Number of comparisons of each item, if they were counted with the pairs."""
     dependent: str = ""
     """Why judgments depend on one another beyond the scores, where they do."""
 
@@ -58,8 +58,8 @@ class Sample(ABC):
         """Take single judgments as what is resampled."""
 
     @abstractmethod
-    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
-        """Return how many judgments show each item (`shown`, if known already), and how many annotators judged it."""
+    def counts(self, n_judgments: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Return the number of judgments of each item (`n_judgments`, if counted before) and of its annotators."""
 
 
 class ObservedSample(Sample):
@@ -80,9 +80,9 @@ class ObservedSample(Sample):
         """Number the observations."""
         return Units("judgments", (), np.arange(len(self._observations), dtype=np.int32))
 
-    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    def counts(self, n_judgments: IntArray | None) -> tuple[IntArray, IntArray | None]:
         """Count them."""
-        return appearances(self._observations, shown)
+        return appearances(self._observations, n_judgments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class LatentScale(Model):
     ) -> pl.DataFrame:
         n, items = len(sample.items), ready.items
         share = expected_share(theta, lambda d: ready.share(d, tie))
-        judgments, annotators = sample.counts(ready.shown)
+        judgments, annotators = sample.counts(ready.appearances)
         if len(items) == n:
             return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
 

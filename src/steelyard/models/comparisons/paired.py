@@ -49,10 +49,10 @@ def _ranked(rankings: Rankings) -> Pairs:
 def _chosen(choices: Choices) -> Pairs:
     tuple_items, best, worst = choices.shown, choices.best, choices.worst
     sensible = (best == UNKNOWN) | (best != worst)
-    there = (tuple_items != UNKNOWN) & sensible[:, None]
-    row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
+    is_item = (tuple_items != UNKNOWN) & sensible[:, None]
+    row_b, place_b = np.nonzero(is_item & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
     row_w, place_w = np.nonzero(
-        there & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
+        is_item & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
     )
     winner = np.concatenate([best[row_b], tuple_items[row_w, place_w]])
     loser = np.concatenate([tuple_items[row_b, place_b], worst[row_w]])

@@ -69,7 +69,7 @@ def poisson_by_inversion(code: IntArray, mean: FloatArray, cumulative: FloatArra
 
     Kind k has mean[k] and the distribution function cumulative[k]; a cell's kind is `code`.
     """
-    drawn = np.empty(len(code))
+    counts = np.empty(len(code))
     for cell in range(len(code)):
         kind, u = code[cell], uniform[cell]
         value = int(mean[kind])
@@ -77,8 +77,8 @@ def poisson_by_inversion(code: IntArray, mean: FloatArray, cumulative: FloatArra
             value -= 1
         while u >= cumulative[kind, value]:
             value += 1
-        drawn[cell] = value
-    return drawn
+        counts[cell] = value
+    return counts
 
 
 @compiled

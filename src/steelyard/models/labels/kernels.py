@@ -54,12 +54,12 @@ def group_by_item(item: IntArray, n_items: int) -> tuple[NDArray[np.int64], NDAr
 @compiled
 def annotators_by_item(start: NDArray[np.int64], annotator: IntArray, n_annotators: int) -> IntArray:
     """Count the different annotators of each item."""
-    seen = np.full(n_annotators, -1, np.int64)
+    last_item = np.full(n_annotators, -1, np.int64)
     count = np.zeros(len(start) - 1, np.int32)
     for item in range(len(start) - 1):
         for row in range(start[item], start[item + 1]):
-            if seen[annotator[row]] != item:
-                seen[annotator[row]] = item
+            if last_item[annotator[row]] != item:
+                last_item[annotator[row]] = item
                 count[item] += 1
     return count
 

@@ -112,8 +112,8 @@ class MACE(Model):
     def _from_votes(self, groups: GroupedLabels) -> Beliefs:
         """Take an annotator to have known as many labels as the vote bears out, and guessed the rest."""
         right = groups.vote_shares()[groups.item, groups.cell % groups.n_classes]
-        known = total_by(groups.cell, right, groups.given.size).reshape(groups.given.shape)
-        return Beliefs(known.sum(axis=1), groups.given - known)
+        n_known = total_by(groups.cell, right, groups.given.size).reshape(groups.given.shape)
+        return Beliefs(n_known.sum(axis=1), groups.given - n_known)
 
     def _step(self, groups: GroupedLabels, state: MACEState, weight: FloatArray) -> MACEState:
         """Return the next state; the given one's posterior is overwritten."""
