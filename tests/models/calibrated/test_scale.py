@@ -221,7 +221,7 @@ def test_comparisons_beside_sliders_make_the_same_scale_surer():
     assert both.scores["sd"].mean() < alone.scores["sd"].mean()
     # Still on the ratings' scale.
     assert scores(both).mean() == pytest.approx(scores(alone).mean(), abs=4)
-    assert any("brought to it" in note for note in both.notes)
+    assert any("converted to it" in note for note in both.notes)
 
 
 @pytest.mark.slow

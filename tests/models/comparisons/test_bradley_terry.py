@@ -276,7 +276,7 @@ def test_pairs_within_choices_and_rankings_get_the_sandwich_and_say_so():
     assert [fit.scores["interval"][0] for fit in fits] == ["sandwich(judgments)"] * 2
     assert BradleyTerry().fit(data.comparisons()).scores["interval"][0] == "posterior"
     forced = BradleyTerry(interval="posterior").fit(data.rankings())
-    assert any("hang together" in note for note in forced.notes)
+    assert any("are dependent" in note for note in forced.notes)
 
 
 def test_the_unit_is_the_annotator_where_there_are_enough_of_them():

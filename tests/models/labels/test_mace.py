@@ -145,6 +145,6 @@ def test_extremes_give_numbers(method):
 
 def test_an_unsettled_fit_warns_with_iterations_and_gap():
     labels, _ = random_labels(9, skill=0.3)
-    with pytest.warns(ConvergenceWarning, match=r"mace had not settled after 2 iterations"):
+    with pytest.warns(ConvergenceWarning, match=r"mace did not converge in 2 iterations"):
         fit = MACE(max_iterations=2, interval="none").fit(labels)
     assert not fit.converged

@@ -1,8 +1,8 @@
-"""The calibrated scale while a study runs: what is believed of items and annotators, moved by each answer.
+"""The calibrated scale while a study runs: beliefs about items and annotators, updated by each answer.
 
-An answer moves only the items it shows and the one who gave it. `refit` goes over all answers again, and learns
-how noisy annotators are in general and how near two items tie. The same answers in the same order, with refits at
-the same places, give the same state.
+An answer updates only its items and its annotator. `refit` processes all answers again, and estimates the population's
+noise levels and the tie margin. The same answers in the same order, with refits at the same positions, give the same
+state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf
 """The noise an annotator may have: sd of a performance in units of the items' spread; inf answers at random."""
 
 START: FloatArray = np.array([0.04, 0.07, 0.12, 0.18, 0.2, 0.16, 0.1, 0.06, 0.07])
-"""How likely each level is before anything is known."""
+"""Prior probability of each level."""
 
 USUAL_PLACE, USUAL_SPREAD = 0.5, 0.25
 """Where ratings on [0, 1] usually lie, and how far items lie apart there."""
@@ -56,7 +56,7 @@ class PairOdds(NamedTuple):
 
 
 class CalibratedState:
-    """Items with a Gaussian each (standard normal before anything is known), annotators with a noise level each.
+    """A Gaussian belief about each item (standard normal at first), and a noise level of each annotator.
 
     Codes of items and annotators count from 0; `grow` before using new ones. Comparisons get handles in the order
     in which they were learnt.
@@ -129,7 +129,7 @@ class CalibratedState:
         return self._unevenness[: self._items]
 
     def grow(self, n_items: int, n_annotators: int) -> None:
-        """Have at least so many items and annotators."""
+        """Make room for at least this many items and annotators."""
         if n_items > len(self._precision):
             room = max(n_items, 2 * len(self._precision))
             self._precision = _longer(self._precision, room, self._prior_precision)
@@ -154,16 +154,16 @@ class CalibratedState:
         *,
         weight: float = 1.0,
     ) -> range:
-        """Take in the comparisons of one answer; return their handles.
+        """Add the comparisons of one answer; return their handles.
 
         Parameters
         ----------
         annotator
-            Who answered, or who each time; UNKNOWN where that is not known.
+            The annotator of the answer, or of each comparison; UNKNOWN if not recorded.
         left, right, outcome
             Item codes, and 1 (left won), -1 (right won) or 0 (tie).
         weight
-            What each counts for: see `tuple_weight` for the pairs of a ranking or of a best–worst choice.
+            Weight of each comparison: see `tuple_weight` for the pairs of a ranking or of a best–worst choice.
         """
         first, count = self._count, len(left)
         if first + count > len(self._left):
@@ -179,7 +179,7 @@ class CalibratedState:
         return handles
 
     def learn_ratings(self, annotator: int, items: Sequence[int], values: Sequence[float]) -> range:
-        """Take in an answer's ratings on [0, 1]; return their handles, which count apart from those of comparisons."""
+        """Add the ratings of one answer, on [0, 1]; return their handles, numbered separately from comparisons."""
         first, count = self._ratings, len(items)
         if first + count > len(self._rated):
             room = max(first + count, 2 * len(self._rated), 64)
@@ -194,7 +194,7 @@ class CalibratedState:
         return range(first, first + count)
 
     def forget_ratings(self, handles: Sequence[int]) -> None:
-        """Take ratings back."""
+        """Remove the evidence of some ratings."""
         for m in handles:
             item, who, site = self._rated[m], self._rater[m], self._rating_site[m]
             self._precision[item] -= site[0]
@@ -215,7 +215,7 @@ class CalibratedState:
         return float(1 / (self._rating_noise[annotator + 1] + open_bias))
 
     def forget(self, handles: Sequence[int]) -> None:
-        """Take comparisons back: their marks on items and annotator are removed."""
+        """Remove the evidence of some comparisons about items and annotators."""
         for m in handles:
             self._precision[self._left[m]] -= self._site[m, 0]
             self._shift[self._left[m]] -= self._site[m, 1]
@@ -226,7 +226,7 @@ class CalibratedState:
             self._site[m], self._log_likelihood[m], self._weight[m] = 0.0, 0.0, 0.0
 
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
-        """Go over all comparisons until nothing moves by more than `tolerance`, or so many times; return how many."""
+        """Sweep over all answers until no mean changes by more than `tolerance`; return the number of sweeps."""
         rows = np.flatnonzero(self._weight[: self._count] > 0)
         done = 0
         while done < sweeps:
@@ -258,7 +258,7 @@ class CalibratedState:
         right: NDArray[np.integer],
         annotator: int = UNKNOWN,
     ) -> PairOdds:
-        """Predict the outcomes of pairs, with all that is not known of the items and the annotator averaged over."""
+        """Predict the outcomes of pairs, averaged over the uncertainty about the items and the annotator."""
         left, right = np.asarray(left), np.asarray(right)
         mean, variance = self._shift / self._precision, 1 / self._precision
         return self.odds(mean[left] - mean[right], variance[left] + variance[right], annotator)

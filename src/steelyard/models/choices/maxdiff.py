@@ -1,4 +1,4 @@
-"""Maxdiff: best–worst choices as picks among all ordered pairs of the tuple."""
+"""Maxdiff: a best–worst choice as a choice among all ordered pairs of the tuple."""
 
 from __future__ import annotations
 
@@ -109,16 +109,16 @@ class ChoiceLikelihood(Likelihood):
 class MaxDiff(LatentScale):
     """P(best = i, worst = j) ∝ e^{θᵢ − θⱼ} over the ordered pairs of items in the tuple (Marley & Louviere 2005).
 
-    A choice without its best or its worst counts by the chance of the one that is there; one that names an item as
-    both is left out. In a tuple of two, a difference of 1 here is 2 of Bradley–Terry's, so the default prior
-    N(0, 1²) says the same as N(0, 2²) there.
+    A choice that names only a best or only a worst item contributes the marginal probability of that item; a choice
+    that names the same item as both is left out. In a tuple of two, a difference of 1 equals 2 in Bradley–Terry, so
+    the default prior N(0, 1²) is equivalent to N(0, 2²) there.
     """
 
     name: ClassVar[str] = "maxdiff"
     accepts: ClassVar[tuple[str, ...]] = ("choices",)
 
     prior_sd: Annotated[
-        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+        float | None, Field(gt=0, description="standard deviation of the scores' Gaussian prior; none or inf: no prior")
     ] = 1.0
 
     def _prepare(self, observations: Choices) -> Prepared:

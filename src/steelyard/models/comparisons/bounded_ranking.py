@@ -1,4 +1,4 @@
-"""Bounded ranking: a Beta distribution for every item, moved by comparisons (Sakaguchi & Van Durme 2018)."""
+"""Bounded ranking: a Beta distribution for every item, updated by comparisons (Sakaguchi & Van Durme 2018)."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 @dataclass(frozen=True, slots=True)
 class BoundedRanking(Model):
-    """Move each pair's Betas by the surprisal of the outcome (Eq. 12–22): scores stay within 0 and 1.
+    """Update the Betas of both items by the surprisal of the outcome (Eq. 12–22); scores are between 0 and 1.
 
-    A win adds to the winner's α and the loser's β; a tie draws unequal items together and makes close ones
-    surer. The chances of win and tie are Rao & Kupper's, with π = exp(mode) and θ = exp(ε). It is a heuristic:
-    its scores keep to a narrow range, and the Beta's spread is not the error of the score, so that the
-    default interval is resampled over annotators, each with its updates multiplied by its Poisson weight.
-    `interval = "model"` gives the Beta's highest-density one.
+    A win adds to the winner's α and the loser's β; a tie moves unequal items towards each other and lowers the
+    variance of close ones. The probabilities of win and tie are Rao & Kupper's, with π = exp(mode) and θ = exp(ε).
+    The model is a heuristic: its scores cover a narrow range, and the variance of the Beta is not the error of the
+    score. The default interval therefore is a Poisson bootstrap over annotators. `interval = "model"` gives the
+    highest-density interval of the Beta.
 
-    Where tasks are known, the comparisons of one answer are a mini-batch, computed from the state before it.
+    If tasks are known, the comparisons of one answer form a mini-batch, computed from the state before it.
     """
 
     name: ClassVar[str] = "bounded_ranking"
     accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
-    alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
-    beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
+    alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
+    beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
     gamma: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="γ, the skill chain, on the scale from 0 to 1")
+        float, Field(gt=0, allow_inf_nan=False, description="γ, noise of a comparison, on the scale from 0 to 1")
     ] = 0.1
     epsilon: Annotated[
-        float, Field(ge=0, allow_inf_nan=False, description="ε, the difference of scores within which ties are usual")
+        float,
+        Field(ge=0, allow_inf_nan=False, description="ε, tie margin: ties are likely for score differences below it"),
     ] = 0.1
-    interval: Annotated[Literal["bootstrap", "model"], Field(description="how intervals are made")] = "bootstrap"
+    interval: Annotated[Literal["bootstrap", "model"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> BetaState:
         """Return the state before any comparison."""

@@ -1,4 +1,4 @@
-"""Elo: ratings that move by a fixed share of the surprise (Elo 1978)."""
+"""Elo: ratings updated by a fixed multiple of the prediction error (Elo 1978)."""
 
 from __future__ import annotations
 
@@ -35,28 +35,38 @@ class EloState(NamedTuple):
 class Elo(Model):
     """Add k · (result − expected result) to a rating after every comparison; a tie is half a win.
 
-    The expected result is 1 / (1 + base^(−d/scale)) for a lead of d points. Ratings follow the latest
-    comparisons and never settle, so their order matters: for judgments that do not change with time, a batch
-    model such as bradley_terry uses the same evidence better. The interval is resampled over annotators, each
-    with its updates multiplied by its Poisson weight.
+    The expected result is 1 / (1 + base^(−d/scale)) for a lead of d points. Ratings follow the latest comparisons and
+    do not converge, so the order of the comparisons matters. For judgments that do not change with time, a batch model
+    such as bradley_terry uses the same evidence better. The interval is a Poisson bootstrap over annotators.
 
-    Where tasks are known, the comparisons of one answer are a mini-batch, computed from the ratings before it.
+    If tasks are known, the comparisons of one answer form a mini-batch, computed from the ratings before it.
     """
 
     name: ClassVar[str] = "elo"
     accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
-    k: Annotated[float, Field(gt=0, allow_inf_nan=False, description="points at stake in a comparison")] = 32.0
+    k: Annotated[
+        float,
+        Field(
+            gt=0, allow_inf_nan=False, description="update step: largest change of a rating per comparison, in points"
+        ),
+    ] = 32.0
     scale: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="points of lead that multiply the odds of winning by base")
+        float,
+        Field(gt=0, allow_inf_nan=False, description="lead, in points, that multiplies the odds of winning by `base`"),
     ] = 400.0
     base: Annotated[
-        float, Field(gt=1, allow_inf_nan=False, description="what a lead of `scale` points multiplies the odds by")
+        float,
+        Field(
+            gt=1,
+            allow_inf_nan=False,
+            description="factor by which a lead of `scale` points multiplies the odds of winning",
+        ),
     ] = 10.0
-    initial: Annotated[float, Field(allow_inf_nan=False, description="rating of every item at the start")] = 1500.0
+    initial: Annotated[float, Field(allow_inf_nan=False, description="initial rating of every item")] = 1500.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> EloState:
         """Return the state before any comparison."""

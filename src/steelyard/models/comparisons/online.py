@@ -1,4 +1,4 @@
-"""What the online comparison models share: the order of comparisons, resampled passes, gaps."""
+"""Common parts of the online comparison models: mini-batches, bootstrap passes, warnings about unconnected items."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from steelyard.models.inference.resampling import Units, replicate_weights
 from steelyard.models.table import ALONE, Uncertainty
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 
-NOT_COMPARABLE = "a share of wins does not say against whom; bradley_terry does"
-ORDER_MATTERS = "the order of the comparisons matters: the same ones in another order give other scores"
+NOT_COMPARABLE = "a win rate ignores the strength of the opponents; bradley_terry accounts for it"
+ORDER_MATTERS = "the order of the comparisons matters: the same comparisons in a different order give different scores"
 
 
 class Matches(NamedTuple):
@@ -109,15 +109,15 @@ def won_and_lost(left: IntArray, right: IntArray, outcome: NDArray[np.int8]) -> 
 
 
 def gap_notes(
-    name: str, comparisons: Comparisons, so: str = "only the common start holds it in place"
+    name: str, comparisons: Comparisons, so: str = "only the initial value determines its level"
 ) -> tuple[str, ...]:
-    """Say what `gaps_said` does of some comparisons."""
-    return gaps_said(
+    """Warn of gaps in some comparisons, and return the notes."""
+    return warn_of_gaps(
         name, comparisons.items, *won_and_lost(comparisons.left, comparisons.right, comparisons.outcome), so
     )
 
 
-def gaps_said(name: str, items: Index, winner: IntArray, loser: IntArray, so: str) -> tuple[str, ...]:
+def warn_of_gaps(name: str, items: Index, winner: IntArray, loser: IntArray, so: str) -> tuple[str, ...]:
     """Warn of islands and of items never beaten or never winning, name them, and return the notes for the fit."""
     compared = np.zeros(len(items), np.bool_)
     compared[winner] = compared[loser] = True

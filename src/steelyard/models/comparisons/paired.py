@@ -1,4 +1,4 @@
-"""Pairs: listed from any observations, counted once in a table, and looked over for what cannot be ordered."""
+"""Pairs: listed from any observations, counted in a table, and checked for items that cannot be ordered."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PAIRS: dict[str, Callable[[Any], Pairs]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTable:
-    """How often each pair of items was compared, and how it went; `first` < `second`, pairs in order."""
+    """Wins, losses and ties of each pair of items; `first` < `second`, pairs sorted."""
 
     n_items: int
     first: IntArray
@@ -172,7 +172,7 @@ def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """What the wins leave open: islands never compared with one another, and groups never beaten or never winning.
+    """Orders that the wins do not determine: unconnected islands, and groups that never lost or never won.
 
     Without a prior, scores are finite only where there is one island and nobody in `top` or `bottom`
     (Ford 1957: every item must be reachable from every other by a chain of wins).
@@ -216,16 +216,16 @@ class Gaps:
         if self.islands:
             sentences.append(
                 f"{len(self.islands)} islands of items were never compared with one another: "
-                f"{_listed(self.islands)}; how they stand to one another is not in the data"
+                f"{_listed(self.islands)}; the data do not determine their order"
             )
         # Of two sides of one gap the smaller is named: the other is "the rest".
         top, bottom = (
             [group for group in groups if 2 * len(group) <= self.n_items] for groups in (self.top, self.bottom)
         )
         if top:
-            sentences.append(f"never beaten: {_listed(top)}; how far above the rest is not in the data")
+            sentences.append(f"never beaten: {_listed(top)}; the data do not determine how far above the other items")
         if bottom:
-            sentences.append(f"never won: {_listed(bottom)}; how far below the rest is not in the data")
+            sentences.append(f"never won: {_listed(bottom)}; the data do not determine how far below the other items")
         return sentences
 
 

@@ -20,8 +20,8 @@ from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import Choices, Comparisons, FloatArray, Rankings
 
 DEPENDENT = {
-    "choices": "the pairs of one best–worst choice hang together",
-    "rankings": "the pairs of one ranking hang together",
+    "choices": "the pairs of one best–worst choice are dependent",
+    "rankings": "the pairs of one ranking are dependent",
 }
 
 
@@ -29,7 +29,7 @@ TABLED_MEANS, LARGEST_TABLED = 500, 400
 
 
 class TieRule(NamedTuple):
-    """How a model reads ties: a family with a tie parameter, or ties as half wins, or not at all."""
+    """How a model treats ties: a family with a tie parameter, half wins, or left out."""
 
     family: int
     half: bool = False
@@ -44,7 +44,7 @@ class TieRule(NamedTuple):
 class PairLikelihood(Likelihood):
     """The likelihood of counted pairs.
 
-    With `anchor`, the tie parameter sees half a tie and half a decision between equals beside the data, so that it
+    With `anchor`, half a tie and half a decision between equal items are added to the data, so that the tie parameter
     stays finite when all comparisons tie.
     """
 

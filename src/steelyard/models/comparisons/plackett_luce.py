@@ -1,4 +1,4 @@
-"""Plackett–Luce: a ranking as one choice after another from the items that are left."""
+"""Plackett–Luce: a ranking as a sequence of choices among the remaining items."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def pairs_of_sorted(start: NDArray[np.int64], item: IntArray, rank: IntArray) ->
 class PlackettLuce(LatentScale):
     """P(ranking) = Π e^{θᵢ} / Σ e^{θⱼ} over the items not yet placed (Luce 1959, Plackett 1975).
 
-    Tied items count as every order among them, equally: the mean of the orders' log-likelihoods, so that a tie of
-    two is half a win for each. From seven tied items on, the mean is Efron's (1977) approximation. Comparisons are
-    rankings of two, and give Bradley–Terry's scores with ties as halves.
+    Tied items contribute the mean log-likelihood of all orders among them, so that a tie of two is half a win for each.
+    From seven tied items on, Efron's (1977) approximation is used. Comparisons are rankings of two, and give the
+    scores of Bradley–Terry with ties as half wins.
     """
 
     name: ClassVar[str] = "plackett_luce"

@@ -1,4 +1,4 @@
-"""How sure scores on a latent scale are: Laplace's posterior, the sandwich, and resampling.
+"""Uncertainty of scores on a latent scale: Laplace approximation, sandwich estimator, and bootstrap.
 
 With minus the curvature of the likelihood H₀, the prior's precision P and H = H₀ + P, the posterior is about
 N(θ̂, H⁻¹), and closer to it with θ̂ moved from mode to mean. The sandwich H⁻¹ (G + P) H⁻¹ puts in H₀'s place the

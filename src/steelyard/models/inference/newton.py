@@ -1,7 +1,7 @@
 """Newton's method for scores on a latent scale, for any likelihood whose curvature is a Laplacian of item pairs.
 
-The likelihood depends on differences of scores alone, so its curvature has rows that sum to zero and is told by
-one weight for each pair of items that meet. Up to `DENSE_ITEMS` items the equations are solved by Cholesky
+The likelihood depends on differences of scores alone, so the rows of its curvature sum to zero, and it is determined
+by one weight for each pair of items that were compared. Up to `DENSE_ITEMS` items the equations are solved by Cholesky
 factors; beyond, by conjugate gradients, in memory linear in the pairs.
 """
 
@@ -61,7 +61,7 @@ class UnitScatter(NamedTuple):
 
 
 class Likelihood(ABC):
-    """What the data say about the scores of items 0…n−1."""
+    """The log-likelihood of the scores of items 0…n−1."""
 
     n_items: int
     first: IntArray
@@ -116,7 +116,7 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Where the penalised likelihood is highest."""
+    """The maximum of the penalised likelihood."""
 
     theta: FloatArray
     tie: float
