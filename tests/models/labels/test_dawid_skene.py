@@ -211,9 +211,9 @@ def test_extremes_give_numbers(model):
         assert fit.annotators["accuracy"].is_between(0, 1).all()
 
 
-def test_an_unsettled_fit_warns_with_iterations_and_gap():
+def test_a_fit_without_convergence_warns_with_iterations_and_gain():
     labels, _ = random_labels(9, skill=0.3)
-    with pytest.warns(ConvergenceWarning, match=r"after 2 iterations.*a label"):
+    with pytest.warns(ConvergenceWarning, match=r"in 2 iterations.*per label"):
         fit = DawidSkene(max_iterations=2, interval="none").fit(labels)
     assert not fit.converged
     assert fit.iterations == 2
