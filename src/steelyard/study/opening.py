@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from steelyard.formats.toml_reading import parse_toml
 from steelyard.quality.questions import read_questions
 from steelyard.records import Item
 from steelyard.storage.events import to_json
+from steelyard.study import events as ev
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
 from steelyard.study.config_tables import ItemsSource, is_address
@@ -24,6 +25,7 @@ from steelyard.study.state import StudyState
 from steelyard.study.toml_lines import key_lines, line_of
 
 _MOST_PROBLEMS = 20
+_ITEMS_PER_EVENT = 1000
 
 
 def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
@@ -141,6 +143,17 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
             [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
     return [item for item in items if item.id not in state.code or state.items[state.code[item.id]] != item]
+
+
+def opening_events(
+    config: ev.ConfigChanged, new_items: Sequence[Item], new_questions: Sequence[dict[str, str]]
+) -> Iterator[ev.Payload]:
+    """Yield the events that bring a log up to date: new or changed items and checks, then the configuration."""
+    for start in range(0, len(new_items), _ITEMS_PER_EVENT):
+        yield ev.ItemsAdded(items=list(new_items[start : start + _ITEMS_PER_EVENT]))
+    if new_questions:
+        yield ev.ChecksAdded(questions=list(new_questions))
+    yield config
 
 
 def _shown(item: Item) -> Item:
