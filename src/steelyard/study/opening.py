@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
 from steelyard.formats.toml_reading import parse_toml
-from steelyard.quality.questions import read_questions
+from steelyard.quality.questions import Question, read_questions
 from steelyard.records import Item
 from steelyard.storage.events import to_json
 from steelyard.study import events as ev
@@ -143,6 +143,12 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
             [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
     return [item for item in items if item.id not in state.code or state.items[state.code[item.id]] != item]
+
+
+def read_checks(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Question]:
+    """Read the checks that a study mixes in among its tasks; none if it has no checks."""
+    checks = config.quality.checks
+    return [] if checks is None else read_questions(folder / checks.file, config.stages[0].protocol, items)
 
 
 def opening_events(

@@ -47,7 +47,14 @@ from steelyard.study.leases import (
 from steelyard.study.limits import RENEWALS, Scarcity, short_lease
 from steelyard.study.log import Log, Transaction, as_datetime
 from steelyard.study.observing import collect
-from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest, opening_events
+from steelyard.study.opening import (
+    changed_items,
+    check_same_questions,
+    check_study,
+    items_digest,
+    opening_events,
+    read_checks,
+)
 from steelyard.study.privacy import Privacy
 from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
@@ -520,8 +527,7 @@ class Study:
         """Bring the log up to date with study.toml and the items file; usually there is nothing to do."""
         # The database's address may hold a password: it is not written into the log.
         config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
-        checks = self.config.quality.checks
-        questions = [] if checks is None else question_data(self.core.questions(checks.file, list(items)))
+        questions = question_data(read_checks(self.folder, self.config, items))
         data = ev.ConfigChanged(
             config=config,
             items_digest=source_digest,
