@@ -300,10 +300,10 @@ def dominance() -> Any:
                 value = next(f.value for f in found.statistics if f.key == "items_in_no_cycle")
                 clean.append(1.0 if value is None else value)
             rows.append(
-                {"comparisons of six items": asked, "items_in_no_cycle": float(np.mean(clean)), "noise": f"{noise}"}
+                {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
     return lines(
-        rows, "Every further answer can close a cycle", "comparisons of six items", "items_in_no_cycle", "noise"
+        rows, "Every further answer can close a cycle", "comparisons of six items", "items in no cycle", "noise"
     )
 
 

@@ -53,7 +53,7 @@ class ScoreDifferences(Experiment):
             terms = Terms.drawn(self.terms, np.random.default_rng([self.seed, judgments]))
             rated, chosen = terms.rated(judgments), terms.chosen(*_TUPLES[judgments])
             compared = compare_scorings(Counting().fit(chosen), Mean().fit(rated))
-            names = ("mean_score_difference", "mean_rank_difference", "Spearman", "Pearson")
+            names = ("mean_score_difference", "mean_rank_difference", "spearman", "pearson")
             scales = (1.0, 100 / self.terms, 1.0, 1.0)
             units = ("", "% of the ranks", "", "")
             of_paper = (published[0], 100 * published[1] / _PUBLISHED_TERMS, *published[2:])

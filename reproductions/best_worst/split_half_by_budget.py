@@ -52,7 +52,7 @@ class SplitHalfByBudget(Experiment):
                 for per_half in (*_PER_HALF, None):
                     found = split_half(part, per_half=per_half, trials=self.trials, seed=self.seed)
                     judgments = _judgments(part, per_half) / len(choices.items)
-                    values = (found[which].value for which in ("Spearman", "Pearson"))
+                    values = (found[which].value for which in ("split_half_spearman", "split_half_pearson"))
                     rows.append((relation, name, per_half or 0, judgments, *values))
             progress(done + 1, len(by_relation))
         schema = {"relation": pl.String, "tuples": pl.String, "per_half": pl.Int64, "judgments": pl.Float64}

@@ -99,5 +99,5 @@ def _chart(table: pl.DataFrame) -> Chart:
         "ssr",
         title="Every published reliability is met",
         subtitle="diamonds: published; lines: 95 % intervals over judges",
-        value_title="scale_separation_reliability",
+        value_title="scale separation reliability",
     )

@@ -54,7 +54,7 @@ def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
             study.release(task)
         else:
             values = dict(zip(task.item_ids, rng.random(len(task.items)).tolist(), strict=True))
-            told.append(study.tell(task, answer_for(study.stage_of(task).protocol, values)).judgment_id)
+            told.append(study.tell(task, answer_for(study.core.stage_of(task).protocol, values)).judgment_id)
     return told
 
 

@@ -42,7 +42,7 @@ def answered(study: Study, person: str, value: float) -> str:
 
 
 def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, database_url):
-    told: list[int] = []
+    chunks: list[int] = []
     with Study.open(make_study(), database=database_url) as study:
         first = answered(study, "ann", 10)
         answered(study, "bob", 20)
@@ -51,12 +51,12 @@ def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, databa
         study.annotators.exclude("eve", "no work")
         study.annotators.exclude("bob", "by mistake")
         study.annotators.readmit("bob")
-        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, told=told.append) == 2
+        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, on_progress=chunks.append) == 2
         assert write_answers(study, tmp_path / "answers.parquet", real_ids=True) == study.status().judgments == 3
         assert_frame_equal(pl.read_parquet(tmp_path / "answers.parquet"), study.judgments())
     found = pl.read_parquet(tmp_path / "out.parquet")
     assert dict(found.select("annotator", "value").rows()) == {"ann": 90.0, "bob": 20.0}
-    assert sum(told) == 3
+    assert sum(chunks) == 3
 
 
 def test_nobody_is_named_unless_asked_for(make_study, tmp_path):
@@ -117,7 +117,7 @@ def test_what_breaks_off_leaves_the_file_that_was_there(make_study, tmp_path, mo
     with Study.open(make_study()) as study:
         answered(study, "ann", 10)
         with pytest.raises(KeyboardInterrupt):
-            write_judgments(study, out / "out.parquet", told=broken)
+            write_judgments(study, out / "out.parquet", on_progress=broken)
     assert (out / "out.parquet").read_bytes() == b"the one before"
     assert len(list(out.iterdir())) == 1
 
@@ -135,9 +135,9 @@ from steelyard.study import Study, exporting
 
 peaks = []
 with Study.open(sys.argv[1], database=sys.argv[2]) as study:
-    told = lambda count: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    exporting.write_judgments(study, Path(sys.argv[3]), told=told)
-    told(0)
+    on_progress = lambda count: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    exporting.write_judgments(study, Path(sys.argv[3]), on_progress=on_progress)
+    on_progress(0)
 print(json.dumps(peaks))
 """
 

@@ -43,7 +43,7 @@ class Life:
 
     def answer(self, task) -> object:
         values = dict(zip(task.item_ids, self.rng.random(len(task.items)).tolist(), strict=True))
-        return answer_for(self.study.stage_of(task).protocol, values)
+        return answer_for(self.study.core.stage_of(task).protocol, values)
 
     def some_task(self):
         return self.seen[int(self.rng.integers(len(self.seen)))] if self.seen else None

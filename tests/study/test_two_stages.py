@@ -77,7 +77,7 @@ class Campaign:
     def answer(self, task: Task) -> None:
         noise = self.rng.normal(0, 0.1, len(task.items)).tolist()
         seen = {item: quality(item) + error for item, error in zip(task.item_ids, noise, strict=True)}
-        self.study.tell(task, answer_for(self.study.stage_of(task).protocol, seen))
+        self.study.tell(task, answer_for(self.study.core.stage_of(task).protocol, seen))
 
     def add_sentences(self) -> None:
         with (self.folder / "items.csv").open("a") as file:

@@ -57,7 +57,7 @@ def split_half(
         Ratings (split within each item), comparisons (within each pair, of one task where tasks are known),
         choices (within each tuple) or rankings (within each task, or set of items).
     model
-        Any model that eats them. By default the mean of ratings, and counting for the rest, which are quick.
+        Any model that accepts them. By default the mean of ratings, and counting for the rest, which are quick.
     by
         "unit", or "annotator" to put all judgments of an annotator in one half, as comparative judgement does.
     per_half
@@ -93,7 +93,7 @@ class Splittable(Protocol):
     def __len__(self) -> int:
         """How many they are."""
 
-    def in_company(self) -> int:
+    def in_shared_units(self) -> int:
         """Count those that have another of the same unit."""
 
     def annotators(self) -> int:
@@ -122,7 +122,7 @@ class _InMemory:
     def __len__(self) -> int:
         return len(self.observations)
 
-    def in_company(self) -> int:
+    def in_shared_units(self) -> int:
         sizes = self.by_unit.splitter.sizes
         return int(sizes[sizes > 1].sum())
 
@@ -147,7 +147,7 @@ def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootst
         judgments = _InMemory(Halves.of(judgments, None, "unit", bootstrap.seed))
     trials = int(np.clip(_SPLIT_ROWS // len(judgments), _LEAST_TRIALS, TRIALS))
     by, note = "unit", ""
-    if 2 * judgments.in_company() < len(judgments):
+    if 2 * judgments.in_shared_units() < len(judgments):
         if judgments.annotators() < _LEAST_ANNOTATORS:
             unit = UNIT_NAMES[judgments.kind]
             return _undefined(

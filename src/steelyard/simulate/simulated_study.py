@@ -23,7 +23,7 @@ from steelyard.simulate.batch_answers import TaskBatch, batch_observations
 from steelyard.simulate.study_driver import AnnotatorQueue
 from steelyard.study import events as ev
 from steelyard.study.assignment import (
-    Chosen,
+    Assignment,
     check_decisions,
     pick_next,
     picked_event,
@@ -234,7 +234,7 @@ class _Simulation:
                 self.log.append(decision, at=_NOW, annotator=name)
         return None
 
-    def _answer(self, annotator: str, task: Chosen) -> Any:
+    def _answer(self, annotator: str, task: Assignment) -> Any:
         """Return the answer to a task; None if it is computed in a batch later."""
         people, protocol = self.annotators, self.config.stages[task.stage].protocol
         if isinstance(people, SimulatedAnnotators):
