@@ -54,21 +54,21 @@ def comparisons(rng: np.random.Generator) -> Comparisons:
 
 
 def choices(rng: np.random.Generator) -> Choices:
-    shown = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(150)], np.int32)
-    seen = TRUTH[shown] + rng.gumbel(size=shown.shape) * 0.5
+    tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(150)], np.int32)
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
     rows = np.arange(150)
     return Choices(
-        shown=shown,
-        best=shown[rows, seen.argmax(axis=1)],
-        worst=shown[rows, seen.argmin(axis=1)],
+        shown=tuples,
+        best=tuples[rows, percepts.argmax(axis=1)],
+        worst=tuples[rows, percepts.argmin(axis=1)],
         **who(rng, 150),
     )
 
 
 def rankings(rng: np.random.Generator) -> Rankings:
-    shown = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(120)], np.int32)
-    seen = TRUTH[shown] + rng.gumbel(size=shown.shape) * 0.5
-    order = np.take_along_axis(shown, np.argsort(-seen, axis=1), axis=1)
+    tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(120)], np.int32)
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
+    order = np.take_along_axis(tuples, np.argsort(-percepts, axis=1), axis=1)
     return Rankings(
         start=np.arange(0, 481, 4, dtype=np.int64),
         item=order.ravel(),
@@ -105,12 +105,12 @@ def fit(model: Model, observations: Observations) -> pl.DataFrame:
     if "gold" in inspect.signature(model.fit).parameters:
         # Gold for every other item, and at least one of each class.
         is_labels = isinstance(observations, Labels)
-        known = range(0, N_ITEMS, 2)
+        gold_items = range(0, N_ITEMS, 2)
         extra["gold"] = {
             observations.items[observations.items.code(NAMES[n])]: (
                 ("yes" if TRUTH[n] > 0 else "no") if is_labels else 50 + 20 * TRUTH[n]
             )
-            for n in known
+            for n in gold_items
             if NAMES[n] in observations.items
         }
     with warnings.catch_warnings():
