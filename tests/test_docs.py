@@ -58,13 +58,13 @@ def run(command: list[str], folder: Path) -> None:
 def test_toml_examples_that_are_whole_studies_are_valid():
     import tomllib
 
-    found = 0
+    count = 0
     for path in DOCS:
         for kind, _, text in blocks(path):
             if kind == "toml" and text.startswith("title"):
                 parse_config(tomllib.loads(text))
-                found += 1
-    assert found >= 1
+                count += 1
+    assert count >= 1
 
 
 @pytest.mark.parametrize("name", PAGES)

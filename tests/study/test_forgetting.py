@@ -37,11 +37,11 @@ DESIGNS = {
 
 def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
     with sqlite3.connect(path) as database:
-        found = {
+        rows = {
             name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in ("events", "tasks")
         }
     database.close()
-    return found
+    return rows
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -157,27 +157,27 @@ def test_another_process_notices_and_begins_anew(make_study):
 def test_forgetting_says_what_it_does_to_the_scores(make_study, tmp_path):
     """By hand: three people, one item each twice; without the third the means are those of the first two."""
     folder = make_study(items=["a", "b"], design="judgments = 3")
-    given = {"ann": (10, 20), "bob": (30, 40), "cleo": (95, 0)}
+    answers = {"ann": (10, 20), "bob": (30, 40), "cleo": (95, 0)}
     with Study.open(folder) as study:
-        for name, values in given.items():
+        for name, values in answers.items():
             for task in study.ask(name, 2):
                 study.tell(task, {task.items[0].id: values["ab".index(task.items[0].id)]})
-        seen = preview(study, "cleo")
+        report = preview(study, "cleo")
         assert study.status().judgments == 6
         done = forget(study, "cleo")
-    assert seen.effect == done.effect
+    assert report.effect == done.effect
     assert (done.effect.items, done.effect.changed, done.effect.lost, done.effect.ranks) == (2, 2, 0, 2)
     item, was, now = done.effect.largest
     assert (item, was, now) == ("a", pytest.approx(45), pytest.approx(20))
     assert done.effect.largest_rank == ("a", 1, 2)
-    assert (seen.again, done.again) == (2, 2)
+    assert (report.again, done.again) == (2, 2)
 
 
 def test_the_last_judge_of_an_item_takes_its_score_along():
     before = pl.DataFrame({"item": ["a", "b"], "score": [1.0, 2.0], "rank": [2, 1]})
     after = pl.DataFrame({"item": ["a", "b"], "score": [1.0, None], "rank": [1, None]})
-    found = effect(before, after)
-    assert (found.changed, found.lost, found.ranks) == (0, 1, 1)
+    result = effect(before, after)
+    assert (result.changed, result.lost, result.ranks) == (0, 1, 1)
     assert effect(before, None) is None
     labels = pl.DataFrame({"item": ["a"], "label": ["x"]})
     assert effect(labels, labels.with_columns(label=pl.lit("y"))).changed == 1

@@ -110,8 +110,8 @@ class Life:
     def check(self) -> None:
         events = list(self.study.events())
         frame = self.study.judgments()
-        told = {row["judgment_id"]: json.loads(row["answer"]) for row in frame.iter_rows(named=True)}
-        assert told == json.loads(json.dumps(self.answers))
+        answers = {row["judgment_id"]: json.loads(row["answer"]) for row in frame.iter_rows(named=True)}
+        assert answers == json.loads(json.dumps(self.answers))
         with self.study._log.read() as state:
             progress = state.progress[0]
             counted = frame.filter(~pl.col("set_aside"))
