@@ -83,10 +83,10 @@ def pass_messages(
     shift: FloatArray,
     level: FloatArray,
 ) -> None:
-    """Go over all comparisons once, each message made anew in place."""
+    """Update the messages of all comparisons once, in place."""
     rows = np.arange(len(left))
     nobody = np.full(len(left), -1, np.int32)
-    told = np.zeros((len(left), 1))
+    annotator_likelihood = np.zeros((len(left), 1))
     sweep(
         rows,
         left,
@@ -95,7 +95,7 @@ def pass_messages(
         outcome,
         np.ones(len(left)),
         site,
-        told,
+        annotator_likelihood,
         precision,
         shift,
         np.zeros((0, 1)),
@@ -142,7 +142,7 @@ def full_gains(
     sweeps: int,
     gain: FloatArray,
 ) -> None:
-    """Fill in the gain of every pair with the whole posterior made anew for each outcome (ASAP)."""
+    """Compute the gain of every pair with the full posterior recomputed for each outcome (ASAP)."""
     n, count = len(precision), len(left)
     mean, variance = shift / precision, 1.0 / precision
     more_left = np.empty(count + 1, np.int32)
