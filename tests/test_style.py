@@ -16,7 +16,7 @@ LONG_FUNCTIONS = {
 }
 """Functions that are still too long. Remove a name once its function is split; add none."""
 
-PARTICIPLE_LIMIT = 687
+PARTICIPLE_LIMIT = 546
 """Assignments to a bare participle in the whole tree. Only ever lower it; the goal is fewer than 50."""
 PARTICIPLES = (
     "found|known|said|told|came|asked|seen|given|heard|meant|kept|drawn|shown|wanted|held|made|taken|left_over|settled"

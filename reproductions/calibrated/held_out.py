@@ -100,10 +100,10 @@ def predict(training: Ratings, rest: Ratings, draws: int, rng: np.random.Generat
         if sweep < 150:
             continue
         new = who == UNKNOWN
-        anybody = chain.usual_point[0] + np.sqrt(chain.point_variance[0]) * rng.standard_normal(len(who))
-        point = np.where(new, anybody, chain.point[who])
+        anybody = chain.mean_intercept[0] + np.sqrt(chain.intercept_variance[0]) * rng.standard_normal(len(who))
+        point = np.where(new, anybody, chain.intercept[who])
         slope = np.where(new, 1.0, chain.slope[who])
-        noise = np.where(new, chain.usual_noise[0], chain.noise[who])
+        noise = np.where(new, chain.mean_noise[0], chain.noise[who])
         response = point + slope * (chain.x[item] - chain.origin) + np.sqrt(noise) * rng.standard_normal(len(who))
         predictions[sweep - 150] = np.where(item == UNKNOWN, np.nan, response)
     return predictions

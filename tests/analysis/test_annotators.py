@@ -12,7 +12,7 @@ from steelyard.analysis.annotators import annotator_table, checked
 from steelyard.analysis.history import history_of
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, Labels, Rankings, Ratings
 from steelyard.reliability.annotators import with_others, with_themselves
-from tests.report.conftest import MINUTE, answer_all
+from tests.analysis.conftest import MINUTE, answer_all
 
 
 def ratings(rows, scale=(0, 100)):

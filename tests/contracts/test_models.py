@@ -91,7 +91,7 @@ def mixed(rng: np.random.Generator) -> Mixed:
 
 
 MAKERS = {f.__name__: f for f in (ratings, comparisons, choices, rankings, labels, mixed)}
-CASES = [(name, kind) for name in registry.names("models") for kind in registry.find("models", name).eats]
+CASES = [(name, kind) for name in registry.names("models") for kind in registry.find("models", name).accepts]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -165,7 +165,7 @@ def test_the_table_has_its_columns_and_every_item_once(case):
     model, observations = case
     frame = fit(model, observations)
     assert sorted(frame["item"]) == sorted(NAMES.ids)
-    if "labels" in model.eats:
+    if "labels" in model.accepts:
         assert {"item", "label", "probability", "judgments", "p(no)", "p(yes)"} <= set(frame.columns)
     else:
         assert tuple(frame.columns) == SCORE_COLUMNS
@@ -255,9 +255,9 @@ def test_fitting_twice_gives_the_same_bytes(case):
     assert fit(model, observations).write_csv() == fit(model, observations).write_csv()
 
 
-def test_observations_it_does_not_eat_are_refused_with_a_remedy(case):
+def test_observations_it_does_not_accept_are_refused_with_a_remedy(case):
     model, _ = case
-    other = next(maker for kind, maker in MAKERS.items() if kind not in model.eats)(np.random.default_rng(0))
+    other = next(maker for kind, maker in MAKERS.items() if kind not in model.accepts)(np.random.default_rng(0))
     with pytest.raises(DataError, match=rf"{model.name} needs .*; these are {other.kind}.* Use .*, or collect with "):
         fit(model, other)
 
@@ -275,7 +275,7 @@ def test_settings_are_in_the_fit(case):
         warnings.simplefilter("ignore", SteelyardWarning)
         gold = (
             {"gold": {"item 0": "no", "item 8": "yes"}}
-            if "labels" in model.eats
+            if "labels" in model.accepts
             else {"gold": {"item 0": 20.0, "item 8": 80.0}}
         )
         takes_gold = "gold" in inspect.signature(model.fit).parameters

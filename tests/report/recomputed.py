@@ -158,7 +158,7 @@ def answers(log: Log) -> Rows:
         len(log.set_aside()),
         len(log.of_purpose("check")),
         len(log.of_purpose("repeat")),
-        sum(bool(a["late"]) for a in log.all()),
+        sum(bool(a.get("late", False)) for a in log.all()),
         sum(a["revised"] for a in log.all()),
         len(log.kinds("skip")),
         len(log.kinds("flag")),
@@ -169,7 +169,7 @@ def answers(log: Log) -> Rows:
 
 def time(log: Log) -> Rows:
     at = [a["at"] for a in log.all()]
-    seconds = [a["seconds"] for a in log.all() if a["seconds"] is not None]
+    seconds = [a["seconds"] for a in log.all() if "seconds" in a]
     between = (max(at) - min(at)) / HOUR
     return [{}, {}, {"value": between}, {"value": median(seconds)}, {"value": sum(seconds) / 3600}]
 
@@ -258,7 +258,7 @@ def annotators(log: Log) -> Rows:
     letters = {item: len(text) for item, text in log.texts.items()}
     for name in sorted({a["annotator"] for a in log.all()}):
         own = [a for a in log.all() if a["annotator"] == name]
-        timed = [a for a in own if a["seconds"] is not None]
+        timed = [a for a in own if "seconds" in a]
         seconds = [a["seconds"] for a in timed]
         fast = [a["seconds"] < 0.4 + sum(letters.get(i, 0) for i in a["items"]) / 75 for a in timed]
         checks = [a["right"] for a in own if a["purpose"] == "check"]
@@ -418,7 +418,7 @@ def repeats_by_time(log: Log) -> Rows:
 
 
 def looks(log: Log) -> Rows:
-    return [event["data"] for event in log.kinds("look")]
+    return [event["data"] for event in log.kinds("interim_analysis")]
 
 
 def exclusions(log: Log) -> Rows:
@@ -438,7 +438,7 @@ def _bonuses(log: Log) -> float:
 
 
 def costs(log: Log) -> Rows:
-    given = [a["seconds"] for a in log.all() if a["seconds"] is not None]
+    given = [a["seconds"] for a in log.all() if "seconds" in a]
     hours = mean(given) * len(log.all()) / 3600
     bonuses = _bonuses(log)
     cost = (0.05 * len(log.all()) + 0.4 * len({a["annotator"] for a in log.all()}) + 1.5 * hours + bonuses) * 1.2

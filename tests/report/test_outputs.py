@@ -126,7 +126,7 @@ def test_notebooks_show_studies_and_fits_without_loading_charts(answered):
     assert done.returncode == 0, done.stderr
     assert "Words &lt;b&gt;&amp; more&lt;/b&gt;" in done.stdout
     assert "<b>" not in done.stdout
-    assert "20 answers of 4 annotators about 5 items" in done.stdout
+    assert "20 answers by 4 annotators about 5 items" in done.stdout
     assert done.stdout.count("<td") == 6 + 5 * 7
 
 

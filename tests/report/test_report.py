@@ -124,7 +124,7 @@ def test_the_scene_has_all_that_a_report_tells_of(made):
     """Otherwise the test above would pass on an empty page."""
     assert set(made.excluded) & set(SPAMMERS)
     kinds = {event["kind"] for event in made.log.events}
-    assert {"exclusion", "readmission", "revision", "skip", "flag", "look"} <= kinds
+    assert {"exclusion", "readmission", "revision", "skip", "flag", "interim_analysis"} <= kinds
     assert {a["purpose"] for a in made.log.all()} == {"judgment", "overlap", "check", "repeat"}
 
 

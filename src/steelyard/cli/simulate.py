@@ -40,7 +40,9 @@ def simulate(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Studies at a time; 0 for one a core.")] = 1,
     form: FormatOption = Format.table,
 ) -> None:
-    """Dry-run a study: what people would be asked, what it takes, how reliable it may be. Its data stay untouched.
+    """Simulate a study before running it: tasks, time, cost and reliability.
+
+    The study's data are not changed.
 
     Example: steelyard simulate words --people 40 --careless 0.1
     """

@@ -37,8 +37,10 @@ def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:
     if type(model) not in _FITTERS:
         names = ", ".join(supported.name for supported in _FITTERS)
         raise ConfigError(f"{model.name} needs all judgments in memory.", f"With an engine, use one of {names}.")
-    if log.kind not in model.eats:
-        raise DataError(f"{model.name} needs {' or '.join(model.eats)}; these are {log.kind}.", "Choose another model.")
+    if log.kind not in model.accepts:
+        raise DataError(
+            f"{model.name} needs {' or '.join(model.accepts)}; these are {log.kind}.", "Choose another model."
+        )
     fitted: Fit = _FITTERS[type(model)](model, log, gold)
     return model.with_gold_noted(fitted, gold, log_items(fitted))
 

@@ -54,7 +54,7 @@ class Halves:
     def of(cls, observations: Observations, model: Model | None, by: str, seed: int) -> Halves:
         splitter = Splitter.of(observations, by, seed)
         if model is not None:
-            model.accept(observations)
+            model.check_kind(observations)
         sums = Sums.of(observations) if model is None or _is_a_sum(model, observations) else None
         return cls(observations, model, by, splitter, sums)
 

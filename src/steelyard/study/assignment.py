@@ -1,4 +1,4 @@
-"""Which task comes next: one of the design's, or one that tells about the annotator."""
+"""Assignment: the next task for an annotator, one of the design's or one about the annotator."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from steelyard.study.state import StudyState
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """The next task: what is shown (ids), why, and how the design came to it.
+class Assignment:
+    """The next task: the ids of its items, why it is assigned, and how the design picked it.
 
-    `about` is the key of the check or the judgment repeated; `shared` says that everybody will get it.
+    `about` is the key of the check or the id of the repeated judgment; `shared` means that every annotator gets it.
     """
 
     stage: int
@@ -30,16 +30,16 @@ class Chosen:
     shared: bool = False
 
 
-def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Chosen | NoTask:
+def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Assignment | NoTask:
     """Choose the task for an annotator; the same state gives the same choice at the same time."""
     state.set_time(now)
     picked = pick_from_designs(config, state.progress, state.seq, annotator)
     if isinstance(picked, NoTask):
         return picked
     stage, pick = picked
-    chosen = Chosen(stage, tuple(state.items[code].id for code in pick.items), pick)
+    chosen = Assignment(stage, tuple(state.items[code].id for code in pick.items), pick)
     quality = config.quality
-    # A stream of its own, so that what the design draws does not hang on what is mixed in.
+    # A generator of its own, so that the design's random choices do not depend on checks and repeats.
     rng = generator_for(config.seed, len(config.stages), state.seq)
     draw = float(rng.random())
     if quality.checks is not None:
@@ -50,7 +50,7 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
     draw -= quality.repeats
     if 0 <= draw < quality.overlap:
-        return _overlap(state, annotator, rng) or Chosen(chosen.stage, chosen.items, chosen.pick, shared=True)
+        return _overlap(state, annotator, rng) or Assignment(chosen.stage, chosen.items, chosen.pick, shared=True)
     return chosen
 
 
@@ -75,37 +75,37 @@ def pick_from_designs(
     return nothing or NoTask("There is nothing to ask.", complete=True)
 
 
-def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Chosen | None:
+def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
     unseen = state.quality.unseen_checks(annotator)
     if not unseen:
         return None
     key = unseen[int(rng.integers(len(unseen)))]
-    shown = tuple(rng.permutation(state.quality.questions[key].item_ids).tolist())
-    return Chosen(0, shown, Pick(()), purpose="check", about=key)
+    item_ids = tuple(rng.permutation(state.quality.questions[key].item_ids).tolist())
+    return Assignment(0, item_ids, Pick(()), purpose="check", about=key)
 
 
-def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Chosen | None:
+def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Assignment | None:
     candidates = state.quality.repeatable(annotator, after)
     if not candidates:
         return None
     again = candidates[int(rng.integers(len(candidates)))]
     first = state.answered_task(annotator, again)
-    shown = tuple(state.items[code].id for code in rng.permutation(first.items))
-    return Chosen(first.stage, shown, Pick(()), purpose="repeat", about=again)
+    item_ids = tuple(state.items[code].id for code in rng.permutation(first.items))
+    return Assignment(first.stage, item_ids, Pick(()), purpose="repeat", about=again)
 
 
-def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Chosen | None:
+def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
     """Return a task that everybody gets and this annotator has not had, if there is one."""
     unseen = [shared for shared in state.quality.shared if not _has_seen(state, annotator, shared)]
     if not unseen:
         return None
     shared = unseen[0]
     order = tuple(int(code) for code in rng.permutation(shared.items))
-    shown = tuple(state.items[code].id for code in order)
-    return Chosen(shared.stage, shown, Pick(order, slot=shared.slot), purpose="overlap")
+    item_ids = tuple(state.items[code].id for code in order)
+    return Assignment(shared.stage, item_ids, Pick(order, slot=shared.slot), purpose="overlap")
 
 
 def _has_seen(state: StudyState, annotator: str, shared: SharedTask) -> bool:
-    seen = state.progress[shared.stage].history(annotator)
+    history = state.progress[shared.stage].history(annotator)
     key = tuple(sorted(shared.items))
-    return key in (seen.sets if len(key) > 1 else seen.items)
+    return key in (history.sets if len(key) > 1 else history.items)

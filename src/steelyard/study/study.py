@@ -16,6 +16,7 @@ from msgspec import structs
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
@@ -26,11 +27,11 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next
-from steelyard.study.config import Stage, StudyConfig
+from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import fit_by_criterion, kind_for
+from steelyard.study.fitting import kind_for
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -159,10 +160,6 @@ class Study:
         with self._log.write() as transaction:
             if (transaction.state.state, transaction.state.state_reason) != (state, reason):
                 transaction.append(ev.StateChanged(state=state, reason=checked_reason(reason)), at=self._clock())
-
-    def stage_of(self, task: Task | Judgment) -> Stage:
-        """Return the stage (protocol and design) a task belongs to."""
-        return self.core.stage_of(task)
 
     def status(self) -> Status:
         """Return how far the study is."""

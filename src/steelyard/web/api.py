@@ -208,7 +208,9 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
         return TasksOut(tasks=[], nothing=_nothing(served, session, wait), standing=_standing(served, session))
     held, nothing = study.offer_many(session.annotator, body.count)
     return TasksOut(
-        tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in held],
+        tasks=[
+            task_out(served, task.judgment_id, study.core.stage_of(task), task.items, task.lease_end) for task in held
+        ],
         nothing=None if nothing is None else _nothing(served, session, nothing),
         standing=_standing(served, session),
     )
@@ -343,7 +345,7 @@ def _explained(served: Served, session: Session, judgment_id: str, error: TaskEr
 
 
 def _shown(served: Served, task: Any) -> TaskOut:
-    return task_out(served, task.judgment_id, served.study.stage_of(task), task.items, task.lease_end)
+    return task_out(served, task.judgment_id, served.study.core.stage_of(task), task.items, task.lease_end)
 
 
 def _standing(served: Served, session: Session) -> StandingOut:

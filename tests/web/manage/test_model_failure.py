@@ -28,7 +28,7 @@ def folder(make_study, tmp_path):
         folder = make_study(design="judgments = 3", extra=f'{stop}[model]\nname = "{name}"\n[pay]\nper_task = 0.1\n')
         with Study.open(folder) as study:
             for annotator in ("ann", "bob"):
-                for task in study.ask(annotator, 6):
+                while (task := study.ask(annotator)) is not None:
                     study.tell(task, {task.item_ids[0]: 50}, seconds=3)
         yield folder
 

@@ -66,7 +66,7 @@ def test_when_nobody_looks_nothing_is_computed(studies):
         watches = Watches(Pace(poll=0.02, rest=0.0, share=0.0, idle=0.3))
         watched = watches.of(studies.all()[0])
         watched.look()
-        await until(lambda: watched.trust is not None)
+        await until(lambda: watched.reliability is not None)
         # Nobody has looked for the idle time, so the task that computes ends.
         await until(watched._task.done)
         before = watched.board.judgments
@@ -128,4 +128,4 @@ def test_a_changed_configuration_is_taken_up(studies):
         after = calculator.compute_board(source)
         assert [sum(stage.total for stage in found.status.stages) for found in (before, after)] == [15, 20]
     finally:
-        calculator.forget(source)
+        calculator.close(source)

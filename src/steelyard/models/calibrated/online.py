@@ -305,16 +305,16 @@ class CalibratedState:
 
     def _learn_from_ratings(self) -> None:
         """Move what raters have in common, and each one's noise, to what the ratings show."""
-        known = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
-        item, who = self._rated[known], self._rater[known]
-        off = self._value[known] - self._shift[item] / self._precision[item]
+        active = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
+        item, who = self._rated[active], self._rater[active]
+        off = self._value[active] - self._shift[item] / self._precision[item]
         off -= self._bias_shift[who] / self._bias_precision[who]
         # What is not known of item and bias adds to what a residual says.
         squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
         self._learn_noise(who, squares / self._unevenness[item])
         self._learn_unevenness(item, squares / self._rating_noise[who])
         people = np.unique(who[who > 0])
-        self._centre_biases(known, people)
+        self._centre_biases(active, people)
         self._learn_biases(people)
         self._learn_spread(np.unique(item))
 
@@ -371,10 +371,10 @@ class CalibratedState:
 
     def _learn_levels(self) -> None:
         """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""
-        met = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
-        if len(met) == 0:
+        active = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
+        if len(active) == 0:
             return
-        counts = special.softmax(self.prior + self._belief[met], axis=1).sum(axis=0) + START_WEIGHT * START
+        counts = special.softmax(self.prior + self._belief[active], axis=1).sum(axis=0) + START_WEIGHT * START
         self.prior = np.log(counts / counts.sum())
 
     def _learn_margin(self, rows: NDArray[np.int64]) -> None:

@@ -17,7 +17,7 @@ from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
 LAPSE = 0.01
-"""Share of answers of any annotator that are a slip: none can prove more than this allows."""
+"""Lapse rate of every annotator, which limits the evidence of a single answer."""
 
 
 @compiled
@@ -42,7 +42,7 @@ def outcome_likelihood(
     other they tie.
     """
     ties = margin > 0.0
-    slip = LAPSE / (3.0 if ties else 2.0)
+    lapse = LAPSE / (3.0 if ties else 2.0)
     if level == inf:
         if not ties:
             return 0.5, 0.0, 0.0
@@ -59,7 +59,7 @@ def outcome_likelihood(
         first = outcome * density(t) / c
         second = -t * density(t) / (c * c)
     keep = 1.0 - LAPSE
-    return keep * p + slip, keep * first, keep * second
+    return keep * p + lapse, keep * first, keep * second
 
 
 @compiled

@@ -25,7 +25,7 @@ class Counting(Model):
     """
 
     name: ClassVar[str] = "counting"
-    eats: ClassVar[tuple[str, ...]] = ("choices", "comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("choices", "comparisons", "rankings")
 
     interval: Annotated[Literal["t", "bootstrap"], Field(description="how intervals are made")] = "t"
     prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
@@ -35,7 +35,7 @@ class Counting(Model):
 
     def fit(self, observations: Choices | Comparisons | Rankings) -> Fit:
         """Score every item on [−1, 1]."""
-        self.accept(observations)
+        self.check_kind(observations)
         pairs = observations.to_comparisons() if observations.has_comparisons else observations
         return self.solve(ObservedValues(pairs, *pairs.preferences()))
 

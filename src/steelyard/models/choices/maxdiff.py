@@ -55,10 +55,10 @@ class ChoiceLikelihood(Likelihood):
         a, b = np.triu_indices(width, 1)
         left, right = tuples.shown[:, a], tuples.shown[:, b]
         there = b < tuples.size[:, None]
-        met = Pairs(left[there], right[there], np.zeros(int(there.sum()), np.int8), None)
-        table = PairTable.count(met, n_items)
+        pairs = Pairs(left[there], right[there], np.zeros(int(there.sum()), np.int8), None)
+        table = PairTable.count(pairs, n_items)
         cell = np.zeros(left.shape, np.int32)
-        cell[there] = table.cell_of(met.left, met.right)
+        cell[there] = table.cell_of(pairs.left, pairs.right)
         # The kernel reads the pairs of a row one after another, without the places that are not there.
         order = np.argsort(~there, axis=1, kind="stable")
         return cls(n_items, tuples, table.first, table.second, np.take_along_axis(cell, order, axis=1))
@@ -66,9 +66,11 @@ class ChoiceLikelihood(Likelihood):
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        shown, size, best, worst, kind, _ = self.tuples
+        tuple_items, size, best, worst, kind, _ = self.tuples
         spread = np.zeros(len(self.first)) if variance is None else variance
-        return choice_pass(by_place, self.n_items, shown, size, best, worst, kind, self.pair, self.row_weight, spread)
+        return choice_pass(
+            by_place, self.n_items, tuple_items, size, best, worst, kind, self.pair, self.row_weight, spread
+        )
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""
@@ -77,28 +79,29 @@ class ChoiceLikelihood(Likelihood):
 
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every tuple its slope."""
-        _, _, _, slope, told, _ = self._pass(theta[self.tuples.shown])
+        _, _, _, slope, information, _ = self._pass(theta[self.tuples.shown])
         there = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
         row = np.repeat(self.tuples.row, self.tuples.size)
-        return Scatter(row, self.tuples.shown[there], slope[there], told[there])
+        return Scatter(row, self.tuples.shown[there], slope[there], information[there])
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the score of one place of every tuple at a time."""
-        shown, size, *_ = self.tuples
-        by_place, out, h = theta[shown], np.zeros(self.n_items), 1e-3
-        for place in range(shown.shape[1]):
-            step = np.zeros(shown.shape)
+        tuple_items, size, *_ = self.tuples
+        by_place, out, h = theta[tuple_items], np.zeros(self.n_items), 1e-3
+        for place in range(tuple_items.shape[1]):
+            step = np.zeros(tuple_items.shape)
             step[:, place] = h
             row = np.flatnonzero(size > place)
             up, down = (self._pass(by_place + sign * step, variance)[-1][row] for sign in (1, -1))
-            out -= 0.5 * np.bincount(shown[row, place], (up - down) / (2 * h), self.n_items)
+            out -= 0.5 * np.bincount(tuple_items[row, place], (up - down) / (2 * h), self.n_items)
         return out
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw gradients of answers simulated from the model: their covariance is the information."""
-        shown, size, _, _, kind, _ = self.tuples
+        tuple_items, size, _, _, kind, _ = self.tuples
         columns = [
-            simulated_gradients(theta, shown, size, kind, self.row_weight, rng.random(len(shown))) for _ in range(count)
+            simulated_gradients(theta, tuple_items, size, kind, self.row_weight, rng.random(len(tuple_items)))
+            for _ in range(count)
         ]
         return np.column_stack(columns)
 
@@ -120,14 +123,14 @@ class MaxDiff(LatentScale):
     """
 
     name: ClassVar[str] = "maxdiff"
-    eats: ClassVar[tuple[str, ...]] = ("choices",)
+    accepts: ClassVar[tuple[str, ...]] = ("choices",)
 
     prior_sd: Annotated[
         float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
     ] = 1.0
 
     def _prepare(self, observations: Choices) -> Prepared:
-        tuples, said = usable(observations)
+        tuples, exclusions = usable(observations)
         items = np.unique(tuples.shown[tuples.shown != UNKNOWN]).astype(np.int64)
         code = np.full(len(observations.items) + 1, UNKNOWN, np.int32)
         code[items] = np.arange(len(items), dtype=np.int32)
@@ -137,7 +140,7 @@ class MaxDiff(LatentScale):
         beats = code[pairs.left], code[pairs.right]
 
         def notes(estimate: Estimate) -> list[str]:
-            return said
+            return exclusions
 
         return Prepared(likelihood, items, beats, lambda d, tie: np.asarray(special.expit(2 * d)), notes)
 
@@ -147,7 +150,7 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
     no_best, no_worst = choices.best == UNKNOWN, choices.worst == UNKNOWN
     both = (choices.best == choices.worst) & ~no_best
     size = (choices.shown != UNKNOWN).sum(axis=1)
-    kept = ~both & ~(no_best & no_worst) & (size >= 2)
+    is_usable = ~both & ~(no_best & no_worst) & (size >= 2)
     notes = [
         f"{int(count)} choices {what}"
         for count, what in (
@@ -157,20 +160,20 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
         )
         if count
     ]
-    if not kept.any():
+    if not is_usable.any():
         raise NoEvidenceError("no choice names a best and another worst item.", "Collect or import complete choices.")
-    front = np.argsort(choices.shown[kept] == UNKNOWN, axis=1, kind="stable")
-    shown = np.take_along_axis(choices.shown[kept], front, axis=1)
-    refuse_repeats(choices, shown)
-    best, worst = choices.best[kept], choices.worst[kept]
-    kind = np.where(no_worst[kept], BEST_ONLY, np.where(no_best[kept], WORST_ONLY, BOTH))
+    front = np.argsort(choices.shown[is_usable] == UNKNOWN, axis=1, kind="stable")
+    shown_items = np.take_along_axis(choices.shown[is_usable], front, axis=1)
+    refuse_repeats(choices, shown_items)
+    best, worst = choices.best[is_usable], choices.worst[is_usable]
+    kind = np.where(no_worst[is_usable], BEST_ONLY, np.where(no_best[is_usable], WORST_ONLY, BOTH))
     return Tuples(
-        shown,
-        size[kept].astype(np.int32),
-        _place(shown, best),
-        _place(shown, worst),
+        shown_items,
+        size[is_usable].astype(np.int32),
+        _place(shown_items, best),
+        _place(shown_items, worst),
         kind.astype(np.int32),
-        np.flatnonzero(kept).astype(np.int32),
+        np.flatnonzero(is_usable).astype(np.int32),
     ), notes
 
 

@@ -45,17 +45,17 @@ def choice_terms(theta: FloatArray, kind: int, best: int, worst: int) -> tuple[f
                 matrix[i, j] = own - mean[i] * mean[j]
         return value, gradient, matrix
     sign = 1.0 if kind == BEST_ONLY else -1.0
-    known = best if kind == BEST_ONLY else worst
+    choice = best if kind == BEST_ONLY else worst
     chance = as_best if kind == BEST_ONLY else as_worst
     other, other_sum = (down, low) if kind == BEST_ONLY else (up, high)
-    value = log(max(chance[known], 1e-300))
+    value = log(max(chance[choice], 1e-300))
     matrix[:] = 0.0
     for i in range(m):
         rest = max(other_sum - other[i], 1e-300)
         given = np.empty(m)
         for j in range(m):
             given[j] = sign if i == j else -sign * other[j] / rest
-        if i == known:
+        if i == choice:
             gradient += given
         for a in range(m):
             for b in range(m):
@@ -87,7 +87,7 @@ def choice_pass(
     """
     gradient, weight = np.zeros(n_items), np.zeros(len(variance))
     trace = np.zeros(len(shown))
-    slope, told = np.zeros(shown.shape), np.zeros(shown.shape)
+    slope, information = np.zeros(shown.shape), np.zeros(shown.shape)
     whole = 0.0
     for row in range(len(shown)):
         m = size[row]
@@ -95,13 +95,13 @@ def choice_pass(
         whole += row_weight[row] * value
         at = 0
         for a in range(m):
-            slope[row, a], told[row, a] = pull[a], matrix[a, a]
+            slope[row, a], information[row, a] = pull[a], matrix[a, a]
             gradient[shown[row, a]] += row_weight[row] * pull[a]
             for b in range(a + 1, m):
                 weight[pair[row, at]] -= row_weight[row] * matrix[a, b]
                 trace[row] -= row_weight[row] * matrix[a, b] * variance[pair[row, at]]
                 at += 1
-    return whole, gradient, weight, slope, told, trace
+    return whole, gradient, weight, slope, information, trace
 
 
 @compiled

@@ -40,7 +40,7 @@ class BoundedRanking(Model):
     """
 
     name: ClassVar[str] = "bounded_ranking"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
     alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
     beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
@@ -62,13 +62,13 @@ class BoundedRanking(Model):
     def update(self, state: BetaState, comparisons: Comparisons) -> BetaState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        seen = np.zeros(len(state.alpha), np.bool_)
-        return self._pass(state, matches, *matches.equally(), seen)
+        is_seen = np.zeros(len(state.alpha), np.bool_)
+        return self._pass(state, matches, *matches.equally(), is_seen)
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mode of its Beta, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))

@@ -84,9 +84,9 @@ def unpenalised(comparisons: Comparisons, adjustment: float = 0.0) -> Unpenalise
             raise DataError(f"no finite scores: {'; '.join(gaps.sentences())}.", "Set an adjustment, such as 0.3.")
     n = len(items)
     count = table.wins + table.losses
-    shown = np.bincount(table.first, count, n) + np.bincount(table.second, count, n)
+    appearance_count = np.bincount(table.first, count, n) + np.bincount(table.second, count, n)
     won = np.bincount(table.first, table.wins, n) + np.bincount(table.second, table.losses, n)
-    pull = adjustment + (shown - 2 * adjustment) / shown * won - shown / 2
+    pull = adjustment + (appearance_count - 2 * adjustment) / appearance_count * won - appearance_count / 2
     # Bradley–Terry sees the data through wins by item alone, so they can be set without touching any pair. The
     # adjusted wins need not add up to the comparisons; what is over would push all scores together, and is shared.
     even = PairTable(n, table.first, table.second, count / 2, count / 2, table.ties)

@@ -45,7 +45,7 @@ class Elo(Model):
     """
 
     name: ClassVar[str] = "elo"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
     k: Annotated[float, Field(gt=0, allow_inf_nan=False, description="points at stake in a comparison")] = 32.0
     scale: Annotated[
@@ -66,13 +66,13 @@ class Elo(Model):
     def update(self, state: EloState, comparisons: Comparisons) -> EloState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        seen = np.zeros(len(state.rating), np.bool_)
-        return EloState(self._pass(state, matches, *matches.equally(), seen))
+        is_seen = np.zeros(len(state.rating), np.bool_)
+        return EloState(self._pass(state, matches, *matches.equally(), is_seen))
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Rate every item, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))

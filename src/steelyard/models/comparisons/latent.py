@@ -124,12 +124,12 @@ class LatentScale(Model):
     @null_without_evidence
     def fit(self, observations: Any) -> Fit:
         """Score every item, centred at 0."""
-        self.accept(observations)
+        self.check_kind(observations)
         return self.solve(self._prepare(observations), ObservedSample(observations))
 
     def solve(self, ready: Prepared, sample: Sample) -> Fit:
         """Score every item from a likelihood made ready."""
-        said = self._gaps(ready, sample.items)
+        gap_notes = self._gaps(ready, sample.items)
         estimate = maximise(
             ready.likelihood,
             prior_sd=self._prior_sd,
@@ -146,7 +146,7 @@ class LatentScale(Model):
             self.name,
             self.settings(),
             table,
-            notes=(*said, *ready.notes(estimate), *notes),
+            notes=(*gap_notes, *ready.notes(estimate), *notes),
             iterations=estimate.iterations,
             converged=estimate.converged,
         )
@@ -154,16 +154,16 @@ class LatentScale(Model):
     def _gaps(self, ready: Prepared, items: Index) -> list[str]:
         ids = items.ids
         gaps = Gaps.find(*ready.beats, [ids[code] for code in ready.items])
-        said = gaps.sentences()
+        sentences = gaps.sentences()
         if self._prior_sd is None and not gaps.finite_without_prior:
             raise DataError(
-                f"{self.name} has no finite scores without a prior: {'; '.join(said)}.",
+                f"{self.name} has no finite scores without a prior: {'; '.join(sentences)}.",
                 "Set prior_sd (2 is the default of bradley_terry), or judge the missing pairs.",
             )
-        said = [f"{sentence}: it rests on the prior" for sentence in said]
-        for sentence in said:
+        sentences = [f"{sentence}: it rests on the prior" for sentence in sentences]
+        for sentence in sentences:
             warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
-        return said
+        return sentences
 
     def _uncertainty(self, ready: Prepared, sample: Sample, estimate: Estimate) -> tuple[Uncertainty, list[str]]:
         how = self.interval

@@ -90,12 +90,12 @@ def resampled_uncertainty(
     draws = np.empty((replicates, len(judgments)))
     unit = units.of_row[matches.row]
     for replicate, weight in enumerate(replicate_weights(units, replicates, seed)):
-        seen = np.zeros(len(judgments), np.bool_)
-        score = run(unit, weight, seen)
-        draws[replicate] = np.where(seen, score, np.nan)
+        is_seen = np.zeros(len(judgments), np.bool_)
+        score = run(unit, weight, is_seen)
+        draws[replicate] = np.where(is_seen, score, np.nan)
     # Single judgments are counted already, which saves sorting them.
-    known = units.kind == "judgments"
-    alone = judgments < 2 if known else units.per_item(*both_sides(comparisons), len(judgments)) < 2
+    single_judgments = units.kind == "judgments"
+    alone = judgments < 2 if single_judgments else units.per_item(*both_sides(comparisons), len(judgments)) < 2
     notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
     return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, level).without(alone), notes
 
@@ -127,9 +127,9 @@ def gaps_said(name: str, items: Index, winner: IntArray, loser: IntArray, so: st
     compared = np.zeros(len(items), np.bool_)
     compared[winner] = compared[loser] = True
     code = np.cumsum(compared, dtype=np.int32) - 1
-    names = [name for name, known in zip(items.ids, compared, strict=True) if known]
-    found = Gaps.find(code[winner], code[loser], names).sentences()
-    notes = tuple(f"{sentence}: {so}" for sentence in found)
+    names = [name for name, is_compared in zip(items.ids, compared, strict=True) if is_compared]
+    sentences = Gaps.find(code[winner], code[loser], names).sentences()
+    notes = tuple(f"{sentence}: {so}" for sentence in sentences)
     for note in notes:
         warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=4)
     return notes

@@ -47,15 +47,15 @@ def _ranked(rankings: Rankings) -> Pairs:
 
 
 def _chosen(choices: Choices) -> Pairs:
-    shown, best, worst = choices.shown, choices.best, choices.worst
+    tuple_items, best, worst = choices.shown, choices.best, choices.worst
     sensible = (best == UNKNOWN) | (best != worst)
-    there = (shown != UNKNOWN) & sensible[:, None]
-    row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (shown != best[:, None]))
+    there = (tuple_items != UNKNOWN) & sensible[:, None]
+    row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
     row_w, place_w = np.nonzero(
-        there & (worst != UNKNOWN)[:, None] & (shown != worst[:, None]) & (shown != best[:, None])
+        there & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
     )
-    winner = np.concatenate([best[row_b], shown[row_w, place_w]])
-    loser = np.concatenate([shown[row_b, place_b], worst[row_w]])
+    winner = np.concatenate([best[row_b], tuple_items[row_w, place_w]])
+    loser = np.concatenate([tuple_items[row_b, place_b], worst[row_w]])
     row = np.concatenate([row_b, row_w]).astype(np.int32)
     return Pairs(winner, loser, np.ones(len(row), np.int8), row)
 
@@ -128,14 +128,14 @@ class PairTable:
 
     def untied(self) -> PairTable:
         """Leave ties out, and pairs that only ever tied."""
-        kept = self.wins + self.losses > 0
+        is_decided = self.wins + self.losses > 0
         return PairTable(
             self.n_items,
-            self.first[kept],
-            self.second[kept],
-            self.wins[kept],
-            self.losses[kept],
-            np.zeros(int(kept.sum())),
+            self.first[is_decided],
+            self.second[is_decided],
+            self.wins[is_decided],
+            self.losses[is_decided],
+            np.zeros(int(is_decided.sum())),
         )
 
     def among(self, items: NDArray[np.int64]) -> PairTable:
@@ -156,8 +156,8 @@ class PairTable:
 
     def cell_of(self, left: IntArray, right: IntArray) -> IntArray:
         """Return the place in this table of each pair, which must be in it."""
-        known = pair_key(self.first, self.second, self.n_items)
-        return np.searchsorted(known, pair_key(left, right, self.n_items)).astype(np.int32)
+        own_keys = pair_key(self.first, self.second, self.n_items)
+        return np.searchsorted(own_keys, pair_key(left, right, self.n_items)).astype(np.int32)
 
 
 def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]:
@@ -207,9 +207,9 @@ class Gaps:
 
     def sentences(self) -> list[str]:
         """Say in plain words what was found, naming the items (the first few)."""
-        said = []
+        sentences = []
         if self.islands:
-            said.append(
+            sentences.append(
                 f"{len(self.islands)} islands of items were never compared with one another: "
                 f"{_listed(self.islands)}; how they stand to one another is not in the data"
             )
@@ -218,10 +218,10 @@ class Gaps:
             [group for group in groups if 2 * len(group) <= self.n_items] for groups in (self.top, self.bottom)
         )
         if top:
-            said.append(f"never beaten: {_listed(top)}; how far above the rest is not in the data")
+            sentences.append(f"never beaten: {_listed(top)}; how far above the rest is not in the data")
         if bottom:
-            said.append(f"never won: {_listed(bottom)}; how far below the rest is not in the data")
-        return said
+            sentences.append(f"never won: {_listed(bottom)}; how far below the rest is not in the data")
+        return sentences
 
 
 def _one_group(winner: IntArray, loser: IntArray, n: int) -> bool:

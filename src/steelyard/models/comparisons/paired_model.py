@@ -121,8 +121,8 @@ class PairLikelihood(Likelihood):
         """Draw counts: one Poisson per cell where judgments are the unit, else sums over weighted units."""
         cells = np.stack([self.raw.wins, self.raw.losses, self.raw.ties])
         if units.kind == "judgments" and (self.pairs is None or self.pairs.row is None):
-            for drawn in poisson_cells(cells.ravel(), replicates, np.random.default_rng(seed)):
-                yield self._with(drawn.reshape(cells.shape))
+            for counts in poisson_cells(cells.ravel(), replicates, np.random.default_rng(seed)):
+                yield self._with(counts.reshape(cells.shape))
             return
         totals = self._by_unit(units)
         for weight in row_weights(
@@ -169,7 +169,7 @@ def poisson_cells(mean: FloatArray, replicates: int, rng: np.random.Generator) -
 class PairedModel(LatentScale):
     """Scores from comparisons, or from the pairs within choices and rankings."""
 
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
     @abstractmethod
     def _rule(self, tied: bool, decided: bool) -> TieRule:
@@ -189,9 +189,9 @@ class PairedModel(LatentScale):
         def likelihood(table: PairTable, rule: TieRule, items: NDArray[np.int64]) -> PairLikelihood:
             left, right, outcome, row = pairs
             if rule.drop and not outcome.all():
-                kept = outcome != 0
-                row = np.flatnonzero(kept).astype(np.int32) if row is None else row[kept]
-                left, right, outcome = left[kept], right[kept], outcome[kept]
+                is_decided = outcome != 0
+                row = np.flatnonzero(is_decided).astype(np.int32) if row is None else row[is_decided]
+                left, right, outcome = left[is_decided], right[is_decided], outcome[is_decided]
             if len(items) < n_items:
                 code = np.zeros(n_items, np.int32)
                 code[items] = np.arange(len(items), dtype=np.int32)
@@ -210,7 +210,7 @@ class PairedModel(LatentScale):
 
         `likelihood` makes it of the table of items that were compared, the rule for ties, and these items' codes.
         """
-        shown = table.appearances.astype(np.int32) if kind == Comparisons.kind else None
+        appearances = table.appearances.astype(np.int32) if kind == Comparisons.kind else None
         n_ties, n_decided = table.ties.sum(), table.wins.sum() + table.losses.sum()
         rule = self._rule(bool(n_ties), bool(n_decided))
         if rule.drop and n_ties:
@@ -218,14 +218,14 @@ class PairedModel(LatentScale):
         table, items = compressed(table)
 
         def notes(estimate: Estimate) -> list[str]:
-            said = []
+            sentences = []
             if n_ties and rule.drop:
-                said.append(f"{n_ties:.0f} ties were left out")
+                sentences.append(f"{n_ties:.0f} ties were left out")
             elif n_ties and rule.half:
-                said.append(f"{n_ties:.0f} ties count as half a win for each side")
+                sentences.append(f"{n_ties:.0f} ties count as half a win for each side")
             elif n_ties:
-                said.append(f"{n_ties:.0f} ties; {self._tie_note(rule, estimate.tie)}")
-            return said
+                sentences.append(f"{n_ties:.0f} ties; {self._tie_note(rule, estimate.tie)}")
+            return sentences
 
         return Prepared(
             likelihood(table, rule, items),
@@ -233,6 +233,6 @@ class PairedModel(LatentScale):
             table.beats(),
             lambda d, tie: self._share(rule, d, tie),
             notes,
-            shown,
+            appearances,
             DEPENDENT.get(kind, ""),
         )

@@ -66,9 +66,9 @@ class RankingLikelihood(Likelihood):
 
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every ranking its slope."""
-        _, _, _, slope, told, _ = self._pass(theta[self.item])
+        _, _, _, slope, information, _ = self._pass(theta[self.item])
         row = np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
-        return Scatter(row, self.item, slope, told)
+        return Scatter(row, self.item, slope, information)
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the scores of one place of every ranking at a time; rankings of more than `SKEW_PLACES` are left out.
@@ -114,7 +114,7 @@ class PlackettLuce(LatentScale):
     """
 
     name: ClassVar[str] = "plackett_luce"
-    eats: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
+    accepts: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
 
     def _prepare(self, observations: Rankings | Comparisons) -> Prepared:
         start, item, rank = sorted_rankings(observations)
@@ -122,9 +122,9 @@ class PlackettLuce(LatentScale):
         code = np.full(len(observations.items), -1, np.int32)
         code[items] = np.arange(len(items), dtype=np.int32)
         # An item can be missing from the pairs only when it was ranked alone: such places say nothing.
-        kept = code[item] >= 0
-        start = np.r_[0, np.cumsum(kept)][start]
-        likelihood = RankingLikelihood(table, start, code[item[kept]], rank[kept])
+        is_compared = code[item] >= 0
+        start = np.r_[0, np.cumsum(is_compared)][start]
+        likelihood = RankingLikelihood(table, start, code[item[is_compared]], rank[is_compared])
 
         def notes(estimate: Estimate) -> list[str]:
             tied = int(table.ties.sum())

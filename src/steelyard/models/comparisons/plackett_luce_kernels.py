@@ -82,7 +82,7 @@ def ranking_pass(
     """
     gradient, weight = np.zeros(n_items), np.zeros(len(variance))
     trace = np.zeros(len(start) - 1)
-    slope, told = np.zeros(len(item)), np.zeros(len(item))
+    slope, information = np.zeros(len(item)), np.zeros(len(item))
     whole = 0.0
     for row in range(len(start) - 1):
         begin, size = start[row], start[row + 1] - start[row]
@@ -116,12 +116,12 @@ def ranking_pass(
                     at = pair_start[row] + i * size - i * (i + 1) // 2 + j - i - 1
                     weight[pair[at]] += row_weight[row] * bond
                     trace[row] += row_weight[row] * bond * variance[pair[at]]
-                    told[begin + i] += bond
-                    told[begin + j] += bond
+                    information[begin + i] += bond
+                    information[begin + j] += bond
             sum_one += one
             sum_two += two
             a = end
         whole += row_weight[row] * value
         for i in range(begin, begin + size):
             gradient[item[i]] += row_weight[row] * slope[i]
-    return whole, gradient, weight, slope, told, trace
+    return whole, gradient, weight, slope, information, trace

@@ -43,7 +43,7 @@ class TrueSkill(Model):
     """
 
     name: ClassVar[str] = "trueskill"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
     mu: Annotated[float, Field(allow_inf_nan=False, description="mean of every skill at the start")] = 0.0
     sigma: Annotated[
@@ -75,7 +75,7 @@ class TrueSkill(Model):
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mean of its skill, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         n_items = len(comparisons.items)
         state = self.update(self.start(n_items), comparisons)

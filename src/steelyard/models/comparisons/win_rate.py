@@ -27,7 +27,7 @@ class WinRate(Model):
     """
 
     name: ClassVar[str] = "win_rate"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
@@ -36,7 +36,7 @@ class WinRate(Model):
     @null_without_evidence
     def fit(self, observations: Comparisons | Choices | Rankings) -> Fit:
         """Score every item on [0, 1]."""
-        self.accept(observations)
+        self.check_kind(observations)
         left, right, outcome, row = pairs_of(observations)
         if len(left) == 0:
             raise NoEvidenceError("no two items are compared in these judgments.", "Collect comparisons between items.")

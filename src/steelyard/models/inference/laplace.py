@@ -147,11 +147,11 @@ def sandwich(
     rng = np.random.default_rng(seed)
     n = likelihood.n_items
     size = n + (likelihood.tie_start is not None)
-    slope, told = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
-    whole: FloatArray = np.asarray(told.sum(axis=0), np.float64).ravel()
+    slope, information = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
+    whole: FloatArray = np.asarray(information.sum(axis=0), np.float64).ravel()
     whole[:n] += estimate.precision
-    share = told.copy()
-    share.data = told.data / np.maximum(whole[told.indices], 1e-300)
+    share = information.copy()
+    share.data = information.data / np.maximum(whole[information.indices], 1e-300)
     share.data = 1 / np.sqrt(np.maximum(1 - share.data, 0.05)) - 1
     slope = (slope + slope.multiply(share)).tocsr()
     if n > DENSE_ITEMS:

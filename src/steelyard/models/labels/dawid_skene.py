@@ -52,7 +52,7 @@ class DawidSkene(Model):
     """
 
     name: ClassVar[str] = "dawid_skene"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix")] = 0.01
     prior: Annotated[Literal["estimated", "uniform"], Field(description="the classes' shares")] = "estimated"
@@ -69,7 +69,7 @@ class DawidSkene(Model):
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's accuracy and confusion."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
@@ -79,8 +79,8 @@ class DawidSkene(Model):
         """Run EM on labels that may be anywhere."""
         state, iterations, gap = self.run(groups)
         converged = settled(self.name, iterations, gap, self.tolerance)
-        shown = groups.shown(state.posterior)
-        interval, notes = self._interval(labels.annotators, groups, state, shown)
+        probabilities = groups.shown(state.posterior)
+        interval, notes = self._interval(labels.annotators, groups, state, probabilities)
         how = "bootstrap(annotators)" if self.interval == "bootstrap" else "model"
         columns = groups.accuracy_columns(state.posterior, self.level) | confusion_columns(
             labels.classes, np.swapaxes(state.counts, 1, 2), self.smoothing, self.level
@@ -88,7 +88,9 @@ class DawidSkene(Model):
         return Fit(
             self.name,
             self.settings(),
-            label_table(labels, shown, interval, how, groups.settled, counts=(groups.judgments, groups.annotators)),
+            label_table(
+                labels, probabilities, interval, how, groups.settled, counts=(groups.judgments, groups.annotators)
+            ),
             annotator_table(labels.annotators, groups.given.sum(axis=1), columns),
             notes,
             iterations,
@@ -98,9 +100,9 @@ class DawidSkene(Model):
     def run(self, groups: LabelGroups) -> tuple[EMState, int, float]:
         """Run EM; return where it ended, after how many steps, and the last gain per label."""
         weight = np.ones(groups.n_annotators)
-        drawn = groups.drawn(weight)
+        is_drawn = groups.drawn(weight)
         state = self._start(groups, groups.vote_shares(), weight)
-        step = partial(self._step, groups, weight=weight, drawn=drawn)
+        step = partial(self._step, groups, weight=weight, drawn=is_drawn)
         return climb(step, state, int(groups.judgments.sum()), self.max_iterations, self.tolerance)
 
     def _start(self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray) -> EMState:
@@ -111,9 +113,14 @@ class DawidSkene(Model):
         log_confusion = _log_shares(state.counts, self.smoothing)
         # An annotator of weight 2 counts as two people; of weight 0, even an impossible label says nothing.
         weighted = np.where(weight[:, None, None] > 0, weight[:, None, None] * log_confusion, 0.0)
-        found, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
+        evidence, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
         penalty = self.smoothing * log_confusion.sum() if self.smoothing > 0 else 0.0
-        return EMState(state.posterior, counts * weight[:, None, None], found, found + penalty)
+        return EMState(
+            state.posterior,
+            counts * weight[:, None, None],
+            evidence,
+            evidence + penalty,
+        )
 
     def _log_prior(self, groups: LabelGroups, posterior: FloatArray) -> FloatArray:
         if self.prior == "uniform":

@@ -148,8 +148,8 @@ class GroupedLabels(LabelGroups):
         """Go through the labels once, for both."""
         counts = np.empty_like(log_confusion)
         tables = (log_confusion.reshape(-1, self.n_classes), log_prior, self.gold)
-        found = dawid_skene_step(self.start, self.cell, *tables, posterior, counts.reshape(-1, self.n_classes))
-        return found, counts
+        step = dawid_skene_step(self.start, self.cell, *tables, posterior, counts.reshape(-1, self.n_classes))
+        return step, counts
 
     def summed(self, cells: FloatArray) -> FloatArray:
         """Look every label's values up."""
@@ -180,13 +180,13 @@ def climb(step: Callable[[S], S], state: S, size: int, most: int, tolerance: flo
 
     Returns where it ended, after how many steps, and the last gain per label.
     """
-    taken, gap = 0, np.inf
-    while taken < most and gap > tolerance:
+    steps, gap = 0, np.inf
+    while steps < most and gap > tolerance:
         before = state.objective
         state = step(state)
         gap = (state.objective - before) / size
-        taken += 1
-    return state, taken, float(gap)
+        steps += 1
+    return state, steps, float(gap)
 
 
 def settled(model: str, taken: int, gap: float, tolerance: float) -> bool:
@@ -226,9 +226,9 @@ def resampled_interval(
     label = winners(probabilities).label
     draws = np.full((replicates, n), np.nan, np.float32)
     for replicate, weight in enumerate(poisson_weights(annotators.ids, replicates, seed).astype(np.float64)):
-        drawn = groups.drawn(weight)
-        if drawn.any():
-            draws[replicate] = np.where(drawn, refit(weight, drawn)[np.arange(n), label], np.nan)
+        is_drawn = groups.drawn(weight)
+        if is_drawn.any():
+            draws[replicate] = np.where(is_drawn, refit(weight, is_drawn)[np.arange(n), label], np.nan)
     lower, upper = _quantiles(draws, level)
     alone = groups.annotators < 2
     lower[alone], upper[alone] = np.nan, np.nan

@@ -53,7 +53,7 @@ class MACE(Model):
     """
 
     name: ClassVar[str] = "mace"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     method: Annotated[Literal["vb", "em"], Field(description="variational Bayes, or plain EM")] = "vb"
     restarts: Annotated[int, Field(ge=1, description="starts, the first from the vote, the others random")] = 10
@@ -71,17 +71,17 @@ class MACE(Model):
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's competence."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
         state, iterations, gap = self.run(groups, observations.annotators.ids)
         converged = settled(self.name, iterations, gap, self.tolerance)
-        shown = groups.shown(state.posterior)
-        interval, notes = self._interval(observations, groups, state, shown)
+        probabilities = groups.shown(state.posterior)
+        interval, notes = self._interval(observations, groups, state, probabilities)
         table = label_table(
             observations,
-            shown,
+            probabilities,
             interval,
             "bootstrap(annotators)",
             groups.settled,

@@ -25,13 +25,13 @@ class Majority(Model):
     """
 
     name: ClassVar[str] = "majority"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
 
     def fit(self, observations: Labels) -> Fit:
         """Label every item; the classes' shares of the votes are columns named after them."""
-        self.accept(observations)
+        self.check_kind(observations)
         return self.solve(ObservedLabels(observations))
 
     def solve(self, labels: LabelTally) -> Fit:
@@ -39,13 +39,13 @@ class Majority(Model):
         votes = labels.votes
         total = votes.sum(axis=1)
         top = votes.max(axis=1)
-        judged = total > 0
+        is_judged = total > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = votes / total[:, None]
         frame = label_table(labels, shares, Interval(*wilson(top, total, self.level)), "wilson", counts=labels.counts)
         notes: tuple[str, ...] = ()
-        if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[judged].sum()):
-            notes = (f"{ties} of {judged.sum()} items have no single majority; see the column 'tied'",)
+        if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[is_judged].sum()):
+            notes = (f"{ties} of {is_judged.sum()} items have no single majority; see the column 'tied'",)
         return Fit(self.name, self.settings(), frame, notes=notes)
 
 

@@ -38,12 +38,12 @@ class Winners(NamedTuple):
 
 def winners(probabilities: FloatArray) -> Winners:
     """Choose each row's class; the first in the classes' order stands for those tied."""
-    known = np.asarray(~np.isnan(probabilities).any(axis=1))
-    filled = np.where(known[:, None], probabilities, 0.0)
+    is_judged = np.asarray(~np.isnan(probabilities).any(axis=1))
+    filled = np.where(is_judged[:, None], probabilities, 0.0)
     top = filled.max(axis=1)
     level = filled >= top[:, None] - _EQUAL
     label = level.argmax(axis=1)
-    return Winners(label, np.where(known, top, np.nan), np.where(known, level.sum(axis=1), 0))
+    return Winners(label, np.where(is_judged, top, np.nan), np.where(is_judged, level.sum(axis=1), 0))
 
 
 def label_table(
@@ -78,10 +78,10 @@ def label_table(
     if known is not None:
         lower, upper = (np.where(known, probability, end) for end in (lower, upper))
     none = np.isnan(lower) | np.isnan(upper)
-    made = np.full(len(none), how, dtype=object)
+    methods = np.full(len(none), how, dtype=object)
     if known is not None:
-        made[known] = "gold"
-    made[none] = None
+        methods[known] = "gold"
+    methods[none] = None
     judgments, annotators = counts
     ids = np.array([*labels.classes.ids, None], dtype=object)
     columns = {
@@ -90,7 +90,7 @@ def label_table(
         "probability": nullable(probability),
         "lower": nullable(np.where(none, np.nan, lower)),
         "upper": nullable(np.where(none, np.nan, upper)),
-        "interval": pl.Series(made.tolist(), dtype=pl.String),
+        "interval": pl.Series(methods.tolist(), dtype=pl.String),
         "tied": pl.Series(tied, dtype=pl.Int64),
         "judgments": pl.Series(judgments, dtype=pl.Int64),
         "annotators": pl.Series([None] * len(label) if annotators is None else annotators, dtype=pl.Int64),
@@ -200,7 +200,7 @@ def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, leve
     Each row of an annotator's matrix is a Dirichlet(counts + max(smoothing, ½)) for the interval. Where an
     annotator never met a class, its row is null.
     """
-    met = counts.sum(axis=2) > 1e-6
+    has_answers = counts.sum(axis=2) > 1e-6
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (counts + smoothing) / (counts + smoothing).sum(axis=2, keepdims=True)
     alpha = counts + max(smoothing, 0.5)
@@ -210,12 +210,12 @@ def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, leve
         for given, given_name in enumerate(classes.ids):
             if len(classes) > MANY_CLASSES and true != given:
                 continue
-            value = np.where(met[:, true], share[:, true, given], np.nan)
+            value = np.where(has_answers[:, true], share[:, true, given], np.nan)
             ends = (
                 np.asarray(stats.beta.ppf(tail, alpha[:, true, given], rest[:, true, given]))
                 for tail in ((1 - level) / 2, (1 + level) / 2)
             )
-            lower, upper = (np.where(met[:, true], end, np.nan) for end in ends)
+            lower, upper = (np.where(has_answers[:, true], end, np.nan) for end in ends)
             interval = Interval(np.fmin(lower, value), np.fmax(upper, value))
             columns |= with_interval(f"p({given_name}|{true_name})", value, interval)
     return columns

@@ -28,7 +28,7 @@ class WeightedVote(Model):
     """
 
     name: ClassVar[str] = "weighted_vote"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every class an annotator can answer")] = 1.0
     folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
@@ -41,11 +41,11 @@ class WeightedVote(Model):
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
-        given = need_gold(self.name, gold)
+        gold_answers = need_gold(self.name, gold)
         need_annotators(self.name, observations)
-        codes = gold_labels(self.name, observations, given)
+        codes = gold_labels(self.name, observations, gold_answers)
         tally = ObservedLabels(observations)
         split = GoldSplit.of(tally, codes, self.folds, self.seed, self.disputed)
         left_out = tally.left_out(split.trusted, split.fold)
@@ -65,12 +65,14 @@ class WeightedVote(Model):
         interval = log_odds_interval(probabilities, expected, spread, self.level)
         table = label_table(tally, probabilities, interval, "model", counts=tally.counts)
         annotators = gold_annotator_table(tally, split.trusted, self.level, None)
-        shown = np.where(np.isnan(annotators["accuracy"].to_numpy()), np.nan, weight[: len(observations.annotators)])
+        gold_weight = np.where(
+            np.isnan(annotators["accuracy"].to_numpy()), np.nan, weight[: len(observations.annotators)]
+        )
         return Fit(
             self.name,
             self.settings(),
             table,
-            annotators.with_columns(nullable(shown).alias("weight")),
+            annotators.with_columns(nullable(gold_weight).alias("weight")),
             split.report(tally, probabilities),
         )
 

@@ -53,7 +53,7 @@ class EASL(Model):
     """
 
     name: ClassVar[str] = "easl"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
     alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
     beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
@@ -78,7 +78,7 @@ class EASL(Model):
 
     def fit(self, observations: Ratings) -> Fit:
         """Score every item by the mode (or mean) of its Beta, in the ratings' own scale."""
-        self.accept(observations)
+        self.check_kind(observations)
         rows = np.arange(len(observations), dtype=np.int32)
         values = ObservedValues(observations, observations.item, rows, observations.unit_value)
         return self.solve(values, observations.scale, observations.bounds)
@@ -123,7 +123,7 @@ class EASL(Model):
     def _student(self, values: ValueTally, bounded: bool) -> tuple[Uncertainty, tuple[str, ...]]:
         means, judgments = values.unit_means(), values.judgments
         of_mean = means.around(values.mean, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
-        drawn, lower, upper = (
+        samples, lower, upper = (
             self._from_mean(np.clip(value, 0, 1) if bounded else value, judgments)
             for value in (of_mean.draws, of_mean.lower, of_mean.upper)
         )
@@ -132,14 +132,14 @@ class EASL(Model):
             np.zeros(len(judgments)), judgments
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(of_mean.sd).all() else ()
-        return Uncertainty(of_mean.how, drawn, slope * of_mean.sd, lower, upper), notes
+        return Uncertainty(of_mean.how, samples, slope * of_mean.sd, lower, upper), notes
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)
         draws = rng.beta(state.alpha, state.beta, size=(self.draws, len(state.alpha)))
         lower, upper = highest_density(state, self.level)
-        asked = judgments > 0
-        sd = np.where(asked, np.sqrt(state.variance), np.nan)
+        is_judged = judgments > 0
+        sd = np.where(is_judged, np.sqrt(state.variance), np.nan)
         return Uncertainty("model", draws, sd, lower, upper)
 
 

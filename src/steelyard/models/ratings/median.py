@@ -40,7 +40,7 @@ class _Cells:
 class _Typical(Model):
     """Score items by a typical rating, with an interval resampled over annotators."""
 
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
@@ -48,7 +48,7 @@ class _Typical(Model):
 
     def fit(self, observations: Ratings) -> Fit:
         """Score every item; the score is in the ratings' own scale."""
-        self.accept(observations)
+        self.check_kind(observations)
         rows = np.arange(len(observations), dtype=np.int32)
         cells = _Cells.of(observations)
         units = Units.of(observations)
