@@ -208,7 +208,7 @@ def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float |
         return None
     bonuses = 0.0
     if pay.formula is not None and tasks:
-        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
+        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.min_accuracy)
         active = [count for count in each if count]
         numbers = [
             standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
@@ -258,7 +258,7 @@ def _warnings(
             results.append(f"nobody was asked anything in stage {stage.name}.")
         elif stage.reliability is None:
             results.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
-    if config.quality.checks is not None or config.quality.repeats:
+    if config.quality.checks is not None or config.quality.repeat_rate:
         results.append("checks and repeats come on top of these tasks; they are not simulated.")
     if config.pay.bonus is not None:
         results.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")

@@ -189,7 +189,7 @@ class _StageProgress:
 
     def pick(self, annotator: str) -> tuple[int, Pick] | NoTask:
         """Choose the stage and the task as a study does: stages in sequence, or by share."""
-        limit = self.config.people.tasks
+        limit = self.config.annotators.max_tasks
         if limit is not None and self.tasks_of[annotator] >= limit:
             return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         return pick_from_designs(self.config, self.progress, self.seq, annotator)

@@ -46,10 +46,10 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
         if draw < quality.checks.rate and (check := _check(state, annotator, rng)) is not None:
             return check
         draw -= quality.checks.rate
-    if 0 <= draw < quality.repeats:
+    if 0 <= draw < quality.repeat_rate:
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
-    draw -= quality.repeats
-    if 0 <= draw < quality.overlap:
+    draw -= quality.repeat_rate
+    if 0 <= draw < quality.overlap_rate:
         return _overlap(state, annotator, rng) or Chosen(chosen.stage, chosen.items, chosen.pick, shared=True)
     return chosen
 

@@ -291,7 +291,7 @@ class Study:
             latest = answer_event(transaction, stored)
             fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq}
             checks = self.config.quality.checks
-            if checks is not None and not checks.loud:
+            if checks is not None and not checks.feedback:
                 # With feedback the right answer is known after the first: that one stands.
                 fields |= _purpose_fields(transaction, stored, plain)
             now = self._clock()
@@ -470,7 +470,7 @@ class Study:
         return short_lease(configured) if self._is_scarce(transaction, annotator) else configured
 
     def _configured_lease(self) -> int:
-        return round(self.config.people.lease_minutes * 60_000_000)
+        return round(self.config.annotators.lease_minutes * 60_000_000)
 
     def _is_scarce(self, transaction: Transaction, annotator: str) -> bool:
         state = transaction.state
@@ -497,7 +497,7 @@ class Study:
         refusal = state.refusal(annotator)
         if refusal is not None:
             return refusal
-        limit = state.recruitment.quotas.get(annotator, self.config.people.tasks)
+        limit = state.recruitment.quotas.get(annotator, self.config.annotators.max_tasks)
         if limit is not None and state.tasks_of[annotator] >= limit:
             return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         scarce = self._is_scarce(transaction, annotator)
