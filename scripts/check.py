@@ -1,4 +1,4 @@
-"""Look for security failures: in our own code (bandit), and in what we depend on (pip-audit).
+"""Look for security problems: in our own code (bandit), and in what we depend on (pip-audit).
 
 `make check` runs it. What could not be looked at is said loudly; with STEELYARD_REQUIRE_ALL=1 it is a failure.
 """
