@@ -55,13 +55,13 @@ def same(a: Observations, b: Observations) -> bool:
 
 QUALITY = """
 [quality]
-repeats = 0.15
+repeat_rate = 0.15
 repeat_after = 2
-overlap = 0.15
+overlap_rate = 0.15
 [quality.checks]
 file = "checks.csv"
 rate = 0.3
-at_least = 1
+min_checks = 1
 rule = "plain"
 """
 CHECKS = {
