@@ -62,7 +62,7 @@ overlap_rate = 0.15
 file = "checks.csv"
 rate = 0.3
 min_checks = 1
-rule = "plain"
+rule = "threshold"
 """
 CHECKS = {
     "direct": [("item-1", "0..45"), ("item-2", "30..100"), ("item-3", "50..60"), ("elsewhere", "0..100")],
