@@ -90,7 +90,7 @@ def pass_messages(
     shift: FloatArray,
     level: FloatArray,
 ) -> None:
-    """Go over all comparisons once, each message made anew in place."""
+    """Update the messages of all comparisons once, in place."""
     rows = np.arange(len(left))
     nobody = np.full(len(left), -1, np.int32)
     answers = PairAnswers(left, right, nobody, outcome, np.ones(len(left)))
@@ -136,7 +136,7 @@ def full_gains(
     sweeps: int,
     gain: FloatArray,
 ) -> None:
-    """Fill in the gain of every pair with the whole posterior made anew for each outcome (ASAP)."""
+    """Compute the gain of every pair with the full posterior recomputed for each outcome (ASAP)."""
     n, count = len(precision), len(left)
     mean, variance = shift / precision, 1.0 / precision
     more_left = np.empty(count + 1, np.int32)

@@ -58,14 +58,10 @@ def comparisons(left: Any, right: Any, outcome: Any, annotator: Any) -> Comparis
     )
 
 
-def choices(tuples: Any, best: Any, worst: Any, annotator: Any) -> Choices:
-    tuple_items = codes(tuples)
-    return Choices(
-        shown=tuple_items,
-        best=codes(best),
-        worst=codes(worst),
-        **shared_fields(int(tuple_items.max()) + 1, annotator),
-    )
+def choices(shown: Any, best: Any, worst: Any, annotator: Any) -> Choices:
+    tuples = codes(shown)
+    fields = shared_fields(int(tuples.max()) + 1, annotator)
+    return Choices(shown=tuples, best=codes(best), worst=codes(worst), **fields)
 
 
 def rankings(rows: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]], annotator: Any) -> Rankings:

@@ -55,20 +55,20 @@ def comparisons(rng: np.random.Generator) -> Comparisons:
 
 def choices(rng: np.random.Generator) -> Choices:
     tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(150)], np.int32)
-    perceived = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
     rows = np.arange(150)
     return Choices(
         shown=tuples,
-        best=tuples[rows, perceived.argmax(axis=1)],
-        worst=tuples[rows, perceived.argmin(axis=1)],
+        best=tuples[rows, percepts.argmax(axis=1)],
+        worst=tuples[rows, percepts.argmin(axis=1)],
         **who(rng, 150),
     )
 
 
 def rankings(rng: np.random.Generator) -> Rankings:
     tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(120)], np.int32)
-    perceived = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
-    order = np.take_along_axis(tuples, np.argsort(-perceived, axis=1), axis=1)
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
+    order = np.take_along_axis(tuples, np.argsort(-percepts, axis=1), axis=1)
     return Rankings(
         start=np.arange(0, 481, 4, dtype=np.int64),
         item=order.ravel(),

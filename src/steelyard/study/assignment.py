@@ -1,15 +1,20 @@
-"""Assignment: the next task for an annotator, one of the design's or one about the annotator."""
+"""Assignment: the next task for an annotator, one of the design's or one about the annotator, and its events.
+
+Everything here is a function of configuration and state, so that a study and a simulated study behave alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from steelyard.designs.base import NoTask, Pick, generator_for
 from steelyard.designs.progress import Progress
-from steelyard.records import Purpose
+from steelyard.records import Answer, Purpose
+from steelyard.study import events as ev
 from steelyard.study.config import StudyConfig
 from steelyard.study.quality_state import SharedTask
 from steelyard.study.state import StudyState
@@ -30,6 +35,17 @@ class Assignment:
     shared: bool = False
 
 
+def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTask | None:
+    """Return the reason why an annotator gets no task whatever the designs say; None if there is none."""
+    refusal = state.refusal(annotator)
+    if refusal is not None:
+        return refusal
+    limit = state.recruitment.quotas.get(annotator, config.annotators.max_tasks)
+    if limit is not None and state.tasks_of[annotator] >= limit:
+        return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
+    return None
+
+
 def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Assignment | NoTask:
     """Choose the task for an annotator; the same state gives the same choice at the same time."""
     state.set_time(now)
@@ -39,6 +55,8 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
     stage, pick = picked
     chosen = Assignment(stage, tuple(state.items[code].id for code in pick.items), pick)
     quality = config.quality
+    if quality.checks is None and not quality.repeat_rate and not quality.overlap_rate:
+        return chosen
     # A generator of its own, so that the design's random choices do not depend on checks and repeats.
     rng = generator_for(config.seed, len(config.stages), state.seq)
     draw = float(rng.random())
@@ -46,12 +64,63 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
         if draw < quality.checks.rate and (check := _check(state, annotator, rng)) is not None:
             return check
         draw -= quality.checks.rate
-    if 0 <= draw < quality.repeats:
+    if 0 <= draw < quality.repeat_rate:
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
-    draw -= quality.repeats
-    if 0 <= draw < quality.overlap:
+    draw -= quality.repeat_rate
+    if 0 <= draw < quality.overlap_rate:
         return _overlap(state, annotator, rng) or Assignment(chosen.stage, chosen.items, chosen.pick, shared=True)
     return chosen
+
+
+def picked_event(config: StudyConfig, chosen: Assignment, *, log_digest: str, lease_end: int) -> ev.Picked:
+    """Return the event that leases a task; `log_digest` is the digest of the log before it."""
+    design, pick = config.stages[chosen.stage].design, chosen.pick
+    return ev.Picked(
+        stage=chosen.stage,
+        items=chosen.items,
+        slot=pick.slot,
+        design=design.name,
+        settings=design.settings(),
+        seed=config.seed,
+        round=pick.round,
+        weight=pick.weight,
+        propensity=pick.propensity,
+        state=log_digest,
+        lease_end=lease_end,
+        purpose=chosen.purpose,
+        about=chosen.about,
+        shared=chosen.shared,
+    )
+
+
+def purpose_fields(state: StudyState, judgment_id: str, answer: Answer) -> dict[str, Any]:
+    """Return the fields of a judgment's event that say why its task was assigned and whether a check was passed."""
+    task = state.assigned_task(judgment_id)
+    if task is None or task.purpose == "judgment":
+        return {}
+    fields: dict[str, Any] = {"purpose": task.purpose, "about": task.about}
+    if task.purpose == "check":
+        question = state.quality.questions.get(task.about)
+        # A check that was removed from the file meanwhile counts against nobody.
+        fields["right"] = question is None or question.grade(answer)
+    return fields
+
+
+def check_decisions(config: StudyConfig, state: StudyState) -> list[tuple[str, ev.Excluded | ev.Readmitted]]:
+    """Return the annotators to exclude because they fail the checks, and to readmit because of disputed checks."""
+    rule = config.quality.checks
+    if rule is None:
+        return []
+    failing = state.quality.failing(rule)
+    decisions: list[tuple[str, ev.Excluded | ev.Readmitted]] = [
+        (annotator, ev.Excluded(reason=reason, by="checks"))
+        for annotator, reason in failing.items()
+        if annotator not in state.excluded
+    ]
+    if any(check.disputed or check.resolved == "wrong" for check in state.quality.checks()):
+        readmission = ev.Readmitted(reason="the checks that they failed are disputed", by="checks")
+        decisions += [(name, readmission) for name in sorted(state.quality.excluded_by_checks - set(failing))]
+    return decisions
 
 
 def pick_from_designs(

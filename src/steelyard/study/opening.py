@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
 from steelyard.formats.toml_reading import parse_toml
-from steelyard.quality.questions import read_questions
+from steelyard.quality.questions import Question, read_questions
 from steelyard.records import Item
 from steelyard.storage.events import to_json
+from steelyard.study import events as ev
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
 from steelyard.study.config.tables import ItemsSource, is_address
@@ -24,6 +25,7 @@ from steelyard.study.confinement import confinement_problems, is_confined
 from steelyard.study.state import StudyState
 
 _MOST_PROBLEMS = 20
+_ITEMS_PER_EVENT = 1000
 
 
 def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
@@ -56,7 +58,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         except SteelyardError as error:
             problems += [replace(problem, file=source.file) for problem in error.problems]
     if config is not None:
-        problems += _people_problems(folder, config, items)
+        problems += _question_file_problems(folder, config, items)
         problems += _link_problems(config)
     if config is not None and items:
         problems += config.problems_with(len(items))
@@ -76,18 +78,18 @@ def _refuse_other_places(folder: Path) -> None:
         raise ConfigError([replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in problems])
 
 
-def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
+def _question_file_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
     """Name what is wrong with the files that annotators read from."""
     problems: list[Problem] = []
-    people = config.people
+    annotators = config.annotators
     lines = dict(config.lines or {})
     try:
-        read_texts(folder, people)
+        read_texts(folder, annotators)
     except ConfigError as error:
         problems += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
     quality = config.quality
     tables = [table.file for table in (quality.checks, quality.qualification) if table is not None]
-    for file in [people.training, *tables] if people.training else tables:
+    for file in [annotators.training, *tables] if annotators.training else tables:
         try:
             read_questions(folder / file, config.stages[0].protocol, items)
         except SteelyardError as error:
@@ -141,6 +143,23 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
             [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
     return [item for item in items if item.id not in state.code or state.items[state.code[item.id]] != item]
+
+
+def read_checks(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Question]:
+    """Read the checks that a study mixes in among its tasks; none if it has no checks."""
+    checks = config.quality.checks
+    return [] if checks is None else read_questions(folder / checks.file, config.stages[0].protocol, items)
+
+
+def opening_events(
+    config: ev.ConfigChanged, new_items: Sequence[Item], new_questions: Sequence[dict[str, str]]
+) -> Iterator[ev.Payload]:
+    """Yield the events that bring a log up to date: new or changed items and checks, then the configuration."""
+    for start in range(0, len(new_items), _ITEMS_PER_EVENT):
+        yield ev.ItemsAdded(items=list(new_items[start : start + _ITEMS_PER_EVENT]))
+    if new_questions:
+        yield ev.ChecksAdded(questions=list(new_questions))
+    yield config
 
 
 def _shown(item: Item) -> Item:
