@@ -22,7 +22,7 @@ _PUBLISHED = {3: (0.11, 397, 0.85, 0.85), 5: (0.10, 363, 0.87, 0.88), 20: (0.08,
 _PUBLISHED_TERMS = 3207
 
 _TUPLES = {3: (1.0, 3), 5: (1.0, 5), 20: (2.0, 10)}
-"""Tuples (in N) and people for each, that make so many judgments; the paper does not say which it took."""
+"""Tuples (in N) and annotators per tuple for each number of judgments; the paper does not state its choice."""
 
 _WHY = (
     "simulated people rate and choose by the same values; in the paper the two ways of asking also bring out different "
@@ -32,7 +32,7 @@ _WHY = (
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifferences(Experiment):
-    """Score the same terms both ways, from 3N, 5N and 20N judgments of simulated people."""
+    """Score the same terms both ways, from 3N, 5N and 20N simulated judgments."""
 
     name: ClassVar[str] = "best_worst.score_differences"
     paper: ClassVar[str] = PAPER
@@ -82,11 +82,11 @@ class ScoreDifferences(Experiment):
 
 
 def _chart(table: pl.DataFrame) -> Chart:
-    drawn = table.filter(pl.col("statistic") == "spearman").with_columns(
+    correlations = table.filter(pl.col("statistic") == "spearman").with_columns(
         pl.format("{}N judgments", "judgments").alias("name")
     )
     return bars(
-        drawn,
+        correlations,
         "name",
         "value",
         title="The two ways of asking agree better the more judgments there are",

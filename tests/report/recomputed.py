@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from steelyard import BradleyTerry, Comparisons, Index, Mean, Ratings, agreement, cycle_consistency, split_half
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
 
 Rows = list[dict[str, Any]]
@@ -385,7 +385,7 @@ def _resampled(pairs: list[dict[str, Any]], key: str) -> Any:
     shared |= {"cluster": code.astype(np.int64), "names": lambda: tuple(map(str, names))}
     if key == "differs":
         return proportion("", part, whole, Bootstrap(), counted="repeats", **shared)
-    return Bootstrap().statistic("", weighted_share(part, whole), len(names), low=0.0, high=math.inf, **shared)
+    return Bootstrap().statistic("", weighted_proportion(part, whole), len(names), low=0.0, high=math.inf, **shared)
 
 
 def repeats(log: Log) -> Rows:

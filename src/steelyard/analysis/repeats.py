@@ -11,7 +11,7 @@ import polars as pl
 
 from steelyard.analysis.history import History
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic
 from steelyard.study import Study
@@ -180,7 +180,7 @@ def _mean(key: str, pairs: pl.DataFrame) -> Statistic:
     cluster, names = _people(known)
     return Bootstrap().statistic(
         key,
-        weighted_share(known["difference"].to_numpy(), np.ones(known.height)),
+        weighted_proportion(known["difference"].to_numpy(), np.ones(known.height)),
         len(names),
         unit="annotators",
         note=_rests(known, len(names)),

@@ -181,7 +181,7 @@ class LogGroups(LabelGroups):
         score = log_prior + self.summed(log_confusion)
         judged = self.judgments > 0
         total = special.logsumexp(score, axis=1)
-        with_gold = self.settled & judged
+        with_gold = self.has_gold & judged
         rows = np.flatnonzero(with_gold)
         log_likelihood = float(total[judged & ~with_gold].sum() + score[rows, self.gold[rows]].sum())
         posterior[judged] = np.exp(score[judged] - total[judged, None])

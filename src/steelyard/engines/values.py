@@ -75,8 +75,8 @@ class LogValues(ValueTally):
         self._log.engine.keep(stored, self._log.sql("values_by_unit", appearances=self._appearances))
         means = np.full((replicates, len(self.items)), np.nan)
         for sums in self._resampled(stored, replicates, seed):
-            position = sums["replicate"].to_numpy(), coded(sums["item"], self.items)
-            means[position] = sums["total"].to_numpy() / sums["n"].to_numpy()
+            row, column = sums["replicate"].to_numpy(), coded(sums["item"], self.items)
+            means[row, column] = sums["total"].to_numpy() / sums["n"].to_numpy()
         return means
 
     def _resampled(self, cells: str, replicates: int, seed: int) -> Iterator[pl.DataFrame]:

@@ -1,4 +1,4 @@
-"""What a model returns, and what every model is."""
+"""The base class of all models, and the result of a fit."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A model's result: the scores table of every item, and how it was reached.
+    """The result of a model: the table of scores, and how it was computed.
 
-    `annotators` is the table of what the model found about each annotator, for models that look at them.
-    `notes` says in plain words what a reader of the table should know, such as why an interval is missing.
+    `annotators` is a table of annotator parameters, for models that estimate them. `notes` are sentences for the reader
+    of the table, such as why an interval is missing.
     """
 
     model: str

@@ -446,8 +446,8 @@ def draw_raters(
             d1 = m1 - p01 / p11 * (d0 - m0) + e1 / sqrt(p11)
         intercept[r] = mean_intercept[r] + d0
         slope[r] = expected + d1
-        left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
-        half = 0.5 * (freedom[r] * mean_variance[r] + max(left_over, 0.0))
+        residual_sum = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
+        half = 0.5 * (freedom[r] * mean_variance[r] + max(residual_sum, 0.0))
         new_variance = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
         if stretch[r] > 0.0 and not fixed[r]:
             # What the slope says of the noise: taken as often as it allows.

@@ -224,5 +224,5 @@ def _notes(evidence: Evidence, chains: list[Sums]) -> tuple[str, ...]:
     if len(evidence.groups) > 1:
         first = evidence.groups[0]
         what = "the first ratings" if first.rates else f"the {first.kind}"
-        notes += (f"the scale is that of {what}; other answers are brought to it",)
+        notes += (f"the scale is that of {what}; other answers are converted to it",)
     return notes + tuple(dict.fromkeys(check for chain in chains[:1] for check in chain.checks))

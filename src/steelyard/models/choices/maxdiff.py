@@ -1,10 +1,10 @@
-"""Maxdiff: best–worst choices as picks among all ordered pairs of the tuple."""
+"""Maxdiff: a best–worst choice as a choice among all ordered pairs of the tuple."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,19 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import DataError, NoEvidenceError
-from steelyard.models.choices.maxdiff_kernels import BEST_ONLY, BOTH, WORST_ONLY, choice_pass, simulated_gradients
+from steelyard.models.choices.maxdiff_kernels import (
+    BEST_ONLY,
+    BOTH,
+    WORST_ONLY,
+    Tuples,
+    choice_pass,
+    simulated_gradients,
+)
 from steelyard.models.comparisons.latent import LatentScale, Prepared
 from steelyard.models.comparisons.paired import Pairs, PairTable, pairs_of
 from steelyard.models.inference.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import UNKNOWN, Choices, FloatArray, IntArray
-
-
-class Tuples(NamedTuple):
-    """Usable choices: item codes at the front of each row, the places of best and worst, and what is known."""
-
-    shown: IntArray
-    size: IntArray
-    best: IntArray
-    worst: IntArray
-    kind: IntArray
-    row: IntArray
-    """The observation each choice is."""
 
 
 class ChoiceLikelihood(Likelihood):
@@ -54,23 +49,21 @@ class ChoiceLikelihood(Likelihood):
         width = tuples.shown.shape[1]
         a, b = np.triu_indices(width, 1)
         left, right = tuples.shown[:, a], tuples.shown[:, b]
-        there = b < tuples.size[:, None]
-        pairs = Pairs(left[there], right[there], np.zeros(int(there.sum()), np.int8), None)
+        is_item = b < tuples.size[:, None]
+        pairs = Pairs(left[is_item], right[is_item], np.zeros(int(is_item.sum()), np.int8), None)
         table = PairTable.count(pairs, n_items)
         cell = np.zeros(left.shape, np.int32)
-        cell[there] = table.cell_of(pairs.left, pairs.right)
+        cell[is_item] = table.cell_of(pairs.left, pairs.right)
         # The kernel reads the pairs of a row one after another, without the places that are not there.
-        order = np.argsort(~there, axis=1, kind="stable")
+        order = np.argsort(~is_item, axis=1, kind="stable")
         return cls(n_items, tuples, table.first, table.second, np.take_along_axis(cell, order, axis=1))
 
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        tuple_items, size, best, worst, kind, _ = self.tuples
-        spread = np.zeros(len(self.first)) if variance is None else variance
-        return choice_pass(
-            by_place, self.n_items, tuple_items, size, best, worst, kind, self.pair, self.row_weight, spread
-        )
+        if variance is None:
+            variance = np.zeros(len(self.first))
+        return choice_pass(by_place, self.n_items, self.tuples, self.pair, self.row_weight, variance)
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""
@@ -80,9 +73,9 @@ class ChoiceLikelihood(Likelihood):
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every tuple its slope."""
         _, _, _, slope, information, _ = self._pass(theta[self.tuples.shown])
-        there = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
+        is_item = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
         row = np.repeat(self.tuples.row, self.tuples.size)
-        return Scatter(row, self.tuples.shown[there], slope[there], information[there])
+        return Scatter(row, self.tuples.shown[is_item], slope[is_item], information[is_item])
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the score of one place of every tuple at a time."""
@@ -98,9 +91,8 @@ class ChoiceLikelihood(Likelihood):
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw gradients of answers simulated from the model: their covariance is the information."""
-        tuple_items, size, _, _, kind, _ = self.tuples
         columns = [
-            simulated_gradients(theta, tuple_items, size, kind, self.row_weight, rng.random(len(tuple_items)))
+            simulated_gradients(theta, self.tuples, self.row_weight, rng.random(len(self.tuples.shown)))
             for _ in range(count)
         ]
         return np.column_stack(columns)
@@ -117,16 +109,16 @@ class ChoiceLikelihood(Likelihood):
 class MaxDiff(LatentScale):
     """P(best = i, worst = j) ∝ e^{θᵢ − θⱼ} over the ordered pairs of items in the tuple (Marley & Louviere 2005).
 
-    A choice without its best or its worst counts by the chance of the one that is there; one that names an item as
-    both is left out. In a tuple of two, a difference of 1 here is 2 of Bradley–Terry's, so the default prior
-    N(0, 1²) says the same as N(0, 2²) there.
+    A choice that names only a best or only a worst item contributes the marginal probability of that item; a choice
+    that names the same item as both is left out. In a tuple of two, a difference of 1 equals 2 in Bradley–Terry, so
+    the default prior N(0, 1²) is equivalent to N(0, 2²) there.
     """
 
     name: ClassVar[str] = "maxdiff"
     accepts: ClassVar[tuple[str, ...]] = ("choices",)
 
     prior_sd: Annotated[
-        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+        float | None, Field(gt=0, description="standard deviation of the scores' Gaussian prior; none or inf: no prior")
     ] = 1.0
 
     def _prepare(self, observations: Choices) -> Prepared:
@@ -187,5 +179,5 @@ def refuse_repeats(choices: Choices, shown: IntArray) -> None:
 
 
 def _place(shown: IntArray, chosen: IntArray) -> IntArray:
-    there: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
-    return np.asarray(there.argmax(axis=1), np.int32)
+    is_item: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
+    return np.asarray(is_item.argmax(axis=1), np.int32)

@@ -1,4 +1,4 @@
-"""Dominance: rank a few items from a few comparisons, through what each one leads to (Pighin et al. 2012)."""
+"""Dominance: rank a few items from a few comparisons by reachability (Pighin et al. 2012)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WITHIN_SOURCE = (
 
 
 class Consistency(NamedTuple):
-    """How far the answers contradict each other: cycles in graphs that should have none."""
+    """How often the answers contradict each other: cycles in graphs that should have none."""
 
     graphs: int
     cyclic: int
@@ -101,11 +101,12 @@ class Dominance(Model):
     accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
     source: Annotated[
-        Literal["auto", "task", "items"], Field(description="what tells sources apart: tasks, or connected items")
+        Literal["auto", "task", "items"],
+        Field(description="unit within which items are ranked: tasks, or connected items"),
     ] = "auto"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def graphs(self, observations: Comparisons | Rankings) -> DominanceGraphs:
         """Return the dominance, rank and cycles of every item in every graph."""

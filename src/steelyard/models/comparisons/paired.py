@@ -1,4 +1,4 @@
-"""Pairs: listed from any observations, counted once in a table, and looked over for what cannot be ordered."""
+"""Pairs: listed from any observations, counted in a table, and checked for items that cannot be ordered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from steelyard.models.comparisons.paired_kernels import count_outcomes, ranking_pairs
+from steelyard.models.comparisons.paired_kernels import PairCounts, count_outcomes, ranking_pairs
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
 
 DENSE_CELLS = 1 << 22
@@ -49,10 +49,10 @@ def _ranked(rankings: Rankings) -> Pairs:
 def _chosen(choices: Choices) -> Pairs:
     tuple_items, best, worst = choices.shown, choices.best, choices.worst
     sensible = (best == UNKNOWN) | (best != worst)
-    there = (tuple_items != UNKNOWN) & sensible[:, None]
-    row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
+    is_item = (tuple_items != UNKNOWN) & sensible[:, None]
+    row_b, place_b = np.nonzero(is_item & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
     row_w, place_w = np.nonzero(
-        there & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
+        is_item & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
     )
     winner = np.concatenate([best[row_b], tuple_items[row_w, place_w]])
     loser = np.concatenate([tuple_items[row_b, place_b], worst[row_w]])
@@ -69,7 +69,7 @@ _PAIRS: dict[str, Callable[[Any], Pairs]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTable:
-    """How often each pair of items was compared, and how it went; `first` < `second`, pairs in order."""
+    """Wins, losses and ties of each pair of items; `first` < `second`, pairs sorted."""
 
     n_items: int
     first: IntArray
@@ -111,6 +111,11 @@ class PairTable:
             won[second, first].astype(np.float64),
             tied[first, second].astype(np.float64),
         )
+
+    @property
+    def counts(self) -> PairCounts:
+        """The arrays, as the kernels take them."""
+        return PairCounts(self.first, self.second, self.wins, self.losses, self.ties)
 
     @property
     def appearances(self) -> NDArray[np.int64]:
@@ -167,7 +172,7 @@ def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """What the wins leave open: islands never compared with one another, and groups never beaten or never winning.
+    """Orders that the wins do not determine: unconnected islands, and groups that never lost or never won.
 
     Without a prior, scores are finite only where there is one island and nobody in `top` or `bottom`
     (Ford 1957: every item must be reachable from every other by a chain of wins).
@@ -211,16 +216,16 @@ class Gaps:
         if self.islands:
             sentences.append(
                 f"{len(self.islands)} islands of items were never compared with one another: "
-                f"{_listed(self.islands)}; how they stand to one another is not in the data"
+                f"{_listed(self.islands)}; the data do not determine their order"
             )
         # Of two sides of one gap the smaller is named: the other is "the rest".
         top, bottom = (
             [group for group in groups if 2 * len(group) <= self.n_items] for groups in (self.top, self.bottom)
         )
         if top:
-            sentences.append(f"never beaten: {_listed(top)}; how far above the rest is not in the data")
+            sentences.append(f"never beaten: {_listed(top)}; the data do not determine how far above the other items")
         if bottom:
-            sentences.append(f"never won: {_listed(bottom)}; how far below the rest is not in the data")
+            sentences.append(f"never won: {_listed(bottom)}; the data do not determine how far below the other items")
         return sentences
 
 

@@ -20,8 +20,8 @@ from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import Choices, Comparisons, FloatArray, Rankings
 
 DEPENDENT = {
-    "choices": "the pairs of one best–worst choice hang together",
-    "rankings": "the pairs of one ranking hang together",
+    "choices": "the pairs of one best–worst choice are dependent",
+    "rankings": "the pairs of one ranking are dependent",
 }
 
 
@@ -29,7 +29,7 @@ TABLED_MEANS, LARGEST_TABLED = 500, 400
 
 
 class TieRule(NamedTuple):
-    """How a model reads ties: a family with a tie parameter, or ties as half wins, or not at all."""
+    """How a model treats ties: a family with a tie parameter, half wins, or left out."""
 
     family: int
     half: bool = False
@@ -44,7 +44,7 @@ class TieRule(NamedTuple):
 class PairLikelihood(Likelihood):
     """The likelihood of counted pairs.
 
-    With `anchor`, the tie parameter sees half a tie and half a decision between equals beside the data, so that it
+    With `anchor`, half a tie and half a decision between equal items are added to the data, so that the tie parameter
     stays finite when all comparisons tie.
     """
 
@@ -77,13 +77,11 @@ class PairLikelihood(Likelihood):
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; −∞ where a threshold is not positive."""
-        table, family = self.table, self.rule.family
+        family = self.rule.family
         if self.rule.learns and family != kernels.DAVIDSON and tie <= 0:
             nothing = np.zeros(self.n_items)
             return Terms(-np.inf, nothing, np.zeros(len(self.first)), 0.0, nothing, 1.0)
-        value, gradient, weight, slope, mixed, bend = kernels.pair_pass(
-            family, theta, tie, self.first, self.second, table.wins, table.losses, table.ties
-        )
+        value, gradient, weight, slope, mixed, bend = kernels.pair_pass(family, theta, tie, self.table.counts)
         if self.rule.learns and self.anchor:
             more = kernels.pair_terms(family, 0.0, tie, 0.25, 0.25, 0.5)
             value, slope, bend = value + more[0], slope + more[3], bend + more[5]
@@ -95,7 +93,7 @@ class PairLikelihood(Likelihood):
             raise DataError("a resample has no single comparisons to take apart.")
         left, right, outcome, row = self.pairs
         slope, bend, tie_slope, tie_bend = kernels.row_pass(
-            self.rule.family, theta, tie, left, right, outcome, self.rule.half
+            self.rule.family, theta, tie, kernels.PairAnswers(left, right, outcome), self.rule.half
         )
         rows = np.arange(len(left), dtype=np.int32) if row is None else row
         items, slopes, bends, times = [left, right], [slope, -slope], [bend, bend], 2
@@ -108,10 +106,7 @@ class PairLikelihood(Likelihood):
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Sum over the counted pairs."""
-        table = self.table
-        return kernels.skew_pass(
-            self.rule.family, theta, tie, self.first, self.second, table.wins, table.losses, table.ties, variance
-        )
+        return kernels.skew_pass(self.rule.family, theta, tie, self.table.counts, variance)
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw noise along every pair."""

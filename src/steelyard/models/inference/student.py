@@ -1,4 +1,4 @@
-"""Student's t interval of item means, with variances drawn towards a common one."""
+"""Student's t interval of item means, with variances shrunk towards a pooled one."""
 
 from __future__ import annotations
 

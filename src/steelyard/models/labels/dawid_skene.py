@@ -13,7 +13,7 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
-from steelyard.models.labels.em import GroupedLabels, LabelGroups, climb, resampled_interval, settled
+from steelyard.models.labels.em import GroupedLabels, LabelGroups, check_convergence, climb, resampled_interval
 from steelyard.models.labels.observed import ObservedLabels
 from steelyard.models.labels.table import (
     Interval,
@@ -29,10 +29,10 @@ from steelyard.observations import FloatArray, Index, Labels
 
 
 class EMState(NamedTuple):
-    """Where EM stands: the items' posterior, and the sums it gives the next M step.
+    """The state of EM: the posterior of the items, and the sums for the next M step.
 
-    `counts` is (annotator, given, true); `log_likelihood` is that of the parameters that gave `posterior`, and
-    `objective` adds the log-prior that smoothing amounts to, which is what EM never lets fall.
+    `counts` is (annotator, given, true). `log_likelihood` belongs to the parameters that gave `posterior`; `objective`
+    adds the log prior that smoothing amounts to, and never decreases.
     """
 
     posterior: FloatArray
@@ -55,16 +55,21 @@ class DawidSkene(Model):
     accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix")] = 0.01
-    prior: Annotated[Literal["estimated", "uniform"], Field(description="the classes' shares")] = "estimated"
-    max_iterations: Annotated[int, Field(ge=1, description="most EM steps")] = 500
-    tolerance: Annotated[float, Field(ge=0, description="least gain in log-likelihood per label to go on")] = 1e-7
-    interval: Annotated[Literal["bootstrap", "model", "none"], Field(description="how intervals are made")] = (
-        "bootstrap"
+    prior: Annotated[
+        Literal["estimated", "uniform"],
+        Field(description="prior of the classes: estimated from the labels, or uniform"),
+    ] = "estimated"
+    max_iterations: Annotated[int, Field(ge=1, description="maximum number of EM iterations")] = 500
+    tolerance: Annotated[float, Field(ge=0, description="convergence tolerance: gain in log-likelihood per label")] = (
+        1e-7
     )
+    interval: Annotated[Literal["bootstrap", "model", "none"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
-    warm_steps: Annotated[int, Field(ge=1, description="EM steps of each resample, from the full fit")] = 5
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    warm_steps: Annotated[
+        int, Field(ge=1, description="EM iterations per bootstrap replicate, started from the full fit")
+    ] = 5
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
@@ -78,7 +83,7 @@ class DawidSkene(Model):
     def solve(self, labels: LabelTally, groups: LabelGroups) -> Fit:
         """Run EM on labels that may be anywhere."""
         state, iterations, gap = self.run(groups)
-        converged = settled(self.name, iterations, gap, self.tolerance)
+        converged = check_convergence(self.name, iterations, gap, self.tolerance)
         probabilities = groups.shown(state.posterior)
         interval, notes = self._interval(labels.annotators, groups, state, probabilities)
         how = "bootstrap(annotators)" if self.interval == "bootstrap" else "model"
@@ -89,7 +94,7 @@ class DawidSkene(Model):
             self.name,
             self.settings(),
             label_table(
-                labels, probabilities, interval, how, groups.settled, counts=(groups.judgments, groups.annotators)
+                labels, probabilities, interval, how, groups.has_gold, counts=(groups.judgments, groups.annotators)
             ),
             annotator_table(labels.annotators, groups.given.sum(axis=1), columns),
             notes,

@@ -26,7 +26,7 @@ from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
 
 @dataclass(frozen=True, slots=True)
 class GoldCalibrated(Model):
-    """Weigh each vote by what the annotator's answers to gold items say it is worth.
+    """Weight each vote by the annotator's confusion matrix on gold items.
 
     log P(c | labels) = log π_c + Σ_w log θ_w[c, y_w] + const, with θ_w the annotator's confusion on gold items plus
     `smoothing`. Items with gold are predicted by cross-validation, never by their own gold. The interval of the
@@ -37,15 +37,17 @@ class GoldCalibrated(Model):
     accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell of a confusion matrix")] = 1.0
-    prior: Annotated[Literal["uniform", "gold"], Field(description="equal classes, or their shares of the gold")] = (
-        "uniform"
-    )
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    prior: Annotated[
+        Literal["uniform", "gold"],
+        Field(description="prior of the classes: uniform, or their proportions among gold items"),
+    ] = "uniform"
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     disputed: Annotated[
-        float, Field(gt=0.5, le=1, description="contrary share of votes from which gold is not trusted; 1: never")
+        float,
+        Field(gt=0.5, le=1, description="fraction of votes against a gold label above which it is ignored; 1: never"),
     ] = 0.9
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of the folds")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:

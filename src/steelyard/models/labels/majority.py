@@ -1,4 +1,4 @@
-"""Majority vote over labels, with ties shared."""
+"""Majority vote over labels; ties are reported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from steelyard.observations import FloatArray, IntArray, Labels
 class Majority(Model):
     """Give each item the label most annotators chose.
 
-    `probability` is that label's share of the votes, with Wilson's interval; where labels tie, `tied` says how
-    many do, and the one that comes first in the classes' order stands for them.
+    `probability` is the proportion of votes for that label, with Wilson's interval. If labels tie, `tied` is their
+    number, and the first of them in the order of the classes is reported.
     """
 
     name: ClassVar[str] = "majority"

@@ -51,7 +51,7 @@ def label_table(
     probabilities: FloatArray,
     interval: Interval,
     how: str,
-    known: NDArray[np.bool_] | None = None,
+    is_gold: NDArray[np.bool_] | None = None,
     *,
     counts: tuple[IntArray, IntArray | None],
 ) -> pl.DataFrame:
@@ -67,20 +67,20 @@ def label_table(
         Of the winning class's probability; widened to hold it, kept within [0, 1].
     how
         The way the interval was made.
-    known
-        Items whose class is given (gold): their interval is the point itself, made by `gold`.
+    is_gold
+        Items whose class is gold: their interval is the point itself, and its method is `gold`.
     counts
         Judgments of every item, and its annotators where they are known.
     """
     label, probability, tied = winners(probabilities)
     lower = np.clip(np.minimum(interval.lower, probability), 0, 1)
     upper = np.clip(np.maximum(interval.upper, probability), 0, 1)
-    if known is not None:
-        lower, upper = (np.where(known, probability, end) for end in (lower, upper))
+    if is_gold is not None:
+        lower, upper = (np.where(is_gold, probability, end) for end in (lower, upper))
     none = np.isnan(lower) | np.isnan(upper)
     methods = np.full(len(none), how, dtype=object)
-    if known is not None:
-        methods[known] = "gold"
+    if is_gold is not None:
+        methods[is_gold] = "gold"
     methods[none] = None
     judgments, annotators = counts
     ids = np.array([*labels.classes.ids, None], dtype=object)

@@ -20,23 +20,25 @@ from steelyard.observations import FloatArray, Labels
 
 @dataclass(frozen=True, slots=True)
 class WeightedVote(Model):
-    """Weigh each vote by the annotator's accuracy on gold items, the same for all classes.
+    """Weight each vote by the annotator's accuracy on gold items, the same for all classes.
 
     With K classes the weight is log((K − 1) acc / (1 − acc)), which for two is the paper's log(acc / (1 − acc)):
-    whoever answers at random has no vote, whoever is mostly wrong a negative one. acc = (right + s) / (all + K s)
-    with s the `smoothing`. Items with gold are predicted by cross-validation, never by their own gold.
+    random annotators get weight 0, and annotators who are mostly wrong a negative weight.
+    acc = (right + s) / (all + K s) with s the `smoothing`. Items with gold are predicted by
+    cross-validation, never by their own gold.
     """
 
     name: ClassVar[str] = "weighted_vote"
     accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
-    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every class an annotator can answer")] = 1.0
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of each class in an annotator's accuracy")] = 1.0
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     disputed: Annotated[
-        float, Field(gt=0.5, le=1, description="contrary share of votes from which gold is not trusted; 1: never")
+        float,
+        Field(gt=0.5, le=1, description="fraction of votes against a gold label above which it is ignored; 1: never"),
     ] = 0.9
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of the folds")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:

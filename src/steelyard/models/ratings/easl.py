@@ -1,4 +1,4 @@
-"""EASL: a Beta distribution for every item, moved by each rating (Sakaguchi & Van Durme 2018)."""
+"""EASL: a Beta distribution for every item, updated by each rating (Sakaguchi & Van Durme 2018)."""
 
 from __future__ import annotations
 
@@ -46,23 +46,25 @@ class BetaState(NamedTuple):
 class EASL(Model):
     """Add each rating s in [0, 1] to its item's Beta: α += s, β += 1 − s (Eq. 24–25).
 
-    With α = β = 1 at the start the mode is the plain mean of the ratings; the gain over direct assessment
-    comes from what is asked next. The Beta's own interval is far too wide for fractional ratings (`interval =
-    "model"` shows it, as the highest-density one), and a resampled one (`"bootstrap"`) far too narrow for few of
-    them; the default is Student's t over annotators, as for the mean.
+    With initial α = β = 1 the mode is the mean of the ratings; the gain over direct assessment comes from the choice of
+    the next items. The interval of the Beta (`interval = "model"`, highest density) is far too wide for fractional
+    ratings, and the bootstrap far too narrow for few ratings. The default is Student's t over annotators, as for the
+    mean.
     """
 
     name: ClassVar[str] = "easl"
     accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
-    alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
-    beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
-    estimate: Annotated[Literal["mode", "mean"], Field(description="which of the Beta's is the score")] = "mode"
-    interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="how intervals are made")] = "t"
-    prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
+    alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
+    beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
+    estimate: Annotated[
+        Literal["mode", "mean"], Field(description="location of the Beta distribution used as score")
+    ] = "mode"
+    interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="interval method")] = "t"
+    prior_df: Annotated[float, Field(gt=0, description="weight of the pooled variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> BetaState:
         """Return the state before any rating."""

@@ -1,4 +1,4 @@
-"""Gaussian calibration: each annotator's bias and noise, learnt from items with known scores (Snow et al. 2008)."""
+"""Gaussian calibration: each annotator's bias and noise, estimated from items with known scores (Snow et al. 2008)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ WEIGHT_DRAWS = 300
 
 @dataclass(frozen=True, slots=True)
 class GaussianCalibration(Model):
-    """Take an annotator's rating of an item with score x to be N(x + μ_w, σ_w) (Snow et al. 2008, §5.1.1).
+    """An annotator's rating of an item with score x is N(x + μ_w, σ_w) (Snow et al. 2008, §5.1.1).
 
-    μ_w and σ_w are learnt from the annotator's ratings of items with gold, and drawn towards those of all
-    annotators the more, the fewer such ratings there are. The score is Σ a_w (y_w − μ_w) / Σ a_w with
-    a_w = 1 / (σ_w² + var μ_w). Items with gold are scored by cross-validation, never by their own gold. The interval
-    comes from joint posterior draws of all μ_w and σ_w, and allows for what annotators have in common: by how much
-    the scores of items with gold miss it beyond what independent errors explain.
+    μ_w and σ_w are estimated from the annotator's ratings of items with gold, with partial pooling: they shrink
+    towards the population mean, more strongly the fewer such ratings there are. The score is Σ a_w (y_w − μ_w) / Σ a_w
+    with a_w = 1 / (σ_w² + var μ_w). Items with gold are scored by cross-validation, never by their own gold.
+
+    The interval comes from joint posterior draws of all μ_w and σ_w. It includes errors that annotators have in common:
+    the error of the scores of items with gold beyond what independent errors explain.
     """
 
     name: ClassVar[str] = "gaussian_calibration"
     accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=100, description="number of posterior draws or bootstrap replicates")] = 1000
-    seed: Annotated[int, Field(ge=0, description="seed of the folds and draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of folds and draws")] = 0
 
     @null_without_evidence
     def fit(self, observations: Ratings, gold: Gold | None = None) -> Fit:

@@ -65,16 +65,16 @@ def harmonization_agreement(
         if len(set(before.tolist())) > 1 and len(set(after.tolist())) > 1:
             rho.append(float(stats.spearmanr(before, after).statistic))
     rows = [
-        _figure("spearman", rho, level),
-        _figure("mae", absolute, level),
-        _figure("rmse", squared, level),
+        _statistic("spearman", rho, level),
+        _statistic("mae", absolute, level),
+        _statistic("rmse", squared, level),
         _share("differ", np.asarray(absolute) > 0, level),
     ]
     return pl.DataFrame(rows, orient="row", schema=_SCHEMA)
 
 
 _SCHEMA = {
-    "figure": pl.String,
+    "statistic": pl.String,
     "value": pl.Float64,
     "sd": pl.Float64,
     "lower": pl.Float64,
@@ -83,7 +83,9 @@ _SCHEMA = {
 }
 
 
-def _figure(name: str, values: list[float], level: float) -> tuple[str, float | None, *tuple[float | None, ...], int]:
+def _statistic(
+    name: str, values: list[float], level: float
+) -> tuple[str, float | None, *tuple[float | None, ...], int]:
     n = len(values)
     if n == 0:
         return name, None, None, None, None, 0
