@@ -50,7 +50,7 @@ def make(folder: Path, protocol: str, design: str, size: int) -> None:
     (folder / "items.csv").write_text("id,text\n" + "".join(f"i{n},item {n}\n" for n in range(ITEMS)))
     (folder / "study.toml").write_text(
         f'name = "bench"\ntitle = "B"\nquestion = "Q"\nitems = "items.csv"\n[protocol]\n{protocol}\n'
-        f"[design]\n{design}\n[people]\ntasks = 100000\n"
+        f"[design]\n{design}\n[annotators]\nmax_tasks = 100000\n"
     )
     rng = np.random.default_rng(0)
     answers = []

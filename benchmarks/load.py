@@ -39,7 +39,7 @@ def make(folder: Path) -> None:
     (folder / "items.csv").write_text("id,text\n" + "".join(f"i{n},item {n}\n" for n in range(ITEMS)))
     (folder / "study.toml").write_text(
         'name = "bench"\ntitle = "B"\nquestion = "Q"\nitems = "items.csv"\n[protocol]\nname = "direct"\n'
-        '[design]\nname = "per_item"\njudgments = 2000\n[people]\ntasks = 100000\n'
+        '[design]\nname = "per_item"\njudgments = 2000\n[annotators]\nmax_tasks = 100000\n'
     )
 
 

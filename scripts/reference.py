@@ -15,12 +15,12 @@ from typer.main import get_command
 from steelyard import registry
 from steelyard.cli.app import app
 from steelyard.study.config.tables import (
+    AnnotatorSettings,
     Checks,
     ItemsSource,
     Link,
     Page,
     Pay,
-    People,
     Prolific,
     Qualification,
     Quality,
@@ -46,8 +46,8 @@ def study_toml() -> str:
         *_model_table(StudyTable),
         "## `items` as a table",
         *_model_table(ItemsSource),
-        "## `[people]`",
-        *_model_table(People),
+        "## `[annotators]`",
+        *_model_table(AnnotatorSettings),
         "## `[page]`",
         *_model_table(Page),
         "## `[quality]`",

@@ -195,7 +195,7 @@ SHOTS = [
         "Hotel reviews",
         "How satisfied is the writer?",
         'name = "likert"\nlabels = ["very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"]\n'
-        '[quality.checks]\nfile = "checks.csv"\nrate = 0.999999\nloud = true',
+        '[quality.checks]\nfile = "checks.csv"\nrate = 0.999999\nfeedback = true',
         _reviews(),
         _fail_the_check,
         files={
@@ -228,7 +228,7 @@ def write_study(folder: Path, shot: Shot) -> Path:
         writer.writerows(shot.items)
     text = (
         f'name = "{shot.name}"\ntitle = "{shot.title}"\nquestion = "{shot.question}"\nitems = "items.csv"\n'
-        f"[people]\ntasks = {shot.tasks}\n[protocol]\n{shot.protocol}\n"
+        f"[annotators]\nmax_tasks = {shot.tasks}\n[protocol]\n{shot.protocol}\n"
     )
     (folder / "study.toml").write_text(text, encoding="utf-8")
     for name, content in shot.files.items():

@@ -84,7 +84,7 @@ def test_refusals_are_the_errors_the_study_raises(make_study, serve_study):  # n
 
 
 def test_consent_is_asked_for(make_study, serve_study):  # noqa: F811
-    server = serve_study(make_study(extra='[people]\nconsent = "Do you agree?"'))
+    server = serve_study(make_study(extra='[annotators]\nconsent = "Do you agree?"'))
     with Client(server.page, name="ann") as client:
         assert client.needs == ["consent"]
         with pytest.raises(TaskError, match="not agreed"):

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 RENAMED: dict[str, str] = {
+    "people": "annotators",
+    "people.tasks": "max_tasks",
+    "people.revise": "revisable_answers",
+    "quality.repeats": "repeat_rate",
+    "quality.overlap": "overlap_rate",
+    "quality.checks.at_least": "min_checks",
+    "quality.checks.loud": "feedback",
+    "quality.checks.pass": "min_accuracy",
+    "quality.checks.rule.plain": "threshold",
+    "quality.qualification.pass": "min_accuracy",
+    "stop.looks": "interim_analyses",
+    "link.participant": "participant_parameter",
+    "link.study": "study_parameter",
+    "link.session": "session_parameter",
+    "prolific.approved": "min_approved",
+    "prolific.approval_rate": "min_approval_rate",
+    "prolific.minutes": "estimated_minutes",
     "designs.information_gain": "adaptive",
     "designs.redundant": "per_item",
     "design.aim": "objective",
@@ -15,7 +32,8 @@ RENAMED: dict[str, str] = {
 """New names by former path.
 
 `designs.NAME`, `protocols.NAME` and `models.NAME` are registered names. Other paths are keys of study.toml:
-`design.KEY`, `protocol.KEY` and `model.KEY` for settings, `TABLE.KEY` for keys of a table, `KEY` at the top level.
+`design.KEY`, `protocol.KEY` and `model.KEY` for settings, `TABLE.KEY` for keys of a table, `KEY` at the top level,
+`TABLE.KEY.VALUE` for a value.
 `population.KEY` are settings of a simulated population.
 """
 

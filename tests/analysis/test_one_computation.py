@@ -25,7 +25,7 @@ name = "pairwise"
 name = "tournament"
 annotators = 3
 [quality]
-overlap = 0.2
+overlap_rate = 0.2
 [model]
 name = "dominance"
 """
@@ -36,7 +36,7 @@ criteria = { adequacy = { scale = [1, 5] }, fluency = { scale = [1, 7] } }
 [design]
 judgments = 4
 [quality]
-repeats = 0.2
+repeat_rate = 0.2
 repeat_after = 3
 """
 BEST_WORST = '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\n'
@@ -47,7 +47,7 @@ labels = ["yes", "no", "unclear"]
 [design]
 judgments = 4
 [quality]
-overlap = 0.3
+overlap_rate = 0.3
 """
 TWO_STAGES = """
 [[stage]]

@@ -85,7 +85,7 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
 
 @pytest.mark.slow
 def test_a_look_says_how_far_it_is(judged):
-    folder = judged('[stop]\nmeasure = "split_half"\ntarget = 0.5\nlooks = 2\n')
+    folder = judged('[stop]\nmeasure = "split_half"\ntarget = 0.5\ninterim_analyses = 2\n')
     assert "The target is reached" in run("look", ".", cwd=folder).stdout
     assert "No look is due; the study is closed." in run("look", ".", cwd=folder).stdout
 

@@ -65,7 +65,7 @@ def make_studies(place: Path, items: int, each: int, lease: float = SHORT_LEASE)
         (folder / "study.toml").write_text(
             f'name = "{design}"\ntitle = "{design}"\nquestion = "Which?"\nitems = "items.csv"\n'
             f"[protocol]\n{protocol}\n[design]\n{settings.format(each=each)}\n"
-            f"[people]\nlease_minutes = {lease / 60}\n"
+            f"[annotators]\nlease_minutes = {lease / 60}\n"
         )
         write_items(folder, design, items)
         folders.append(folder)
@@ -243,7 +243,7 @@ def _check_leases(study: Study) -> None:
 
 
 def _lease_of(study: Study) -> float:
-    return study.config.people.lease_minutes * 60
+    return study.config.annotators.lease_minutes * 60
 
 
 def _finish(study: Study) -> int:

@@ -275,7 +275,7 @@ def test_a_full_disk_under_postgresql_is_an_error_that_passes(make_study, postgr
 
 def test_a_clock_that_is_set_back_holds_no_task_for_long_and_loses_none(make_study, database_url):
     now = [1_000_000 * MINUTE]
-    folder = make_study(design="judgments = 1", items=2, extra="[people]\nlease_minutes = 30")
+    folder = make_study(design="judgments = 1", items=2, extra="[annotators]\nlease_minutes = 30")
     with Study.open(folder, database=database_url, clock=lambda: now[0]) as study:
         first = study.ask("ann")
         now[0] -= 10_000 * MINUTE
@@ -297,7 +297,7 @@ def test_a_clock_that_is_set_back_holds_no_task_for_long_and_loses_none(make_stu
 
 
 def test_clocks_of_two_machines_a_few_seconds_apart_do_not_disturb_each_other(make_study, database_url):
-    folder = make_study(items=6, extra="[people]\nlease_minutes = 30")
+    folder = make_study(items=6, extra="[annotators]\nlease_minutes = 30")
     ahead, behind = 1_000_000 * MINUTE, 1_000_000 * MINUTE - 5_000_000
     with (
         Study.open(folder, database=database_url, clock=lambda: ahead) as one,

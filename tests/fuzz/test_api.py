@@ -59,11 +59,11 @@ def place(
 
 
 _STRICT = """
-[people]
+[annotators]
 consent = "Yes?"
 training = "gold.csv"
 [quality]
-checks = { file = "gold.csv", rate = 0.5, loud = true }
+checks = { file = "gold.csv", rate = 0.5, feedback = true }
 qualification = { file = "gold.csv" }
 """
 

@@ -168,7 +168,7 @@ def hostile_study(folder: Path, kind: Kind) -> Path:
         f"title = {one}\nquestion = {two}\nitems = 'items.csv'\n"
         f"[protocol]\nname = 'choice'\nlabels = [{one}, {two}, {three}]\nitems_per_page = 10\n"
         f"[design]\njudgments = 2\n[page]\ncontent = '{kind}'\n"
-        f"[people]\nconsent = {everything}\ninstructions = {everything}\ncontact = {three}\n",
+        f"[annotators]\nconsent = {everything}\ninstructions = {everything}\ncontact = {three}\n",
         encoding="utf-8",
     )
     return folder

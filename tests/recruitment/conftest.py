@@ -21,11 +21,11 @@ items = "items.csv"
 name = "direct"
 [design]
 judgments = 3
-[people]
-tasks = 4
+[annotators]
+max_tasks = 4
 open = false
 [quality]
-checks = { file = "gold.csv", rate = 0.25, at_least = 50 }
+checks = { file = "gold.csv", rate = 0.25, min_checks = 50 }
 [pay]
 per_task = 0.5
 bonus = "0.1 * tasks + 0.25 * passed"
@@ -34,8 +34,8 @@ places = 3
 url = "https://judge.example.org"
 countries = ["United States", "United Kingdom"]
 languages = ["English"]
-approval_rate = 99
-approved = 501
+min_approval_rate = 99
+min_approved = 501
 """
 
 

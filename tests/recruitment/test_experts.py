@@ -15,7 +15,7 @@ from tests.cli.running import run
 
 @pytest.fixture
 def invited(make_study, tmp_path):
-    folder = make_study(items=20, extra='[people]\nopen = false\ntasks = 5\ncontact = "lab@example.org"')
+    folder = make_study(items=20, extra='[annotators]\nopen = false\nmax_tasks = 5\ncontact = "lab@example.org"')
     (tmp_path / "people.csv").write_text("name,tasks,email\nann,2,ann@example.org\nbob,,\ncleo,8,\n", encoding="utf-8")
     return folder
 
@@ -89,7 +89,7 @@ def test_a_table_of_names_alone_will_do(tmp_path):
 
 
 def test_links_for_a_panel_are_printed(make_study, tmp_path, monkeypatch):
-    make_study(extra='[link]\nparticipant = "rid"\nsigned = true')
+    make_study(extra='[link]\nparticipant_parameter = "rid"\nsigned = true')
     done = run("link", "study", "--url", "https://judge.example.org", cwd=tmp_path)
     assert done.stdout == "https://judge.example.org/s/study/?rid=PARTICIPANT&STUDY_ID=STUDY&SESSION_ID=SESSION\n"
     assert "STEELYARD_LINK_SECRET" in run("link", "study", "p1", cwd=tmp_path, code=1).stderr

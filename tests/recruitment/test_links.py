@@ -25,7 +25,7 @@ def arrive(link: Link, **values: str) -> Arrival | None:
 
 
 def test_the_names_of_the_parameters_are_the_panels_own():
-    link = Link(participant="rid", study="project", session="visit")
+    link = Link(participant_parameter="rid", study_parameter="project", session_parameter="visit")
     assert arrive(link, rid="p-7", project="s1", visit="v1") == Arrival("p-7", "s1", "v1")
     assert arrive(link, PROLIFIC_PID="p-7") is None
     # Only who comes is needed.
@@ -125,8 +125,8 @@ def test_addresses_to_go_back_to_are_checked_when_the_study_is(way, said):
 
 
 def test_unknown_keys_of_the_tables_are_errors():
-    with pytest.raises(ConfigError, match="Did you mean 'participant'"):
-        parse_config({**STUDY, "link": {"particpant": "x"}})
+    with pytest.raises(ConfigError, match="Did you mean 'participant_parameter'"):
+        parse_config({**STUDY, "link": {"particpant_parameter": "x"}})
     with pytest.raises(ConfigError, match="Did you mean 'places'"):
         parse_config({**STUDY, "prolific": {"places": 3, "place": 4}})
     assert parse_config({**STUDY, "prolific": {"places": 3}}).link == Link()
@@ -147,7 +147,7 @@ CODES = {"completed": "DONE1", "screened_out": "OUT1", "failed": "FAIL1"}
 
 
 def test_only_who_came_by_the_link_goes_back_by_it(make_study):
-    with Study.open(make_study(items=2, extra='[people]\ntasks = 1\n[link]\ncompleted = "DONE"')) as study:
+    with Study.open(make_study(items=2, extra='[annotators]\nmax_tasks = 1\n[link]\ncompleted = "DONE"')) as study:
         study.recruitment.arrive("ann", "s", "v")
         for name in ("ann", "bob"):
             task = study.ask(name)
@@ -159,7 +159,7 @@ def test_only_who_came_by_the_link_goes_back_by_it(make_study):
 
 def test_an_address_is_filled_with_the_visit_and_nothing_else(make_study):
     way = "https://panel.example/back?rid={participant}&v={session}"
-    with Study.open(make_study(extra=f'[link]\ncompleted = "{way}"\nparticipant = "rid"')) as study:
+    with Study.open(make_study(extra=f'[link]\ncompleted = "{way}"\nparticipant_parameter = "rid"')) as study:
         study.recruitment.arrive("a@b", "s", "v:1")
         study.tell(task := study.ask("a@b"), {task.item_ids[0]: 5})
         assert ending_for(study, "a@b", "done").url == "https://panel.example/back?rid=a%40b&v=v%3A1"

@@ -57,7 +57,7 @@ def test_drafting_again_keeps_the_draft_and_brings_it_up_to_date(prolific, platf
     prolific("draft")
     codes = only(platform)["completion_codes"]
     prolific("draft")
-    set_key(folder, "tasks = 4", "tasks = 40")
+    set_key(folder, "max_tasks = 4", "max_tasks = 40")
     prolific("draft")
     # Forty tasks of nine seconds and a second of reading: a little over six minutes.
     assert (only(platform)["estimated_completion_time"], only(platform)["reward"]) == (7, 2000)
@@ -90,7 +90,7 @@ def test_a_country_that_prolific_does_not_know_is_named(prolific, platform, fold
 
 
 def test_times_measured_on_answers_replace_the_protocols(prolific, platform, folder):
-    set_key(folder, "tasks = 4", "tasks = 10")
+    set_key(folder, "max_tasks = 4", "max_tasks = 10")
     with Study.open(folder) as study:
         for name in ("ann", "bob"):
             for _ in range(10):
@@ -154,8 +154,8 @@ def test_nothing_can_be_published_before_it_is_drafted(prolific):
 
 
 def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, platform, folder):
-    set_key(folder, "tasks = 4", "tasks = 12")
-    set_key(folder, '[quality]\nchecks = { file = "gold.csv", rate = 0.25, at_least = 50 }', "")
+    set_key(folder, "max_tasks = 4", "max_tasks = 12")
+    set_key(folder, '[quality]\nchecks = { file = "gold.csv", rate = 0.25, min_checks = 50 }', "")
     set_key(folder, 'bonus = "0.1 * tasks + 0.25 * passed"', 'bonus = "0.1 * tasks"')
     set_key(folder, "judgments = 3", "judgments = 5")
     prolific("draft")

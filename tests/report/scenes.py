@@ -24,14 +24,14 @@ CHECKS = {
 }
 QUALITY = """
 [quality]
-checks = { file = "gold.csv", rate = 0.4, at_least = 5 }
-repeats = 0.15
+checks = { file = "gold.csv", rate = 0.4, min_checks = 5 }
+repeat_rate = 0.15
 repeat_after = 4
-overlap = 0.1
+overlap_rate = 0.1
 [stop]
 measure = "split_half"
 target = 0.999
-looks = 3
+interim_analyses = 3
 [pay]
 per_task = 0.05
 per_visit = 0.4

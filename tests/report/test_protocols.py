@@ -102,7 +102,7 @@ def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_st
 
 
 def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
-    rule = '[stop]\nmeasure = "interval_width"\ntarget = 20\nlooks = 10\n[pay]\nper_task = 0.5'
+    rule = '[stop]\nmeasure = "interval_width"\ntarget = 20\ninterim_analyses = 10\n[pay]\nper_task = 0.5'
     folder = make_study('name = "direct"', f'name = "per_item"\njudgments = 40\n{rule}', items=5)
     with Study.open(folder) as study:
         judge(study, 8)

@@ -342,8 +342,8 @@ def test_a_draft_names_no_file_or_database_elsewhere(server):
         {"database": "sqlite:////etc/passwd"},
         {"quality": {"checks": {"file": "../../etc/passwd"}}},
         {"quality": {"qualification": {"file": "/etc/passwd"}}},
-        {"people": {"consent": "/etc/motd.txt"}},
-        {"people": {"training": "..\\x.csv"}},
+        {"annotators": {"consent": "/etc/motd.txt"}},
+        {"annotators": {"training": "..\\x.csv"}},
         {"page": {"media": "/"}},
     ]
     for extra in away:

@@ -12,7 +12,7 @@ MANAGER = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.mark.parametrize("claimed", ["1e308", "1e999", "NaN", "Infinity", "-1", "1" + "0" * 400, "31536000"])
 def test_a_claimed_time_changes_neither_cost_nor_pace(make_study, serve_study, claimed):
-    server = serve_study(make_study(extra="[people]\ntasks = 6\n[pay]\nper_hour = 3600\n"))
+    server = serve_study(make_study(extra="[annotators]\nmax_tasks = 6\n[pay]\nper_hour = 3600\n"))
     ann = server.person("ann")
     task = ann.task()
     body = (

@@ -41,7 +41,7 @@ def put(server: Server, draft: Any) -> httpx.Response:
 def hostile_config(tmp_path: Path) -> str:
     consent = tmp_path / "elsewhere" / "project" / "consent.md"
     database = tmp_path / "elsewhere" / "written.db"
-    return f'{PLAIN}database = "sqlite:///{database}"\n[people]\nconsent = "{consent}"\n{PROTOCOL}'
+    return f'{PLAIN}database = "sqlite:///{database}"\n[annotators]\nconsent = "{consent}"\n{PROTOCOL}'
 
 
 NAMES = [
@@ -87,9 +87,9 @@ def test_an_uploaded_file_keeps_nothing_of_its_name_but_the_suffix(server, tmp_p
 
 
 PLACES = [
-    '[people]\nconsent = "{}/consent.md"\n',
-    '[people]\ninstructions = "{}/consent.md"\n',
-    '[people]\ntraining = "{}/checks.csv"\n',
+    '[annotators]\nconsent = "{}/consent.md"\n',
+    '[annotators]\ninstructions = "{}/consent.md"\n',
+    '[annotators]\ntraining = "{}/checks.csv"\n',
     '[quality.checks]\nfile = "{}/checks.csv"\n',
     '[quality.qualification]\nfile = "{}/checks.csv"\n',
     '[page]\nmedia = "{}"\n',

@@ -13,14 +13,14 @@ from tests.web.conftest import Person
 
 GOLD = ["GOLDSECRET", "61.125", "63.875", "FEEDBACKSECRET", "GROUPSECRET", "TAGSECRET"]
 EXTRA = """
-[people]
+[annotators]
 consent = "Agree?"
 [quality]
-repeats = 0.2
+repeat_rate = 0.2
 [quality.checks]
 file = "checks.csv"
 rate = 0.5
-loud = false
+feedback = false
 [quality.qualification]
 file = "test.csv"
 """

@@ -55,14 +55,14 @@ def same(a: Observations, b: Observations) -> bool:
 
 QUALITY = """
 [quality]
-repeats = 0.15
+repeat_rate = 0.15
 repeat_after = 2
-overlap = 0.15
+overlap_rate = 0.15
 [quality.checks]
 file = "checks.csv"
 rate = 0.3
-at_least = 1
-rule = "plain"
+min_checks = 1
+rule = "threshold"
 """
 CHECKS = {
     "direct": [("item-1", "0..45"), ("item-2", "30..100"), ("item-3", "50..60"), ("elsewhere", "0..100")],
@@ -271,7 +271,7 @@ def test_a_design_that_learns_must_be_simulated_again():
 
 def test_people_stop_at_their_quota_and_too_few_people_are_told():
     items = make_items(10)
-    limited = make_config({"name": "direct"}, {"judgments": 5}, people={"tasks": 3})
+    limited = make_config({"name": "direct"}, {"judgments": 5}, annotators={"max_tasks": 3})
     study = simulate_study(limited, items, make_annotators(4, items), np.random.default_rng(0))
     assert len(study) == 12
     assert not study.complete

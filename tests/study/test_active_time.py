@@ -39,7 +39,7 @@ def clock():
 
 @pytest.fixture
 def study(make_study, clock):
-    extra = "[people]\nlease_minutes = 10\n[pay]\nper_hour = 12.0\n"
+    extra = "[annotators]\nlease_minutes = 10\n[pay]\nper_hour = 12.0\n"
     with Study.open(make_study(extra=extra), clock=clock) as study:
         yield study
 

@@ -38,7 +38,9 @@ def truth_of(study: Study) -> dict[str, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind):
-    study, tasks = open_study(make_study, kind, extra="[quality]\nrepeats = 0.1\nrepeat_after = 2\noverlap = 0.1")
+    study, tasks = open_study(
+        make_study, kind, extra="[quality]\nrepeat_rate = 0.1\nrepeat_after = 2\noverlap_rate = 0.1"
+    )
     with study:
         rng = np.random.default_rng(2)
         answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng)

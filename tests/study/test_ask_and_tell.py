@@ -229,7 +229,7 @@ def test_a_time_must_be_a_time(study, seconds):
 
 
 def test_a_person_gets_no_more_tasks_than_allowed(make_study, database_url):
-    folder = make_study(extra="people = { tasks = 2 }")
+    folder = make_study(extra="annotators = { max_tasks = 2 }")
     with Study.open(folder, database=database_url) as study:
         rate(study, "ann")
         rate(study, "ann")

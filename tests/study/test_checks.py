@@ -98,7 +98,7 @@ def test_three_wrong_answers_accuse_nobody(checked):
 
 
 def test_the_plain_rule_goes_by_the_share(checked):
-    with Study.open(checked('rate = 0.9\nrule = "plain"\nat_least = 10')) as study:
+    with Study.open(checked('rate = 0.9\nrule = "threshold"\nmin_checks = 10')) as study:
         work(study, "ann", 0.65, np.random.default_rng(3), most=200)
         right, asked = study.quality.check_results()["ann"]
         assert ("ann" in study.annotators.excluded) == (right / asked < 0.7)
@@ -132,7 +132,7 @@ def test_a_disputed_check_counts_against_nobody_until_somebody_has_looked(checke
 
 
 def test_loud_checks_say_what_is_right_and_the_first_answer_stands(checked):
-    with Study.open(checked("rate = 0.9\nloud = true")) as study:
+    with Study.open(checked("rate = 0.9\nfeedback = true")) as study:
         task = next(t for t in iter(lambda: study.ask("ann"), None) if t.item_ids[0].startswith(("good", "bad")))
         bad = next(n for n in task.item_ids if n.startswith("bad"))
         good = next(n for n in task.item_ids if n.startswith("good"))
@@ -154,7 +154,9 @@ def test_silent_checks_say_nothing_and_the_last_answer_stands(checked):
 
 def test_a_study_with_checks_rebuilds_from_its_log_and_every_pick_replays(checked, tmp_path):
     rng = np.random.default_rng(5)
-    with Study.open(checked("rate = 0.3", "repeats = 0.2\nrepeat_after = 3\noverlap = 0.2", judgments=12)) as study:
+    with Study.open(
+        checked("rate = 0.3", "repeat_rate = 0.2\nrepeat_after = 3\noverlap_rate = 0.2", judgments=12)
+    ) as study:
         for turn in range(30):
             for name, accuracy in (("ann", 0.9), ("bob", 0.9), ("cleo", 0.1)):
                 work(study, name, accuracy, rng, most=1 + turn % 3)
@@ -172,7 +174,7 @@ def test_a_repeat_comes_late_enough_only_once_and_does_not_count(make_study):
         'name = "direct"',
         'name = "per_item"\njudgments = 2',
         items=40,
-        extra="[quality]\nrepeats = 0.4\nrepeat_after = 6\n",
+        extra="[quality]\nrepeat_rate = 0.4\nrepeat_after = 6\n",
     )
     with Study.open(folder) as study:
         while (task := study.ask("ann")) is not None:
@@ -190,7 +192,7 @@ def test_a_repeat_comes_late_enough_only_once_and_does_not_count(make_study):
 
 def test_everybody_gets_the_overlap_tasks_once_and_they_count(make_study):
     folder = make_study(
-        'name = "direct"', 'name = "per_item"\njudgments = 3', items=60, extra="[quality]\noverlap = 0.25\n"
+        'name = "direct"', 'name = "per_item"\njudgments = 3', items=60, extra="[quality]\noverlap_rate = 0.25\n"
     )
     with Study.open(folder) as study:
         people = [f"ann-{number}" for number in range(6)]

@@ -33,7 +33,7 @@ GOOD = 'title = "T"\nquestion = "Q"\nitems = "items.csv"\n'
 def test_only_four_keys_are_needed(make_study):
     config = read_config(make_study() / "study.toml")
     assert (config.stages[0].design.name, config.model.name) == ("per_item", "mean")
-    assert config.people.lease_minutes == 30
+    assert config.annotators.lease_minutes == 30
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,16 @@ def test_defaults_follow_the_protocol(make_study, protocol, design, model):
 
 
 def test_every_problem_comes_at_once_with_file_and_line(make_study):
-    toml = 'titel = "T"\nquestion = ""\nitems = "items.csv"\n\n[protocol]\nname = "pairwize"\n\n[people]\nleas = 3\n'
+    toml = (
+        'titel = "T"\nquestion = ""\nitems = "items.csv"\n\n[protocol]\nname = "pairwize"\n\n[annotators]\nleas = 3\n'
+    )
     found = problems(make_study, toml, "id,text\na,a\na,b\n")
     assert len(found) == 6
     assert any(re.match(r"study.toml line 1 \(titel\): unknown key 'titel'. Did you mean 'title'", p) for p in found)
     assert any(p.startswith("study.toml (title): 'title' is missing.") for p in found)
     assert any(p.startswith("study.toml line 2 (question)") for p in found)
     assert any(p.startswith("study.toml line 6 (protocol.name)") and "'pairwise'" in p for p in found)
-    assert any(p.startswith("study.toml line 9 (people.leas)") and "lease_minutes" in p for p in found)
+    assert any(p.startswith("study.toml line 9 (annotators.leas)") and "lease_minutes" in p for p in found)
     assert any(p.startswith("items.csv line 3") for p in found)
 
 
@@ -169,6 +171,57 @@ def test_a_former_name_is_refused_with_the_new_one(design, field, new_name, in_s
     (problem,) = refusal.value.problems
     assert problem.field == ("stage.0." if in_stage else "") + field
     assert problem.remedy == f"It is now called '{new_name}'."
+
+
+FORMER_KEYS = [
+    ("people", {}, "annotators"),
+    ("people.tasks", 3, "max_tasks"),
+    ("people.revise", 3, "revisable_answers"),
+    ("quality.repeats", 0.1, "repeat_rate"),
+    ("quality.overlap", 0.1, "overlap_rate"),
+    ("quality.checks.at_least", 3, "min_checks"),
+    ("quality.checks.loud", True, "feedback"),
+    ("quality.checks.pass", 0.8, "min_accuracy"),
+    ("quality.checks.rule.plain", "plain", "threshold"),
+    ("quality.qualification.pass", 0.8, "min_accuracy"),
+    ("stop.looks", 3, "interim_analyses"),
+    ("link.participant", "rid", "participant_parameter"),
+    ("link.study", "project", "study_parameter"),
+    ("link.session", "visit", "session_parameter"),
+    ("prolific.approved", 3, "min_approved"),
+    ("prolific.approval_rate", 90, "min_approval_rate"),
+    ("prolific.minutes", 5, "estimated_minutes"),
+]
+REQUIRED = {
+    "quality.checks": {"file": "checks.csv"},
+    "quality.qualification": {"file": "test.csv"},
+    "stop": {"measure": "split_half", "target": 0.9},
+    "prolific": {"places": 3},
+}
+"""Keys that a table must have."""
+
+
+@pytest.mark.parametrize(("former", "value", "new_name"), FORMER_KEYS)
+def test_a_former_key_is_refused_with_the_new_one(former, value, new_name):
+    path = former.removesuffix(".plain")
+    *tables, key = path.split(".")
+    data: dict = {"title": "t", "question": "q", "items": "items.csv", "protocol": {"name": "direct"}}
+    table = data
+    for depth, name in enumerate(tables, start=1):
+        table = table.setdefault(name, dict(REQUIRED.get(".".join(tables[:depth]), {})))
+    table[key] = value
+    with pytest.raises(ConfigError) as refusal:
+        parse_config(data)
+    remedies = {problem.field: problem.remedy for problem in refusal.value.problems}
+    assert remedies[path] == f"It is now called '{new_name}'."
+    assert len(remedies) == (2 if former.startswith("people.") else 1)
+
+
+def test_every_former_key_is_tested():
+    of_settings = ("protocols.", "designs.", "models.", "protocol.", "design.", "model.", "population.")
+    assert {key: name for key, name in RENAMED.items() if not key.startswith(of_settings)} == {
+        former: new_name for former, _, new_name in FORMER_KEYS
+    }
 
 
 def test_every_new_name_exists():

@@ -97,7 +97,9 @@ def test_two_threads_on_one_study_lose_nothing_and_ask_nothing_twice(make_study,
 @pytest.mark.parametrize("kind", ["rounds", "continuous"])
 def test_two_servers_of_one_database_keep_the_same_plan(make_study, kind):
     """Each folds the other's events; picks that a repeat or a common task takes the place of come to nothing."""
-    study, tasks = open_study(make_study, kind, extra="[quality]\nrepeats = 0.1\nrepeat_after = 2\noverlap = 0.1")
+    study, tasks = open_study(
+        make_study, kind, extra="[quality]\nrepeat_rate = 0.1\nrepeat_after = 2\noverlap_rate = 0.1"
+    )
     failures: list[BaseException] = []
 
     def serve(number: int) -> None:

@@ -97,7 +97,7 @@ def test_a_state_that_does_not_exist_is_refused(study):
 
 
 def test_consent_holds_for_the_wording_that_was_agreed_to(make_study):
-    folder = make_study(extra='[people]\nconsent = "consent.md"\n')
+    folder = make_study(extra='[annotators]\nconsent = "consent.md"\n')
     (folder / "consent.md").write_text("We keep your answers.")
     with Study.open(folder) as study:
         assert not study.annotators.progress("ann").consented
@@ -110,7 +110,7 @@ def test_consent_holds_for_the_wording_that_was_agreed_to(make_study):
 
 
 def test_a_text_that_is_missing_is_named_when_the_study_is_opened(make_study):
-    folder = make_study(extra='[people]\ninstructions = "how.md"\n')
+    folder = make_study(extra='[annotators]\ninstructions = "how.md"\n')
     with pytest.raises(ConfigError, match=r"how\.md cannot be read"):
         Study.open(folder)
 

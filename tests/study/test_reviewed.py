@@ -276,11 +276,11 @@ def test_a_reason_is_a_text(make_study, bad):
 
 
 @pytest.mark.parametrize(
-    "setting", ["lease_minutes = inf", "lease_minutes = 1e15", "lease_minutes = true", 'tasks = "3"']
+    "setting", ["lease_minutes = inf", "lease_minutes = 1e15", "lease_minutes = true", 'max_tasks = "3"']
 )
 def test_settings_of_people_are_sane(make_study, setting):
-    with pytest.raises(ConfigError, match="people"):
-        Study.open(make_study(extra=f"people = {{ {setting} }}"))
+    with pytest.raises(ConfigError, match="annotators"):
+        Study.open(make_study(extra=f"annotators = {{ {setting} }}"))
 
 
 @pytest.mark.parametrize("design", ["judgments = true", 'judgments = "3"'])

@@ -48,7 +48,7 @@ def test_a_study_closes_itself_when_the_target_is_surely_reached(stopping):
 
 @pytest.mark.slow
 def test_a_study_that_never_gets_there_takes_every_look_once_and_ends_with_its_plan(stopping):
-    with Study.open(stopping('measure = "interval_width"\ntarget = 0.01\nlooks = 4')) as study:
+    with Study.open(stopping('measure = "interval_width"\ntarget = 0.01\ninterim_analyses = 4')) as study:
         looks = work(study, noise=40)
         assert [look.number for look in looks] == [1, 2, 3, 4]
         assert study.state == "open"
@@ -57,7 +57,7 @@ def test_a_study_that_never_gets_there_takes_every_look_once_and_ends_with_its_p
 
 @pytest.mark.slow
 def test_looks_come_after_even_shares_of_the_plan(stopping):
-    with Study.open(stopping('measure = "split_half"\ntarget = 0.999\nlooks = 4')) as study:
+    with Study.open(stopping('measure = "split_half"\ntarget = 0.999\ninterim_analyses = 4')) as study:
         looks = work(study, noise=30)
         assert [look.judgments for look in looks] == [60, 120, 180, 240]
 

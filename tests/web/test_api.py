@@ -71,7 +71,7 @@ def test_ten_sent_at_once_from_two_tabs_are_ten_judgments(make_study, serve_stud
 
 
 def test_when_there_is_nothing_left_it_says_why(make_study, serve_study):
-    server = serve_study(make_study(extra="[people]\ntasks = 2"))
+    server = serve_study(make_study(extra="[annotators]\nmax_tasks = 2"))
     ann = server.person("ann")
     for _ in range(2):
         task = ann.task()
@@ -99,7 +99,7 @@ def test_answers_on_their_way_are_kept_when_the_study_rests(state, make_study, s
 
 
 def test_an_excluded_annotator_is_told_politely(make_study, serve_study):
-    server = serve_study(make_study(extra='[people]\ncontact = "lab@example.org"'))
+    server = serve_study(make_study(extra='[annotators]\ncontact = "lab@example.org"'))
     ann = server.person("ann")
     task = ann.task()
     ann.tell(task, {task["items"][0]["id"]: 1})
@@ -130,7 +130,7 @@ def test_renewing_moves_the_end_of_the_lease(make_study, serve_study):
 
 
 def test_recent_answers_can_be_seen_and_changed(make_study, serve_study):
-    server = serve_study(make_study(extra="[people]\nrevise = 2"))
+    server = serve_study(make_study(extra="[annotators]\nrevisable_answers = 2"))
     ann = server.person("ann")
     told = []
     for value in (10, 20, 30):
@@ -150,7 +150,7 @@ def test_recent_answers_can_be_seen_and_changed(make_study, serve_study):
 
 
 def test_minutes_left_come_from_the_annotators_own_pace_and_from_others_at_first(make_study, serve_study):
-    server = serve_study(make_study(items=30, extra="[people]\ntasks = 20"))
+    server = serve_study(make_study(items=30, extra="[annotators]\nmax_tasks = 20"))
     passed = 0
     server.study._clock = lambda: now_in_microseconds() + passed
     ann, bob = server.person("ann"), server.person("bob")
@@ -170,7 +170,7 @@ def test_minutes_left_come_from_the_annotators_own_pace_and_from_others_at_first
 
 
 def test_the_pace_is_known_again_after_a_restart(make_study, serve_study):
-    folder = make_study(items=30, extra="[people]\ntasks = 20")
+    folder = make_study(items=30, extra="[annotators]\nmax_tasks = 20")
     with Study.open(folder) as study:
         for _ in range(5):
             task = study.ask("ann")
@@ -181,7 +181,7 @@ def test_the_pace_is_known_again_after_a_restart(make_study, serve_study):
 
 
 def test_consent_comes_before_the_first_task(make_study, serve_study):
-    folder = make_study(extra='[people]\nconsent = "consent.md"\ninstructions = "Judge **well**."')
+    folder = make_study(extra='[annotators]\nconsent = "consent.md"\ninstructions = "Judge **well**."')
     (folder / "consent.md").write_text("# Consent\n<script>alert(1)</script>")
     server = serve_study(folder)
     ann = server.person()
@@ -200,7 +200,7 @@ def test_consent_comes_before_the_first_task(make_study, serve_study):
 
 
 def test_training_gives_feedback_and_opens_the_study(make_study, serve_study):
-    folder = make_study(extra='[people]\ntraining = "training.csv"')
+    folder = make_study(extra='[annotators]\ntraining = "training.csv"')
     (folder / "training.csv").write_text('items,answer,feedback\nw0,80..100,"It is *good*."\nw1,0..20,\n')
     server = serve_study(folder)
     ann = server.person()
@@ -225,7 +225,7 @@ def test_training_gives_feedback_and_opens_the_study(make_study, serve_study):
 
 
 def test_a_forged_training_record_counts_for_nothing(make_study, serve_study):
-    folder = make_study(extra='[people]\ntraining = "training.csv"')
+    folder = make_study(extra='[annotators]\ntraining = "training.csv"')
     (folder / "training.csv").write_text("items,answer\nw0,80..100\nw1,0..20\n")
     ann = serve_study(folder).person("ann")
     ann.http.cookies.set("steelyard_training", "2.2.forged")

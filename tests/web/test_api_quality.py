@@ -10,7 +10,7 @@ QUESTIONS = "items,answer,feedback\nw0,80..100,It is good.\nw1,0..20,\nw2,40..60
 
 
 def with_test(make_study):
-    folder = make_study(extra='[quality]\nqualification = { file = "test.csv", pass = 0.6 }\n')
+    folder = make_study(extra='[quality]\nqualification = { file = "test.csv", min_accuracy = 0.6 }\n')
     (folder / "test.csv").write_text(QUESTIONS)
     return folder
 
@@ -52,7 +52,7 @@ def test_an_answer_sent_twice_counts_once_and_one_ahead_is_refused(make_study, s
 
 
 def checked(make_study, loud: str):
-    folder = make_study(extra=f'[quality]\nchecks = {{ file = "gold.csv", rate = 0.95, loud = {loud} }}\n')
+    folder = make_study(extra=f'[quality]\nchecks = {{ file = "gold.csv", rate = 0.95, feedback = {loud} }}\n')
     (folder / "gold.csv").write_text("items,answer,feedback\ngold word,80..100,It is *good*.\n")
     return folder
 

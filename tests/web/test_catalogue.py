@@ -114,6 +114,6 @@ def test_the_page_speaks_the_readers_language(languages, make_study, serve_study
 
 
 def test_the_study_may_choose_the_language(languages, make_study, serve_study):
-    server = serve_study(make_study(extra='[people]\nlanguage = "de"'))
+    server = serve_study(make_study(extra='[annotators]\nlanguage = "de"'))
     assert 'lang="de"' in httpx.get(server.page, headers={"Accept-Language": "ar"}).text
     assert httpx.get(f"{server.api}/me", headers={"Accept-Language": "ar"}).json()["language"] == "de"

@@ -16,7 +16,9 @@ from steelyard.recruitment.submissions import HOOK_SECRET, hook_signature
 from steelyard.study.events import Arrived
 from steelyard.web import Studies
 
-PANEL = '[people]\ntasks = 2\n[link]\ncompleted = "https://panel.example/done?rid={participant}"\nfailed = "FAILED"'
+PANEL = (
+    '[annotators]\nmax_tasks = 2\n[link]\ncompleted = "https://panel.example/done?rid={participant}"\nfailed = "FAILED"'
+)
 
 
 def come(server, http: httpx.Client, **values: str) -> httpx.Response:

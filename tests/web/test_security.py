@@ -83,7 +83,7 @@ def test_no_token_is_in_the_database(make_study, serve_study):
 
 
 def test_a_personal_link_signs_in_and_leaves_the_address_bar(make_study, serve_study):
-    server = serve_study(make_study(extra="[people]\nopen = false"))
+    server = serve_study(make_study(extra="[annotators]\nopen = false"))
     link = server.invite("ann")
     with httpx.Client() as browser:
         first = browser.get(link)
@@ -130,7 +130,7 @@ def test_a_name_in_use_cannot_be_taken_over(how, make_study, serve_study):
 
 
 def test_a_study_by_invitation_takes_no_names_and_shows_no_media(make_study, serve_study):
-    folder = make_study(extra="[people]\nopen = false")
+    folder = make_study(extra="[annotators]\nopen = false")
     (folder / "media").mkdir()
     (folder / "media" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 20)
     server = serve_study(folder)

@@ -44,7 +44,7 @@ def test_it_prints_the_links_and_they_work(make_study, tmp_path):
 
 
 def test_answers_survive_a_killed_server(make_study, serve_study):
-    folder = make_study(extra="[people]\nopen = false")
+    folder = make_study(extra="[annotators]\nopen = false")
     (folder / "media").mkdir()
     (folder / "media" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 20)
     server = serve_study(folder, process=True)
@@ -100,7 +100,7 @@ def test_a_wrong_study_is_said_before_anything_listens(make_study, tmp_path):
 
 
 def test_invitations_are_links_that_work_and_can_be_replaced(make_study, serve_study, tmp_path):
-    folder = make_study(extra="[people]\nopen = false")
+    folder = make_study(extra="[annotators]\nopen = false")
     server = serve_study(folder)
     first = run("invite", "study", "ann", "bob", "--url", server.url + "/", cwd=tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in first] == ["ann", "bob"]

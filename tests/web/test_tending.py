@@ -12,7 +12,7 @@ def test_the_target_closes_the_study_and_the_rules_exclude_the_careless(make_stu
         'name = "direct"',
         'name = "per_item"\njudgments = 6',
         items=30,
-        extra='[stop]\nmeasure = "split_half"\ntarget = 0.5\nlooks = 2\n[quality.rules]\nconstant = 0.8\n',
+        extra='[stop]\nmeasure = "split_half"\ntarget = 0.5\ninterim_analyses = 2\n[quality.rules]\nconstant = 0.8\n',
     )
     server = serve_study(folder)
     rng, study = np.random.default_rng(0), server.study

@@ -136,7 +136,7 @@ def answers_to_target(value: float, rule: Stop, answers: float) -> float | None:
 def paid_people(history: History, study: Study) -> pl.DataFrame:
     """Return what every annotator of a history has earned, as `Study.pay` does."""
     checks, pay = study.config.quality.checks, study.config.pay
-    threshold = 0.0 if checks is None else checks.pass_
+    threshold = 0.0 if checks is None else checks.min_accuracy
     results = study.quality.check_results() if checks is not None else {}
     return pay_table(history.judgments, results, history.excluded, pay.rates, pay.formula, threshold)
 

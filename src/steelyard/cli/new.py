@@ -108,8 +108,8 @@ def new(
         document["model"] = {"name": model or chosen.model_of_new_studies()}
         if not model and chosen.new_model is not None:
             _comment(document["model"], "name", f"or the plain {chosen.default_model}")
-        document["people"] = {"lease_minutes": 30}
-        _comment(document["people"], "lease_minutes", "a task not answered within this time goes to somebody else")
+        document["annotators"] = {"lease_minutes": 30}
+        _comment(document["annotators"], "lease_minutes", "a task not answered within this time goes to somebody else")
         text = tomlkit.dumps(document)
         (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
         _, study_items = check_study(draft)

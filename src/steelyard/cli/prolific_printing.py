@@ -50,8 +50,8 @@ def print_draft(study: Study, *, drafted: bool) -> None:
     lines["places"] = f"{places:,} people, {money(reward(study) * places, currency)} for all, without fees and taxes"
     where = [("living in", table.countries), ("fluent in", table.languages)]
     who = [f"{what} {' or '.join(names)}" for what, names in where if names]
-    who += [f"approval rate of {table.approval_rate} % or more"] if table.approval_rate is not None else []
-    who += [f"{table.approved:,} or more approved submissions"] if table.approved is not None else []
+    who += [f"approval rate of {table.min_approval_rate} % or more"] if table.min_approval_rate is not None else []
+    who += [f"{table.min_approved:,} or more approved submissions"] if table.min_approved is not None else []
     lines["who"] = ", ".join(who) or "anybody"
     lines["devices"] = ", ".join(table.devices)
     for name, text in lines.items():
@@ -70,7 +70,7 @@ def print_offer(study: Study, found: Offer) -> None:
     console.print(f"{found.places} places{more}{', as a pilot' if found.pilot else ''}")
     stages = study.status().stages
     wanted = sum(stage.total - stage.done for stage in stages)
-    tasks = study.config.people.tasks or 0
+    tasks = study.config.annotators.max_tasks or 0
     given = (found.places - (found.places_now if found.published else 0)) * tasks
     console.print(f"These people give up to {given:,} answers, checks among them; the design wants {wanted:,} more")
     if given > 1.5 * wanted:

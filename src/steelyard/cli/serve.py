@@ -145,7 +145,7 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
     console = Console(highlight=False)
     for served in studies.all():
         console.print(Text(served.study.config.title, style="bold"), soft_wrap=True)
-        invited = "" if served.study.config.people.open else "   (by invitation: steelyard invite)"
+        invited = "" if served.study.config.annotators.open else "   (by invitation: steelyard invite)"
         console.print(Text(f"  judge   {base}{served.url}{invited}"), soft_wrap=True)
     console.print(Text("manage", style="bold"))
     console.print(Text(f"  watch   {base}/manage/?token={token}"), soft_wrap=True)

@@ -40,12 +40,12 @@ def timed_answers(study: Study) -> pl.DataFrame:
 
 def estimate(study: Study) -> Estimate:
     """Say how long the study takes one person."""
-    tasks = study.config.people.tasks
+    tasks = study.config.annotators.max_tasks
     if tasks is None:
         raise ConfigError(
             "the study does not say how many tasks one person gets, so that its length is open.",
-            "Set tasks in [people].",
-            field="people.tasks",
+            "Set max_tasks in [annotators].",
+            field="annotators.max_tasks",
         )
     timed = timed_answers(study)
     if timed.height >= ENOUGH_ANSWERS:
@@ -70,7 +70,7 @@ def _by_protocol(study: Study) -> float:
 
 def whole_minutes(study: Study) -> int:
     """Return the estimated time as Prolific wants it: in minutes, from one up."""
-    given = study.config.prolific.minutes if study.config.prolific is not None else None
+    given = study.config.prolific.estimated_minutes if study.config.prolific is not None else None
     return max(1, ceil(given if given is not None else estimate(study).minutes))
 
 
@@ -79,7 +79,7 @@ def reward(study: Study) -> int:
     config = study.config
     if config.prolific is not None and config.prolific.reward is not None:
         return round(config.prolific.reward * 100)
-    paid = config.pay.rates.earned(config.people.tasks or 0, whole_minutes(study) / 60, 1)
+    paid = config.pay.rates.earned(config.annotators.max_tasks or 0, whole_minutes(study) / 60, 1)
     if paid <= 0:
         raise ConfigError(
             "the study does not say what people are paid.",

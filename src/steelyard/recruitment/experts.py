@@ -112,7 +112,7 @@ def reminder(study: Study, left: Left, link: str) -> str:
     minutes = max(1, round(left.minutes or 0))
     about = "a minute is" if minutes == 1 else f"{minutes} minutes are"
     time = "" if left.minutes is None else f" About {about} left."
-    contact = study.config.people.contact
+    contact = study.config.annotators.contact
     asked = f" If something is in the way, write to {contact}." if contact else ""
     return (
         f"Dear {left.name},\n\n{so_far}{time}\nGo on here, on any device:\n\n{link}\n\n"

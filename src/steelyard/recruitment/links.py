@@ -84,9 +84,11 @@ def read_arrival(
     given: dict[str, list[str]] = {}
     for name, value in query:
         given.setdefault(name, []).append(value)
-    if link.participant not in given:
+    if link.participant_parameter not in given:
         return None
-    values = [_single(given, name) for name in (link.participant, link.study, link.session)]
+    values = [
+        _single(given, name) for name in (link.participant_parameter, link.study_parameter, link.session_parameter)
+    ]
     participant, study, session = values
     if re.fullmatch(link.pattern, participant) is None:
         raise LinkRefusedError(
@@ -127,7 +129,11 @@ def _check_signature(
 
 def link_for(link: Link, base: str, slug: str, arrival: Arrival, *, expires: int, secret: bytes | None = None) -> str:
     """Return the link of one participant, signed where the study asks for it. `base` is the server's address."""
-    values = {link.participant: arrival.participant, link.study: arrival.study, link.session: arrival.session}
+    values = {
+        link.participant_parameter: arrival.participant,
+        link.study_parameter: arrival.study,
+        link.session_parameter: arrival.session,
+    }
     given = {name: value for name, value in values.items() if value}
     if link.signed:
         if secret is None:
@@ -138,7 +144,7 @@ def link_for(link: Link, base: str, slug: str, arrival: Arrival, *, expires: int
 
 def link_template(link: Link, base: str, slug: str, values: tuple[str, str, str]) -> str:
     """Return the link with what a panel fills in; `values` are its marks for participant, study and session."""
-    names = (link.participant, link.study, link.session)
+    names = (link.participant_parameter, link.study_parameter, link.session_parameter)
     filled = "&".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
     return f"{base.rstrip('/')}/s/{slug}/?{filled}"
 

@@ -64,7 +64,7 @@ def pilot_findings(study: Study, *, target: float = 0.9, seed: int = 0, people: 
     if timed.is_empty():
         raise DataError("nobody has answered here yet.", "Serve the study and send a few people to it first.")
     each = timed.group_by("annotator").agg(pl.col("seconds").sum(), pl.len().alias("answers"))
-    limit = study.config.people.tasks
+    limit = study.config.annotators.max_tasks
     # Who broke off says nothing of how long the whole takes.
     whole = each if limit is None else each.filter(pl.col("answers") >= limit)
     person = Pace.of((whole if whole.height else each)["seconds"])

@@ -111,8 +111,8 @@ def _bring_up_to_date(client: Client, study: Study, study_id: str, body: dict[st
     published = there.get("status") != "UNPUBLISHED"
     table, _ = prolific_table(study)
     # What is computed from answers moves as they come in; people were told what held when it was published.
-    computed = set() if table.minutes is not None else {"estimated_completion_time"}
-    if table.minutes is None and table.reward is None and study.config.pay.per_hour:
+    computed = set() if table.estimated_minutes is not None else {"estimated_completion_time"}
+    if table.estimated_minutes is None and table.reward is None and study.config.pay.per_hour:
         computed.add("reward")
     changes = {key: value for key, value in body.items() if not _same(there.get(key), value)}
     changes = {key: value for key, value in changes.items() if not (published and key in computed)}
@@ -186,7 +186,7 @@ def _filters(client: Client, table: Prolific) -> list[dict[str, Any]]:
         for name, wanted in named.items():
             if wanted:
                 chosen.append({"filter_id": name, "selected_values": _choices(client, name, wanted, known)})
-    ranges = {"approval_rate": (table.approval_rate, 100), "approval_numbers": (table.approved, 100_000)}
+    ranges = {"approval_rate": (table.min_approval_rate, 100), "approval_numbers": (table.min_approved, 100_000)}
     for name, (lower, upper) in ranges.items():
         if lower is not None:
             chosen.append({"filter_id": name, "selected_range": {"lower": lower, "upper": upper}})

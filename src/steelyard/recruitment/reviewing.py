@@ -83,7 +83,7 @@ def _against(
         (standing.qualified is False, "did not pass the test"),
         (standing.answered == 0 or standing.answered < (standing.limit or 0), done),
         (bool(code) and code != codes.get("completed"), f"{done}, but came back with another code"),
-        (rule is not None and right < rule.pass_ * asked, done),
+        (rule is not None and right < rule.min_accuracy * asked, done),
     ]
     return next((why for holds, why in reasons if holds), "")
 

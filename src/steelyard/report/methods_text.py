@@ -133,21 +133,19 @@ def _quality(analysis: Analysis) -> list[str]:
     history = analysis.history
     if quality.qualification is not None:
         found.append(
-            f"Annotators had to pass a test with {100 * quality.qualification.pass_:g} % of its questions right."
+            f"Annotators had to pass a test with {100 * quality.qualification.min_accuracy:g} % of its questions right."
         )
     if quality.checks is not None:
         rule = quality.checks
         text = f"About {100 * rule.rate:g} % of the tasks had known answers {cite('snow2008', 'kiritchenko2017')}"
         if rule.rule == "posterior":
+            text += f"; annotators whose accuracy in them was below {100 * rule.min_accuracy:g} % with a posterior "
             text += (
-                f"; annotators whose accuracy in them was below {100 * rule.pass_:g} % with a posterior probability "
+                f"probability of {100 * rule.confidence:g} %, after at least {rule.min_checks} of them, were excluded"
             )
-            text += f"of {100 * rule.confidence:g} %, after at least {rule.at_least} of them, were excluded"
         else:
-            text += (
-                f"; annotators with fewer than {100 * rule.pass_:g} % right, after at least {rule.at_least} of them, "
-            )
-            text += "were excluded"
+            text += f"; annotators with fewer than {100 * rule.min_accuracy:g} % right, after at least "
+            text += f"{rule.min_checks} of them, were excluded"
         found.append(text + ", their judgments set aside, and the tasks asked of others.")
     rules = [words for key, words in _RULES.items() if getattr(quality.rules, key)]
     if rules:
@@ -162,8 +160,8 @@ def _quality(analysis: Analysis) -> list[str]:
     stop = analysis.study.config.stop
     if stop is not None:
         found.append(
-            f"Whether to stop was looked at {stop.looks} times at most, at even shares of the plan, each look at "
-            f"a level of {stop.alpha:g}/{stop.looks} (Bonferroni)."
+            f"Whether to stop was looked at {stop.interim_analyses} times at most, at even shares of the plan, "
+            f"each look at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
         )
     return found
 

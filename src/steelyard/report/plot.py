@@ -126,7 +126,7 @@ def accuracy(study: Study) -> Chart:
     """Draw each annotator's accuracy in the checks against the judgments made."""
     rule = study.config.quality.checks
     table = annotator_table(history_of(study, picks=False), study)
-    return quality_charts.accuracy(table, passed=None if rule is None else rule.pass_)
+    return quality_charts.accuracy(table, passed=None if rule is None else rule.min_accuracy)
 
 
 def looks(study: Study) -> Chart:

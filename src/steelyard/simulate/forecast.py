@@ -217,7 +217,7 @@ def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float |
         return None
     bonuses = 0.0
     if pay.formula is not None and tasks:
-        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.pass_)
+        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.min_accuracy)
         active = [count for count in each if count]
         numbers = [
             standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)

@@ -15,7 +15,7 @@ from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question
 from steelyard.records import Judgment, Task
 from steelyard.study import events as ev
-from steelyard.study.config.tables import People
+from steelyard.study.config.tables import AnnotatorSettings
 from steelyard.study.core import Core
 from steelyard.study.events import decode_own
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
@@ -112,7 +112,7 @@ class Annotators:
 
     def training(self) -> list[Question]:
         """Return the practice questions, with their answers."""
-        return self._core.questions(self._core.config.people.training)
+        return self._core.questions(self._core.config.annotators.training)
 
     def record_training(self, annotator: str, right: int, asked: int) -> None:
         """Record that an annotator has finished the training."""
@@ -146,7 +146,7 @@ class Annotators:
             transaction.append(ev.TestAnswered(right=right), at=now, annotator=annotator)
             if len(results) < len(questions):
                 return None
-            passed = sum(results) >= test.pass_ * len(results)
+            passed = sum(results) >= test.min_accuracy * len(results)
             transaction.append(ev.TestFinished(passed=passed, right=sum(results)), at=now, annotator=annotator)
         return passed
 
@@ -159,9 +159,9 @@ class Annotators:
         with self._log.read() as state:
             return AnnotatorProgress(
                 answered=state.answered_by(annotator),
-                limit=state.recruitment.quotas.get(annotator, config.people.tasks),
+                limit=state.recruitment.quotas.get(annotator, config.annotators.max_tasks),
                 consented=consent is None or state.consents.get(annotator) == text_digest(consent),
-                trained=config.people.training is None or annotator in state.trained,
+                trained=config.annotators.training is None or annotator in state.trained,
                 qualified=config.quality.qualification is None or state.qualified.get(annotator),
                 excluded=state.excluded.get(annotator),
             )
@@ -187,7 +187,7 @@ class Annotators:
         The platform's fee is not included: annotators do not get it.
         """
         config = self._core.config
-        threshold = 0.0 if config.quality.checks is None else config.quality.checks.pass_
+        threshold = 0.0 if config.quality.checks is None else config.quality.checks.min_accuracy
         judgments = judgment_frame(effective_judgments(self._log, config.stages))
         with self._log.read() as state:
             results, excluded = state.quality.results(), dict(state.excluded)
@@ -199,7 +199,7 @@ class Annotators:
 
     @cached_property
     def _texts(self) -> Texts:
-        return read_texts(self._core.folder, self._core.config.people)
+        return read_texts(self._core.folder, self._core.config.annotators)
 
     @cached_property
     def _test(self) -> list[Question]:
@@ -207,7 +207,7 @@ class Annotators:
         return self._core.questions(None if test is None else test.file)
 
 
-def read_texts(folder: Path, settings: People) -> Texts:
+def read_texts(folder: Path, settings: AnnotatorSettings) -> Texts:
     """Return the texts; a value that ends in .md or .txt is the name of a file in the study's folder."""
     return Texts(_text(folder, settings.consent, "consent"), _text(folder, settings.instructions, "instructions"))
 
@@ -227,7 +227,7 @@ def _text(folder: Path, value: str | None, key: str) -> str | None:
         raise ConfigError(
             f"{folder / value} cannot be read: {why}.",
             "Put the text there, or write it into study.toml.",
-            field=f"people.{key}",
+            field=f"annotators.{key}",
         ) from None
 
 

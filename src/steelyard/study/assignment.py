@@ -40,7 +40,7 @@ def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTas
     refusal = state.refusal(annotator)
     if refusal is not None:
         return refusal
-    limit = state.recruitment.quotas.get(annotator, config.people.tasks)
+    limit = state.recruitment.quotas.get(annotator, config.annotators.max_tasks)
     if limit is not None and state.tasks_of[annotator] >= limit:
         return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
     return None
@@ -55,7 +55,7 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
     stage, pick = picked
     chosen = Assignment(stage, tuple(state.items[code].id for code in pick.items), pick)
     quality = config.quality
-    if quality.checks is None and not quality.repeats and not quality.overlap:
+    if quality.checks is None and not quality.repeat_rate and not quality.overlap_rate:
         return chosen
     # A generator of its own, so that the design's random choices do not depend on checks and repeats.
     rng = generator_for(config.seed, len(config.stages), state.seq)
@@ -64,10 +64,10 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
         if draw < quality.checks.rate and (check := _check(state, annotator, rng)) is not None:
             return check
         draw -= quality.checks.rate
-    if 0 <= draw < quality.repeats:
+    if 0 <= draw < quality.repeat_rate:
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
-    draw -= quality.repeats
-    if 0 <= draw < quality.overlap:
+    draw -= quality.repeat_rate
+    if 0 <= draw < quality.overlap_rate:
         return _overlap(state, annotator, rng) or Assignment(chosen.stage, chosen.items, chosen.pick, shared=True)
     return chosen
 

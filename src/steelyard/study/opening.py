@@ -58,7 +58,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         except SteelyardError as error:
             problems += [replace(problem, file=source.file) for problem in error.problems]
     if config is not None:
-        problems += _people_problems(folder, config, items)
+        problems += _question_file_problems(folder, config, items)
         problems += _link_problems(config)
     if config is not None and items:
         problems += config.problems_with(len(items))
@@ -78,18 +78,18 @@ def _refuse_other_places(folder: Path) -> None:
         raise ConfigError([replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in problems])
 
 
-def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
+def _question_file_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
     """Name what is wrong with the files that annotators read from."""
     problems: list[Problem] = []
-    people = config.people
+    annotators = config.annotators
     lines = dict(config.lines or {})
     try:
-        read_texts(folder, people)
+        read_texts(folder, annotators)
     except ConfigError as error:
         problems += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
     quality = config.quality
     tables = [table.file for table in (quality.checks, quality.qualification) if table is not None]
-    for file in [people.training, *tables] if people.training else tables:
+    for file in [annotators.training, *tables] if annotators.training else tables:
         try:
             read_questions(folder / file, config.stages[0].protocol, items)
         except SteelyardError as error:

@@ -89,7 +89,7 @@ class Quality:
     def feedback(self, judgment: Judgment) -> Feedback | None:
         """Return what to show an annotator after a check; None where the study gives no feedback."""
         rule = self._core.config.quality.checks
-        if judgment.purpose != "check" or rule is None or not rule.loud or judgment.right is None:
+        if judgment.purpose != "check" or rule is None or not rule.feedback or judgment.right is None:
             return None
         with self._log.read() as state:
             task = state.assigned_task(judgment.judgment_id)
@@ -144,7 +144,7 @@ class Quality:
             number, due = self._next_analysis(rule, state)
         if not due:
             return None
-        plan = StopRule(rule.measure, rule.target, rule.looks, rule.alpha, rule.spearman_brown)
+        plan = StopRule(rule.measure, rule.target, rule.interim_analyses, rule.alpha, rule.spearman_brown)
         model = self._core.config.model
         by_criterion = self._study.observations(kind_for(model, self._core.config.stages))
         analyses = [take_look(plan, number, part, model) for part in by_criterion.values()]
@@ -164,5 +164,9 @@ class Quality:
         stages = status_of(self._core.config, state).stages
         done, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
         number = state.interim_analyses + 1
-        due = state.state == "open" and number <= rule.looks and done * rule.looks >= number * total > 0
+        due = (
+            state.state == "open"
+            and number <= rule.interim_analyses
+            and done * rule.interim_analyses >= number * total > 0
+        )
         return number, due

@@ -131,14 +131,14 @@ class QualityState:
         if not counts:
             return {}
         right, asked = np.array(list(counts.values())).T
-        enough = asked >= rule.at_least
-        if rule.rule == "plain":
-            fails = enough & (right / asked < rule.pass_)
+        enough = asked >= rule.min_checks
+        if rule.rule == "threshold":
+            fails = enough & (right / asked < rule.min_accuracy)
             details = ["" for _ in fails]
         else:
-            below = probability_below(right, asked, rule.pass_)
+            below = probability_below(right, asked, rule.min_accuracy)
             fails = enough & (below >= rule.confidence)
-            details = [f"; below {rule.pass_:.0%} with probability {p:.3f}" for p in below]
+            details = [f"; below {rule.min_accuracy:.0%} with probability {p:.3f}" for p in below]
         return {
             name: f"{x} of {n} checks right{detail}"
             for (name, (x, n)), failed, detail in zip(counts.items(), fails, details, strict=True)

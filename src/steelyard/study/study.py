@@ -293,7 +293,7 @@ class Study:
             latest = answer_event(transaction, stored)
             fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq}
             checks = self.config.quality.checks
-            if checks is not None and not checks.loud:
+            if checks is not None and not checks.feedback:
                 # With feedback the right answer is known after the first: that one stands.
                 fields |= purpose_fields(transaction.state, stored.judgment_id, plain)
             now = self._clock()
@@ -472,7 +472,7 @@ class Study:
         return short_lease(configured) if self._is_scarce(transaction, annotator) else configured
 
     def _configured_lease(self) -> int:
-        return round(self.config.people.lease_minutes * 60_000_000)
+        return round(self.config.annotators.lease_minutes * 60_000_000)
 
     def _is_scarce(self, transaction: Transaction, annotator: str) -> bool:
         state = transaction.state

@@ -201,7 +201,7 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
     gate: Gate = request.app.state.gate
     if not study.annotators.progress(session.annotator).answered and not gate.newcomers.enter(
-        address_of(request.scope), _person(served, session), study.config.people.lease_minutes * 60
+        address_of(request.scope), _person(served, session), study.config.annotators.lease_minutes * 60
     ):
         reason = "Many people from your network have just begun; you can begin in a moment."
         wait = NoTask(reason, reason_code="waiting")
@@ -258,8 +258,8 @@ def revise(served: ServedStudy, request: Request, judgment_id: str, body: Revise
     try:
         if study.task(judgment_id).annotator == session.annotator:
             last = (
-                study.annotators.recent_answers(session.annotator, study.config.people.revise)
-                if study.config.people.revise
+                study.annotators.recent_answers(session.annotator, study.config.annotators.revisable_answers)
+                if study.config.annotators.revisable_answers
                 else []
             )
             if judgment_id not in {answered.task.judgment_id for answered in last}:
@@ -283,7 +283,7 @@ def recent(served: ServedStudy, request: Request, recent: Annotated[int, Query(g
                 task=_shown(served, answered.task),
                 answer=answered.judgment.answer,
                 at=answered.judgment.at,
-                may_change=place < study.config.people.revise,
+                may_change=place < study.config.annotators.revisable_answers,
             )
             for place, answered in enumerate(study.annotators.recent_answers(session.annotator, recent))
         ]
@@ -363,7 +363,7 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
     needs: list[Literal["name", "consent", "training", "qualification"]] = []
     if session is None:
         needs.append("name")
-        standing = StandingOut(answered=0, limit=config.people.tasks, minutes_left=None)
+        standing = StandingOut(answered=0, limit=config.annotators.max_tasks, minutes_left=None)
         consented, trained, tested = (
             served.consent_html is None,
             not served.training,
@@ -388,8 +388,8 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
             question=config.question,
             state=study.state,
             state_reason=served.state_reason(),
-            contact=config.people.contact,
-            open=config.people.open,
+            contact=config.annotators.contact,
+            open=config.annotators.open,
         ),
         needs=needs,
         consent_html=served.consent_html,
@@ -398,11 +398,11 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
             show_value=config.page.show_value,
             sort_live=config.page.sort_live,
             prefetch=config.page.prefetch,
-            revise=config.people.revise,
+            revise=config.annotators.revisable_answers,
         ),
         standing=standing,
         resume_url=None if session is None else origin_of(request) + _resume_path(served, session),
-        language=catalogue_for(lang, config.people.language, request.headers.get("accept-language")).language,
+        language=catalogue_for(lang, config.annotators.language, request.headers.get("accept-language")).language,
     )
 
 

@@ -294,7 +294,7 @@ def join_by_name(request: Request, served: Served, text: str) -> Session:
     current = session_of(request, served)
     if current is not None and current.name == name:
         return current
-    if not study.config.people.open:
+    if not study.config.annotators.open:
         raise Refusal(
             403, "by_invitation", "This study is by invitation.", "Open the personal link that you were sent."
         )

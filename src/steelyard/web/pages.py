@@ -75,7 +75,7 @@ def landing(request: Request) -> Response:
             "state": served.study.state,
         }
         for served in request.app.state.studies.all()
-        if served.study.config.people.open
+        if served.study.config.annotators.open
     ]
     return page(request, "landing.html", studies=studies)
 
@@ -95,7 +95,7 @@ def annotate(served: ServedStudy, request: Request) -> Response:
     return page(
         request,
         "annotate.html",
-        language=config.people.language,
+        language=config.annotators.language,
         study=served.slug,
         title=config.title,
         question=config.question,
@@ -142,7 +142,7 @@ def _ask_to_switch(request: Request, served: Served, current: Session, newcomer:
     return page(
         request,
         "switch.html",
-        language=served.study.config.people.language,
+        language=served.study.config.annotators.language,
         title=served.study.config.title,
         url=served.url,
         current=current.name,
@@ -159,7 +159,7 @@ def _switch_csrf(current: Session, arrival: str) -> str:
 @router.get("/s/{study}/media/{name:path}")
 def media(served: ServedStudy, request: Request, name: str) -> Response:
     """Send a picture, sound or film from the study's media folder; by invitation where the study is."""
-    is_open = served.study.config.people.open
+    is_open = served.study.config.annotators.open
     if not is_open and session_of(request, served) is None and not is_manager(request.scope):
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")
     found = served.media.find(name)

@@ -40,7 +40,7 @@ def test_every_setting_has_a_field_with_a_description():
         for part in parts.values():
             assert part.about
             assert all(field.description for field in part.fields)
-    assert {"people", "page", "pay", "quality", "stop"} <= set(found.sections)
+    assert {"annotators", "page", "pay", "quality", "stop"} <= set(found.sections)
     assert [field.name for field in found.study if field.needed] == ["title", "question"]
     scale = next(field for field in found.protocols["likert"].fields if field.name == "scale")
     assert (scale.kind, scale.default) == ("range", [1, 5])
@@ -92,8 +92,8 @@ def test_two_studies_of_one_title_get_a_folder_each(served):
         ({"protocol": {"name": "direct", "criteria": {"$toml": "{ fluency = "}}}, "protocol.criteria"),
         ({"design": {"name": "per_item", "judgments": 0}}, "design.judgments"),
         ({"design": {"name": "random_tuples", "judgments": "many"}}, "design.judgments"),
-        ({"people": {"tasks": 0}}, "people.tasks"),
-        ({"people": {"consent": "../../secret.md"}}, "people.consent"),
+        ({"annotators": {"max_tasks": 0}}, "annotators.max_tasks"),
+        ({"annotators": {"consent": "../../secret.md"}}, "annotators.consent"),
         ({"page": {"media": "/etc"}}, "page.media"),
     ],
 )

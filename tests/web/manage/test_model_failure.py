@@ -24,7 +24,7 @@ SENTENCE = "Scores could not be computed: the model always_fails failed (ZeroDiv
 @pytest.fixture
 def folder(make_study, tmp_path):
     with failing_model.installed(tmp_path) as name:
-        stop = '[stop]\nmeasure = "interval_width"\ntarget = 1\nlooks = 2\n'
+        stop = '[stop]\nmeasure = "interval_width"\ntarget = 1\ninterim_analyses = 2\n'
         folder = make_study(design="judgments = 3", extra=f'{stop}[model]\nname = "{name}"\n[pay]\nper_task = 0.1\n')
         with Study.open(folder) as study:
             for annotator in ("ann", "bob"):

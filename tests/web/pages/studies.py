@@ -49,7 +49,7 @@ def write_study(
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "study.toml").write_text(
         f'name = "{folder.name}"\ntitle = "Words"\nquestion = "How good are they?"\nitems = "items.csv"\n'
-        f"[people]\n{people}\n[page]\n{page}\n[design]\n{design}\n[quality]\n{quality}\n[protocol]\n{protocol}\n",
+        f"[annotators]\n{people}\n[page]\n{page}\n[design]\n{design}\n[quality]\n{quality}\n[protocol]\n{protocol}\n",
         encoding="utf-8",
     )
     return folder

@@ -20,11 +20,11 @@ CONTRAST = ["color-contrast"]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies")
-    people = 'consent = "We keep your answers."\ninstructions = "# Think\\n\\nThen *answer*."\ntasks = 1'
+    people = 'consent = "We keep your answers."\ninstructions = "# Think\\n\\nThen *answer*."\nmax_tasks = 1'
     question = {"questions.csv": "items,answer,feedback\nsun | mud,sun,Light beats *dirt*.\n"}
     rules = {
         "study": 'qualification = { file = "questions.csv" }',
-        "loud": 'checks = { file = "questions.csv", rate = 0.999999, loud = true }',
+        "loud": 'checks = { file = "questions.csv", rate = 0.999999, feedback = true }',
     }
     started = start_in_thread(
         [

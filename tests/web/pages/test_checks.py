@@ -13,18 +13,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 TEST = "items,answer,feedback\nsun | mud,sun,Never told.\nrain | gold,gold,Never told.\n"
 CHECKS = "items,answer,feedback\nsun | mud,sun,Light beats *dirt*.\nrain | gold,gold,\n"
 WRONG = {"mud", "rain"}
-LOUD = 'checks = { file = "checks.csv", rate = 0.999999, loud = true }'
+LOUD = 'checks = { file = "checks.csv", rate = 0.999999, feedback = true }'
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Studies with a test, and studies whose first tasks are checks that speak."""
     folder = tmp_path_factory.mktemp("studies")
-    test = {"quality": 'qualification = { file = "test.csv", pass = 0.9 }', "files": {"test.csv": TEST}}
+    test = {"quality": 'qualification = { file = "test.csv", min_accuracy = 0.9 }', "files": {"test.csv": TEST}}
     loud = {"quality": LOUD, "files": {"checks.csv": CHECKS}}
     started = start_in_thread(
         [
-            write_study(folder / "tested", people='contact = "words@example.org"\ntasks = 4', **test),
+            write_study(folder / "tested", people='contact = "words@example.org"\nmax_tasks = 4', **test),
             write_study(folder / "unsigned", **test),
             write_study(folder / "loud", **loud),
             write_study(
@@ -33,7 +33,7 @@ def server(tmp_path_factory):
                 quality=LOUD,
                 files={"checks.csv": "items,answer,feedback\nexcellent,6..7,Nothing is better.\n"},
             ),
-            write_study(folder / "loud-ahead", page="prefetch = 10", people="revise = 0", **loud),
+            write_study(folder / "loud-ahead", page="prefetch = 10", people="revisable_answers = 0", **loud),
         ]
     )
     yield started

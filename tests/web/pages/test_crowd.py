@@ -16,7 +16,7 @@ ANSWERS = 3
 
 def test_thirty_annotators_at_once_are_all_served_and_everything_is_stored_once(tmp_path, judge):
     server = start_in_thread(
-        [write_study(tmp_path / "crowd", items=20, people=f"tasks = {ANSWERS}", design="judgments = 30")]
+        [write_study(tmp_path / "crowd", items=20, people=f"max_tasks = {ANSWERS}", design="judgments = 30")]
     )
     failures: list[str] = []
 

@@ -22,12 +22,12 @@ def server(tmp_path_factory):
             write_study(
                 folder / "whole",
                 people='consent = "We keep your *answers*."\ninstructions = "Go by your first thought."\n'
-                'training = "training.csv"\ntasks = 2\ncontact = "words@example.org"',
+                'training = "training.csv"\nmax_tasks = 2\ncontact = "words@example.org"',
                 files={"training.csv": TRAINING},
             ),
             write_study(folder / "invited", people='open = false\ncontact = "words@example.org"'),
-            write_study(folder / "final", people="revise = 0"),
-            write_study(folder / "limited", people="revise = 1\ntasks = 4"),
+            write_study(folder / "final", people="revisable_answers = 0"),
+            write_study(folder / "limited", people="revisable_answers = 1\nmax_tasks = 4"),
             write_study(folder / "managed", people='contact = "words@example.org"'),
             write_study(folder / "sliders", 'name = "scored_ranking"\nsize = 3'),
             write_study(folder / "best", 'name = "best_worst"\nlabels = ["finest", "poorest"]'),

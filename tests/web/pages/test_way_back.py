@@ -14,9 +14,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies")
     studies = [
-        write_study(folder / "coded", people="tasks = 1", quality='[link]\ncompleted = "CODE-7"'),
+        write_study(folder / "coded", people="max_tasks = 1", quality='[link]\ncompleted = "CODE-7"'),
         write_study(
-            folder / "linked", people="tasks = 1", quality='[link]\ncompleted = "http://127.0.0.1:9/?p={participant}"'
+            folder / "linked",
+            people="max_tasks = 1",
+            quality='[link]\ncompleted = "http://127.0.0.1:9/?p={participant}"',
         ),
     ]
     started = start_in_thread(studies)

@@ -67,7 +67,7 @@ def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
     rule = analysis.study.config.quality.checks
     caption = "Each point is an annotator (after Fig. 6 of Snow et al., 2008), with Wilson’s 95 % intervals."
     if table["accuracy"].drop_nulls().len():
-        chart = quality_charts.accuracy(table, passed=rule.pass_ if rule else None)
+        chart = quality_charts.accuracy(table, passed=rule.min_accuracy if rule else None)
         return [Figure("accuracy", caption, chart)]
     known = gold_accuracy(analysis)
     if known.is_empty():

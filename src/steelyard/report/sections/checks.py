@@ -77,11 +77,11 @@ def rule_in_words(analysis: Analysis) -> str:
     if rule is None:
         return ""
     asked = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
-    after = f"after {rule.at_least} of them at the earliest"
-    if rule.rule == "plain":
-        return asked + f"An annotator is excluded when fewer than {100 * rule.pass_:g} % are right, {after}."
+    after = f"after {rule.min_checks} of them at the earliest"
+    if rule.rule == "threshold":
+        return asked + f"An annotator is excluded when fewer than {100 * rule.min_accuracy:g} % are right, {after}."
     return (
-        asked + f"An annotator is excluded when the accuracy is below {100 * rule.pass_:g} % with a posterior "
+        asked + f"An annotator is excluded when the accuracy is below {100 * rule.min_accuracy:g} % with a posterior "
         f"probability of {100 * rule.confidence:g} %, {after}; checks in dispute count against nobody."
     )
 

@@ -72,9 +72,9 @@ def _tests(analysis: Analysis) -> list[Fact]:
     for event in analysis.study.events(tuple(last)):
         last[event.kind][str(event.annotator)] = bool(getattr(event.data, "passed", True))
     facts = []
-    if config.people.consent is not None:
+    if config.annotators.consent is not None:
         facts.append(Fact("agreed to take part", len(last["consent"])))
-    if config.people.training is not None:
+    if config.annotators.training is not None:
         facts.append(Fact("did the training", len(last["trained"])))
     if config.quality.qualification is not None:
         facts.append(Fact("passed the qualification test", sum(last["test_result"].values())))

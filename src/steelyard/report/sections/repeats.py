@@ -25,7 +25,7 @@ def section(analysis: Analysis) -> Section:
     """Return how often answers to the same task differ, and by how much, against the time between."""
     pairs = repeat_pairs(analysis.history, analysis.study)
     if pairs.is_empty():
-        why = "no task has been asked again yet" if analysis.study.config.quality.repeats else "the study asks none"
+        why = "no task has been asked again yet" if analysis.study.config.quality.repeat_rate else "the study asks none"
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
     figures = statistics_table(repeat_statistics(pairs))
     by_time = repeats_by_time(pairs)

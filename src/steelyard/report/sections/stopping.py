@@ -88,6 +88,6 @@ def rule_in_words(analysis: Analysis) -> str:
         "top_k": f"the top {rule.target:g} are surely the top {rule.target:g}",
     }[rule.measure]
     return (
-        f"The study stops when {what}. It is looked at {rule.looks} times at most, after even shares of what is "
-        f"planned; all looks together may stop too soon with probability {100 * rule.alpha:g} % (Bonferroni)."
+        f"The study stops when {what}. It is looked at {rule.interim_analyses} times at most, after even shares of "
+        f"what is planned; all looks together may stop too soon with probability {100 * rule.alpha:g} % (Bonferroni)."
     )

@@ -20,12 +20,12 @@ from steelyard.storage.engine import without_password
 from steelyard.study.config.study_config import CONFIG_FILE, Stage, StudyConfig
 from steelyard.study.config.tables import (
     CONFIG_VERSION,
+    AnnotatorSettings,
     Checks,
     ItemsSource,
     Link,
     Page,
     Pay,
-    People,
     Prolific,
     Qualification,
     Quality,
@@ -79,7 +79,8 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     try:
         table = StudyTable.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError([_problem(details) for details in _telling(error)] + _inner_problems(data)) from None
+        named = [problem for details in _relevant_errors(error) for problem in _problems(details)]
+        raise ConfigError(named + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
     problems += _bonus_problems(table)
@@ -91,12 +92,12 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         items=ItemsSource(file=table.items) if isinstance(table.items, str) else table.items,
         stages=tuple(stages),
         model=model,
-        people=table.people,
+        annotators=table.annotators,
         page=table.page,
         quality=table.quality,
         stop=table.stop,
         pay=table.pay,
-        # Who comes from Prolific comes by a link, whether or not its table is written out.
+        # Participants from Prolific arrive by a link, even without a [link] table.
         link=table.link or (Link() if table.prolific is not None else None),
         prolific=table.prolific,
         seed=table.seed,
@@ -107,36 +108,50 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     )
 
 
-def _telling(error: ValidationError) -> list[Any]:
-    """Leave out what comes of `items` being a table and not a text, or the other way round."""
-    found = error.errors()
-    as_table = any("ItemsSource" in details["loc"] and len(details["loc"]) > 2 for details in found)
+def _relevant_errors(error: ValidationError) -> list[Any]:
+    """Leave out errors that only say that `items` is a table and not a text, or the other way round."""
+    errors = error.errors()
+    as_table = any("ItemsSource" in details["loc"] and len(details["loc"]) > 2 for details in errors)
     dropped = "str" if as_table else "ItemsSource"
-    return [details for details in found if not (details["loc"][0] == "items" and details["loc"][-1] == dropped)]
+    return [details for details in errors if not (details["loc"][0] == "items" and details["loc"][-1] == dropped)]
 
 
-def _problem(details: Any) -> Problem:
+def _problems(details: Any) -> list[Problem]:
     location = [str(part) for part in details["loc"] if part not in {"str", "ItemsSource"}]
     path = ".".join(location)
+    # Former names have no numbers of stages.
+    former = ".".join(part for part in location if not part.isdigit())
     if details["type"] == "extra_forbidden":
-        # Keys of a stage are listed without its number.
-        former = ".".join(part for part in location if not part.isdigit())
-        remedy = renamed_remedy(former) or did_you_mean(location[-1], _known_keys(location))
-        return Problem(f"unknown key '{location[-1]}'.", remedy, field=path)
+        suggestion = renamed_remedy(former) or did_you_mean(location[-1], _known_keys(location))
+        unknown = Problem(f"unknown key '{location[-1]}'.", suggestion, field=path)
+        return [unknown, *_former_keys(path, details["input"])]
     if details["type"] == "missing":
-        return Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)
-    return Problem(f"{details['msg'].removeprefix('Value error, ')} (given: {_quoted(details['input'])}).", field=path)
+        return [Problem(f"'{location[-1]}' is missing.", "Add it.", field=path)]
+    what = f"{details['msg'].removeprefix('Value error, ')} (given: {_quoted(details['input'])})."
+    remedy = renamed_remedy(f"{former}.{details['input']}") if details["type"] == "literal_error" else None
+    return [Problem(what, remedy or "", field=path)]
+
+
+def _former_keys(path: str, table: object) -> list[Problem]:
+    """Name the former keys in a table whose own name is a former one, so that all are reported at once."""
+    keys = table if isinstance(table, Mapping) else {}
+    remedies = {f"{path}.{key}": renamed_remedy(f"{path}.{key}") for key in keys}
+    return [
+        Problem(f"unknown key '{key.rpartition('.')[2]}'.", remedy, field=key)
+        for key, remedy in remedies.items()
+        if remedy is not None
+    ]
 
 
 def _quoted(value: Any) -> str:
-    """Quote a wrong value, cut if it is long, without a password that it may hold."""
+    """Quote a wrong value, shortened and without passwords."""
     text = without_password(repr(value))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 def _known_keys(location: list[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
-        "people": People,
+        "annotators": AnnotatorSettings,
         "page": Page,
         "pay": Pay,
         "link": Link,
@@ -149,7 +164,7 @@ def _known_keys(location: list[str]) -> list[str]:
         "quality.qualification": Qualification,
         "quality.rules": Rules,
     }
-    # Where a table of a stage has the problem, its number stands between.
+    # The location of a problem in a stage includes the number of the stage.
     table = tables.get(".".join(location[:-1])) or tables.get(location[0], StudyTable)
     if len(location) == 1:
         table = StudyTable
@@ -157,18 +172,18 @@ def _known_keys(location: list[str]) -> list[str]:
 
 
 def _inner_problems(data: Mapping[str, Any]) -> list[Problem]:
-    """Check the tables of protocol, design and model even when the rest is wrong, so that all comes at once."""
-    found: list[Problem] = []
+    """Check the tables of protocol, design and model even if other tables are wrong, to report all problems at once."""
+    problems: list[Problem] = []
     protocol, design, model = (dict(t) if isinstance(t := data.get(k), Mapping) else {} for k in _TABLES)
     if protocol:
-        _create("protocols", protocol, None, "protocol", found)
-    known = protocol.get("name") in registry.names("protocols")
-    usual = registry.find("protocols", protocol["name"]) if known else None
-    if design and (usual or "name" in design):
-        _create("designs", design, usual.default_design if usual else None, "design", found)
-    if model and (usual or "name" in model):
-        _create("models", model, usual.default_model if usual else None, "model", found)
-    return found
+        _create("protocols", protocol, None, "protocol", problems)
+    name = protocol.get("name")
+    cls = registry.find("protocols", name) if name in registry.names("protocols") else None
+    if design and (cls or "name" in design):
+        _create("designs", design, cls.default_design if cls else None, "design", problems)
+    if model and (cls or "name" in model):
+        _create("models", model, cls.default_model if cls else None, "model", problems)
+    return problems
 
 
 _TABLES = ("protocol", "design", "model")
@@ -197,14 +212,14 @@ def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:
     if not table.stage and table.protocol is None:
         problems.append(Problem("'protocol' is missing.", "Add [protocol] with a name.", field="protocol"))
         return []
-    listed = table.stage or [StageTable(protocol=table.protocol or {}, design=table.design or {})]
+    tables = table.stage or [StageTable(protocol=table.protocol or {}, design=table.design or {})]
     stages = []
-    for number, stage in enumerate(listed):
+    for number, stage in enumerate(tables):
         prefix = f"stage.{number}." if table.stage else ""
-        built = _stage(stage, prefix, problems)
-        if built is not None:
-            stages.append(built)
-    _check_shares(listed, problems)
+        result = _stage(stage, prefix, problems)
+        if result is not None:
+            stages.append(result)
+    _check_shares(tables, problems)
     names = [stage.name for stage in stages]
     problems += [
         Problem(f"two stages are called '{name}'.", "Give each stage a name.", field="stage")
@@ -217,7 +232,7 @@ def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:
 def _stage(stage: StageTable, prefix: str, problems: list[Problem]) -> Stage | None:
     protocol: Protocol | None = _create("protocols", stage.protocol, None, f"{prefix}protocol", problems)
     if protocol is None:
-        # The design's default hangs on the protocol, but a wrong name in it can be told all the same.
+        # The default design depends on the protocol, but a design that is named can be checked without it.
         if "name" in stage.design:
             _create("designs", stage.design, None, f"{prefix}design", problems)
         return None
@@ -247,7 +262,7 @@ def _create(
 
 
 def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: str) -> list[Problem]:
-    """Name numbers that would overflow, or that nobody could wait for: a design of 10**12 judgments an item, say."""
+    """Refuse numbers that would overflow or take forever, such as a design of 10**12 judgments per item."""
     limit = _SETTING_LIMITS[kind]
     pending = [(f"{path}.{key}", value) for key, value in settings.items() if key != "seed"]
     problems = []
@@ -264,13 +279,13 @@ def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: st
 
 def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:
     shares = [stage.share for stage in stages]
-    given = [share for share in shares if share is not None]
-    if given and len(given) < len(shares):
+    numbers = [share for share in shares if share is not None]
+    if numbers and len(numbers) < len(shares):
         problems.append(
             Problem("some stages have a share and some have none.", "Give all of them one, or none.", field="stage")
         )
-    elif given and abs(sum(given) - 1) > 1e-6:
-        problems.append(Problem(f"the shares add up to {sum(given):g}.", "Make them add up to 1.", field="stage"))
+    elif numbers and abs(sum(numbers) - 1) > 1e-6:
+        problems.append(Problem(f"the shares add up to {sum(numbers):g}.", "Make them add up to 1.", field="stage"))
 
 
 def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> Model | None:

@@ -10,7 +10,7 @@ from steelyard.designs.base import Design
 from steelyard.errors import Problem
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
-from steelyard.study.config.tables import ItemsSource, Link, Page, Pay, People, Prolific, Quality, Stop
+from steelyard.study.config.tables import AnnotatorSettings, ItemsSource, Link, Page, Pay, Prolific, Quality, Stop
 from steelyard.study.config.toml_lines import line_of
 
 CONFIG_FILE = "study.toml"
@@ -28,14 +28,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class StudyConfig:
-    """A study as its user wrote it, with everything built and defaults filled in."""
+    """The configuration in study.toml, with protocols, designs and model built and defaults filled in."""
 
     title: str
     question: str
     items: ItemsSource
     stages: tuple[Stage, ...]
     model: Model
-    people: People
+    annotators: AnnotatorSettings
     page: Page
     quality: Quality
     stop: Stop | None
@@ -54,13 +54,13 @@ class StudyConfig:
         return self.stages[0].share is not None
 
     def problems_with(self, n_items: int) -> list[Problem]:
-        """Name the stages that do not fit this many items."""
+        """List the problems of stages whose design does not work with this many items."""
         several = "stage" in (self.source or {})
-        found = []
+        problems = []
         for number, stage in enumerate(self.stages):
             prefix = f"stage.{number}." if several else ""
             for problem in stage.design.problems(stage.protocol, n_items):
                 path = prefix + (problem.field or "")
                 line = line_of(dict(self.lines or {}), path)
-                found.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
-        return found
+                problems.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
+        return problems

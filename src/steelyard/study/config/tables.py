@@ -1,4 +1,4 @@
-"""The tables of study.toml, key by key; the reference page is generated from them."""
+"""The tables of study.toml with their keys; the reference page is generated from them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ class _Table(BaseModel):
 
 
 class ItemsSource(_Table):
-    """Where the items are, when their columns need explaining."""
+    """The items file and how to read its columns."""
 
     file: Annotated[str, Field(min_length=1, description="the items file, relative to the study's folder")]
-    columns: Annotated[dict[str, str], Field(description="our column = theirs, e.g. { text = 'headline' }")] = {}
-    ignore: Annotated[list[str], Field(description="columns to leave out")] = []
+    columns: Annotated[
+        dict[str, str], Field(description="Steelyard's column = the file's, e.g. { text = 'headline' }")
+    ] = {}
+    ignore: Annotated[list[str], Field(description="columns to ignore")] = []
 
 
-class People(_Table):
-    """Who judges, and how they work."""
+class AnnotatorSettings(_Table):
+    """Who may annotate, and how they work."""
 
-    tasks: Annotated[
-        int | None, Field(ge=1, strict=True, description="most tasks one annotator gets; unlimited if absent")
+    max_tasks: Annotated[
+        int | None, Field(ge=1, strict=True, description="maximum number of tasks per annotator; unlimited if absent")
     ] = None
     lease_minutes: Annotated[
         float,
@@ -37,163 +39,170 @@ class People(_Table):
             gt=0,
             le=60 * 24 * 365,
             strict=True,
-            description="how long a task is kept for an annotator before others may get it",
+            description="minutes a task is reserved for an annotator before others may get it",
         ),
     ] = 30
     open: Annotated[
-        bool, Field(description="whether anybody with the study's address may join; otherwise only by invitation")
+        bool, Field(description="whether anyone with the study's address may join; otherwise by invitation only")
     ] = True
     consent: Annotated[
-        str | None, Field(description="what annotators agree to before they begin: Markdown, or the name of a .md file")
+        str | None, Field(description="consent text that annotators must accept first: Markdown, or a .md file")
     ] = None
-    instructions: Annotated[
-        str | None, Field(description="how to judge, with an example: Markdown, or the name of a .md file")
-    ] = None
+    instructions: Annotated[str | None, Field(description="instructions for annotators: Markdown, or a .md file")] = (
+        None
+    )
     training: Annotated[
-        str | None, Field(description="file of practice questions with answers, shown before the first task")
+        str | None, Field(description="file of practice questions with answers, asked before the first task")
     ] = None
-    contact: Annotated[str | None, Field(description="whom annotators may write to, as they should read it")] = None
-    revise: Annotated[
-        int, Field(ge=0, le=1000, strict=True, description="how many of their last answers annotators may change")
+    contact: Annotated[str | None, Field(description="contact shown to annotators, e.g. an e-mail address")] = None
+    revisable_answers: Annotated[
+        int, Field(ge=0, le=1000, strict=True, description="number of most recent answers an annotator may revise")
     ] = 20
     language: Annotated[
-        str | None, Field(description="language of the page (en, es, de, zh, ar); the browser's if absent")
+        str | None, Field(description="language of the annotation page (en, es, de, zh, ar); the browser's if absent")
     ] = None
 
 
 class Page(_Table):
-    """How the page that people judge on shows things."""
+    """How the annotation page presents items and tasks."""
 
     content: Annotated[
-        Literal["text", "markdown", "html"], Field(description="what the items' texts are; HTML is sanitised")
+        Literal["text", "markdown", "html"], Field(description="format of the items' texts; HTML is sanitised")
     ] = "text"
     show_value: Annotated[bool, Field(description="whether a slider shows its number")] = True
-    sort_live: Annotated[bool, Field(description="whether scored_ranking sorts its sliders as they are moved")] = False
+    sort_live: Annotated[
+        bool, Field(description="whether scored_ranking re-sorts its sliders while they are moved")
+    ] = False
     prefetch: Annotated[
-        int, Field(ge=1, le=50, strict=True, description="how many tasks are fetched ahead on a good connection")
+        int, Field(ge=1, le=50, strict=True, description="number of tasks to fetch ahead on a good connection")
     ] = 1
     media: Annotated[
-        str, Field(min_length=1, description="folder with images, audio and video, in the study's folder")
+        str, Field(min_length=1, description="folder of images, audio and video, relative to the study's folder")
     ] = "media"
 
 
 class Pay(_Table):
-    """What the work costs."""
+    """What annotators are paid."""
 
     per_task: Annotated[float, Field(ge=0, le=MAX_AMOUNT, description="paid for each answered task")] = 0.0
     per_visit: Annotated[
-        float, Field(ge=0, le=MAX_AMOUNT, description="paid once to everybody who answers anything")
+        float, Field(ge=0, le=MAX_AMOUNT, description="paid once to each annotator with at least one answer")
     ] = 0.0
     per_hour: Annotated[float, Field(ge=0, le=MAX_AMOUNT, description="paid for each hour of active time")] = 0.0
     bonus: Annotated[
         str | None,
         Field(
-            description="paid on top to each annotator who is not excluded: a formula of "
+            description="additional pay for each annotator who is not excluded: a formula of "
             + ", ".join(NAMES)
             + "; e.g. '0.01 * tasks' or '0.5 if accuracy >= 0.9 and tasks >= 20 else 0'"
         ),
     ] = None
-    fee: Annotated[float, Field(ge=0, le=100, description="the platform's share on top: 0.33 for 33 %")] = 0.0
-    currency: Annotated[str, Field(min_length=1, max_length=10, description="its sign or code")] = "$"
+    fee: Annotated[
+        float, Field(ge=0, le=100, description="the platform's fee as a fraction of the pay: 0.33 for 33 %")
+    ] = 0.0
+    currency: Annotated[str, Field(min_length=1, max_length=10, description="currency sign or code")] = "$"
 
     @property
     def rates(self) -> Rates:
-        """What is paid before bonuses."""
+        """Pay rates without bonuses."""
         return Rates(self.per_task, self.per_visit, self.per_hour, self.fee)
 
     @property
     def formula(self) -> Bonus | None:
-        """The bonus, ready to be worked out."""
+        """The parsed bonus formula."""
         return None if self.bonus is None else Bonus.parse(self.bonus)
 
     @property
     def nothing(self) -> bool:
-        """Whether the study does not say what is paid."""
+        """Whether the study specifies no pay at all."""
         return not self.rates.any and self.bonus is None
 
 
 class Checks(_Table):
-    """Questions with known answers, mixed in among the others."""
+    """Questions with known answers, mixed in with the tasks."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    file: Annotated[str, Field(min_length=1, description="the questions, one a row: items, answer (or best, worst)")]
-    rate: Annotated[float, Field(gt=0, lt=1, description="share of an annotator's tasks that are checks")] = 0.05
-    pass_: Annotated[
-        float, Field(gt=0, lt=1, alias="pass", description="accuracy below which an annotator is excluded")
+    file: Annotated[str, Field(min_length=1, description="question file, one per row: items, answer (or best, worst)")]
+    rate: Annotated[float, Field(gt=0, lt=1, description="fraction of an annotator's tasks that are checks")] = 0.05
+    min_accuracy: Annotated[
+        float, Field(gt=0, lt=1, description="annotators with a lower accuracy in the checks are excluded")
     ] = 0.7
     rule: Annotated[
-        Literal["posterior", "plain"],
-        Field(description="posterior: excluded when that is `confidence` sure; plain: as soon as the share is below"),
+        Literal["posterior", "threshold"],
+        Field(
+            description="posterior: exclude when the accuracy is below `min_accuracy` with probability `confidence`; "
+            "threshold: exclude when the observed accuracy is below"
+        ),
     ] = "posterior"
-    confidence: Annotated[float, Field(gt=0.5, lt=1, description="how sure the posterior rule must be")] = 0.95
-    at_least: Annotated[int, Field(ge=1, strict=True, description="checks before anybody is excluded")] = 5
-    loud: Annotated[bool, Field(description="whether annotators are told when they got one wrong")] = False
+    confidence: Annotated[float, Field(gt=0.5, lt=1, description="posterior probability that excludes")] = 0.95
+    min_checks: Annotated[int, Field(ge=1, strict=True, description="number of checks before an exclusion")] = 5
+    feedback: Annotated[bool, Field(description="whether annotators are told when a check was answered wrongly")] = (
+        False
+    )
 
 
 class Qualification(_Table):
     """A test before the first task."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    file: Annotated[str, Field(min_length=1, description="the questions, as for checks")]
-    pass_: Annotated[float, Field(gt=0, le=1, alias="pass", description="share of right answers needed")] = 0.8
+    file: Annotated[str, Field(min_length=1, description="question file, as for checks")]
+    min_accuracy: Annotated[
+        float, Field(gt=0, le=1, description="fraction of correct answers needed to pass the test")
+    ] = 0.8
 
 
 class Rules(_Table):
-    """Signals that exclude an annotator by themselves; all are shown, none acts unless it is set here."""
+    """Quality signals that exclude annotators automatically. All are reported; only those set here exclude."""
 
     too_fast: Annotated[
         float | None,
-        Field(gt=0, lt=1, description="exclude when this share of answers is faster than the text is read"),
+        Field(gt=0, lt=1, description="exclude when this fraction of answers is faster than the text can be read"),
     ] = None
     constant: Annotated[
-        float | None, Field(gt=0, le=1, description="exclude when this share of the answers is one and the same")
+        float | None, Field(gt=0, le=1, description="exclude when this fraction of the answers is identical")
     ] = None
     one_sided: Annotated[
-        bool, Field(description="exclude who chooses one place far more often than chance, and than the others")
+        bool, Field(description="exclude annotators who choose one position far more often than chance and than others")
     ] = False
     disagreement: Annotated[
-        bool, Field(description="exclude whose agreement with the others is surely far below everybody else's")
+        bool, Field(description="exclude annotators whose agreement with the others is significantly lower than usual")
     ] = False
 
 
 class Quality(_Table):
-    """How the answers' quality is watched."""
+    """Quality control."""
 
-    checks: Annotated[Checks | None, Field(description="questions with known answers, mixed in")] = None
+    checks: Annotated[Checks | None, Field(description="questions with known answers, mixed in with the tasks")] = None
     qualification: Annotated[Qualification | None, Field(description="a test before the first task")] = None
-    repeats: Annotated[
-        float, Field(ge=0, lt=1, description="share of tasks that are asked of the same annotator again")
+    repeat_rate: Annotated[
+        float, Field(ge=0, lt=1, description="fraction of tasks that the same annotator answers twice")
     ] = 0.0
     repeat_after: Annotated[
-        int, Field(ge=1, strict=True, description="tasks between a task and its repeat, at least")
+        int, Field(ge=1, strict=True, description="minimum number of tasks between a task and its repeat")
     ] = 10
-    overlap: Annotated[
-        float, Field(ge=0, lt=1, description="share of tasks that everybody gets, to see how far people agree")
+    overlap_rate: Annotated[
+        float, Field(ge=0, lt=1, description="fraction of tasks value to every annotator, to measure agreement")
     ] = 0.0
-    rules: Annotated[Rules, Field(description="signals that exclude by themselves")] = Rules()
+    rules: Annotated[Rules, Field(description="quality signals that exclude annotators automatically")] = Rules()
 
 
 class Stop(_Table):
-    """When to stop before everything planned has been asked."""
+    """When to stop before all planned tasks are answered."""
 
     measure: Annotated[
         Literal["split_half", "interval_width", "top_k"],
-        Field(description="split-half reliability, mean width of the intervals, or whether the top k are apart"),
+        Field(description="split-half reliability, mean interval width, or whether the top k items are separated"),
     ]
     target: Annotated[
-        float, Field(gt=0, description="the reliability or width to reach, or k for top_k; in the scores' units")
+        float, Field(gt=0, description="reliability, interval width (in the scores' units), or k for top_k")
     ]
     spearman_brown: Annotated[
         bool,
-        Field(description="whether split_half is stepped up to all judgments before it is held against the target"),
+        Field(description="whether split_half is Spearman–Brown corrected before it is compared to the target"),
     ] = False
-    looks: Annotated[
-        int, Field(ge=1, le=100, strict=True, description="how many times to look, evenly over what is planned")
+    interim_analyses: Annotated[
+        int, Field(ge=1, le=100, strict=True, description="number of interim analyses, evenly spaced over the plan")
     ] = 10
     alpha: Annotated[
-        float, Field(gt=0, lt=0.5, description="how often the study may stop too soon, all looks together")
+        float, Field(gt=0, lt=0.5, description="probability of stopping too early, over all interim analyses")
     ] = 0.05
 
 
@@ -202,146 +211,165 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_address(ending: str) -> bool:
-    """Whether a way back is an address to go to, rather than a code to show."""
+    """Whether the return value of a link is an address to redirect to, rather than a code to show."""
     return "://" in ending
 
 
 class Link(_Table):
-    """How people come from a panel, and how they go back."""
+    """How participants arrive from a panel, and how they return."""
 
-    participant: Annotated[
-        str, Field(pattern=_PARAMETER, description="name of the URL parameter that says who comes")
+    participant_parameter: Annotated[
+        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the participant's id")
     ] = "PROLIFIC_PID"
-    study: Annotated[str, Field(pattern=_PARAMETER, description="of the one with the panel's id of the study")] = (
-        "STUDY_ID"
-    )
-    session: Annotated[str, Field(pattern=_PARAMETER, description="of the one with the panel's id of the visit")] = (
-        "SESSION_ID"
-    )
+    study_parameter: Annotated[
+        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the panel's id of the study")
+    ] = "STUDY_ID"
+    session_parameter: Annotated[
+        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the panel's id of the session")
+    ] = "SESSION_ID"
     study_id: Annotated[
         str | None,
-        Field(min_length=1, description="the only value of the study parameter that is let in; any if absent"),
+        Field(min_length=1, description="the only accepted value of the study parameter; any if absent"),
     ] = None
-    pattern: Annotated[str, Field(description="regular expression that a participant's id must fit as a whole")] = (
+    pattern: Annotated[str, Field(description="regular expression that a participant's id must match completely")] = (
         "[A-Za-z0-9_.@-]{1,100}"
     )
     signed: Annotated[
-        bool, Field(description="whether links must be signed, with the secret in STEELYARD_LINK_SECRET")
+        bool, Field(description="whether links must be signed with the secret in STEELYARD_LINK_SECRET")
     ] = False
     completed: Annotated[
-        str | None, Field(min_length=1, max_length=1000, description="shown at the end: a code, or an https address")
+        str | None,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="completion code to show at the end, or an https address to redirect to",
+        ),
     ] = None
     screened_out: Annotated[
         str | None,
         Field(
-            min_length=1, max_length=1000, description="the same for who fails the test, or finds nothing left to do"
+            min_length=1,
+            max_length=1000,
+            description="the same for participants who fail the test, or find no tasks left",
         ),
     ] = None
     failed: Annotated[
-        str | None, Field(min_length=1, max_length=1000, description="the same for who is excluded, e.g. by the checks")
+        str | None,
+        Field(
+            min_length=1, max_length=1000, description="the same for participants who are excluded, e.g. by the checks"
+        ),
     ] = None
 
     @field_validator("pattern")
     @classmethod
-    def _compiles(cls, given: str) -> str:
+    def _compiles(cls, value: str) -> str:
         try:
-            re.compile(given)
+            re.compile(value)
         except re.error as error:
             raise ValueError(f"this is not a regular expression: {error}") from None
-        return given
+        return value
 
     @field_validator("completed", "screened_out", "failed")
     @classmethod
-    def _leads_somewhere_safe(cls, given: str | None) -> str | None:
-        if given is None or not is_address(given):
-            return given
-        parts = urlsplit(given)
+    def _leads_somewhere_safe(cls, value: str | None) -> str | None:
+        if value is None or not is_address(value):
+            return value
+        parts = urlsplit(value)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
-            raise ValueError("an address to go back to must begin with https://")
+            raise ValueError("a return address must begin with https://")
         if not parts.hostname or "{" in parts.netloc or parts.username is not None:
-            raise ValueError("an address to go back to needs a fixed host; {participant} may stand after it")
-        unknown = set(re.findall(r"{(.*?)}", given)) - {"participant", "study", "session"}
+            raise ValueError("a return address needs a fixed host; {participant} may only follow it")
+        unknown = set(re.findall(r"{(.*?)}", value)) - {"participant", "study", "session"}
         if unknown:
             raise ValueError(f"'{{{min(unknown)}}}' is not known; use {{participant}}, {{study}} or {{session}}")
-        return given
+        return value
 
 
 class Prolific(_Table):
-    """How the study is put to people on Prolific."""
+    """How the study is run on Prolific."""
 
-    places: Annotated[int, Field(ge=1, le=20_000, strict=True, description="how many people are to take part")]
+    places: Annotated[int, Field(ge=1, le=20_000, strict=True, description="number of participants")]
     reward: Annotated[
         float | None,
-        Field(gt=0, le=MAX_AMOUNT, description="paid to each, in your account's currency; from [pay] if absent"),
+        Field(
+            gt=0, le=MAX_AMOUNT, description="reward per participant, in your account's currency; from [pay] if absent"
+        ),
     ] = None
-    minutes: Annotated[
-        float | None, Field(gt=0, le=600, description="how long it takes; computed from the study if absent")
+    estimated_minutes: Annotated[
+        float | None, Field(gt=0, le=600, description="estimated duration; computed from the study if absent")
     ] = None
     url: Annotated[
-        str | None, Field(min_length=1, description="where the study is served, e.g. https://judge.example.org")
+        str | None, Field(min_length=1, description="address of the server, e.g. https://judge.example.org")
     ] = None
     name: Annotated[
-        str | None, Field(min_length=1, description="title that participants see; the study's if absent")
+        str | None, Field(min_length=1, description="title shown to participants; the study's if absent")
     ] = None
     description: Annotated[
-        str | None, Field(min_length=1, description="what participants read first; the study's question if absent")
+        str | None, Field(min_length=1, description="description shown to participants; the study's question if absent")
     ] = None
-    countries: Annotated[list[str], Field(description="countries of residence, as Prolific calls them")] = []
-    languages: Annotated[list[str], Field(description="fluent languages, as Prolific calls them")] = []
-    approval_rate: Annotated[
-        int | None, Field(ge=0, le=100, strict=True, description="lowest approval rate let in, in per cent")
+    countries: Annotated[list[str], Field(description="countries of residence, in Prolific's spelling")] = []
+    languages: Annotated[list[str], Field(description="fluent languages, in Prolific's spelling")] = []
+    min_approval_rate: Annotated[
+        int | None, Field(ge=0, le=100, strict=True, description="minimum approval rate of participants, in per cent")
     ] = None
-    approved: Annotated[
-        int | None, Field(ge=0, le=100_000, strict=True, description="fewest approved submissions let in")
+    min_approved: Annotated[
+        int | None, Field(ge=0, le=100_000, strict=True, description="minimum number of approved submissions")
     ] = None
     devices: Annotated[
-        list[Literal["desktop", "tablet", "mobile"]], Field(min_length=1, description="devices that may be used")
+        list[Literal["desktop", "tablet", "mobile"]], Field(min_length=1, description="allowed devices")
     ] = ["desktop", "tablet", "mobile"]
     screen_out_reward: Annotated[
         float | None,
-        Field(gt=0, le=MAX_AMOUNT, description="paid to who is screened out; they are asked to return if absent"),
+        Field(
+            gt=0,
+            le=MAX_AMOUNT,
+            description="reward of participants who are screened out; if absent, they are asked to return",
+        ),
     ] = None
     screen_out_places: Annotated[
-        int, Field(ge=1, strict=True, description="how many may be paid for being screened out, at most")
+        int, Field(ge=1, strict=True, description="maximum number of participants paid for being screened out")
     ] = 20
     project: Annotated[
-        str | None, Field(min_length=1, description="id of the Prolific project; your default one if absent")
+        str | None, Field(min_length=1, description="id of the Prolific project; your default project if absent")
     ] = None
 
 
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
-    name: Annotated[str | None, Field(description="what to call the stage; its protocol's name if absent")] = None
+    name: Annotated[str | None, Field(description="name of the stage; its protocol's name if absent")] = None
     protocol: Annotated[dict[str, Any], Field(description="as [protocol]")]
     design: Annotated[dict[str, Any], Field(description="as [design]")] = {}
     share: Annotated[
-        float | None, Field(gt=0, le=1, description="share of the tasks, when stages are mixed rather than in sequence")
+        float | None,
+        Field(gt=0, le=1, description="fraction of the tasks, if stages are mixed rather than run in sequence"),
     ] = None
 
 
 class StudyTable(_Table):
-    """The whole of study.toml."""
+    """The top level of study.toml."""
 
-    version: Annotated[int, Field(ge=1, strict=True, description="version of this file's format")] = CONFIG_VERSION
-    title: Annotated[str, Field(min_length=1, description="what the study is called")]
-    question: Annotated[str, Field(min_length=1, description="what annotators are asked")]
+    version: Annotated[int, Field(ge=1, strict=True, description="version of the file format")] = CONFIG_VERSION
+    title: Annotated[str, Field(min_length=1, description="title of the study")]
+    question: Annotated[str, Field(min_length=1, description="question asked of annotators")]
     items: Annotated[str | ItemsSource, Field(description="the items file, or a table with file, columns, ignore")]
     database: Annotated[
-        str | None, Field(description="where judgments are kept; study.db in the study's folder if absent")
+        str | None, Field(description="database URL of the judgments; study.db in the study's folder if absent")
     ] = None
     name: Annotated[
-        str | None, Field(description="the study's name; needed in a database that several studies share")
+        str | None, Field(description="name of the study; required in a database shared by several studies")
     ] = None
-    seed: Annotated[int, Field(ge=0, strict=True, description="seed of every random choice of the designs")] = 0
-    protocol: Annotated[dict[str, Any] | None, Field(description="how people are asked: name and its settings")] = None
-    design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and its settings")] = None
+    seed: Annotated[int, Field(ge=0, strict=True, description="random seed of the designs")] = 0
+    protocol: Annotated[dict[str, Any] | None, Field(description="how questions are asked: name and settings")] = None
+    design: Annotated[dict[str, Any] | None, Field(description="which tasks are asked: name and settings")] = None
     stage: Annotated[list[StageTable], Field(description="several stages, instead of [protocol] and [design]")] = []
-    model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and its settings")] = {}
-    people: Annotated[People, Field(description="who judges, and how they work")] = People()
-    page: Annotated[Page, Field(description="how the page that people judge on shows things")] = Page()
-    quality: Annotated[Quality, Field(description="how the answers' quality is watched")] = Quality()
-    stop: Annotated[Stop | None, Field(description="when to stop before everything planned has been asked")] = None
-    pay: Annotated[Pay, Field(description="what the work costs")] = Pay()
-    link: Annotated[Link | None, Field(description="how people come from a panel, and go back")] = None
-    prolific: Annotated[Prolific | None, Field(description="how the study is put to people on Prolific")] = None
+    model: Annotated[dict[str, Any], Field(description="how judgments become scores: name and settings")] = {}
+    annotators: Annotated[AnnotatorSettings, Field(description="who may annotate, and how they work")] = (
+        AnnotatorSettings()
+    )
+    page: Annotated[Page, Field(description="how the annotation page presents items and tasks")] = Page()
+    quality: Annotated[Quality, Field(description="quality control")] = Quality()
+    stop: Annotated[Stop | None, Field(description="when to stop before all planned tasks are answered")] = None
+    pay: Annotated[Pay, Field(description="what annotators are paid")] = Pay()
+    link: Annotated[Link | None, Field(description="how participants arrive from a panel, and return")] = None
+    prolific: Annotated[Prolific | None, Field(description="how the study is run on Prolific")] = None

@@ -1,4 +1,4 @@
-"""Where in a TOML file a key stands: tomllib does not say, and people need to know which line to mend."""
+"""Line numbers of keys in a TOML file, for error messages; tomllib does not report them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za
 def key_lines(text: str) -> dict[str, int]:
     """Return the line of every table and key, by dotted path (`design.judgments`, `stage.0.protocol.name`).
 
-    Keys within an inline table get their table's line by `line_of`. Lines inside multi-line strings may be
-    taken for keys; that can only make a message point at a wrong line, never change what is read.
+    `line_of` gives keys of an inline table the line of the table. Lines of multi-line strings may be mistaken
+    for keys; then a message may name a wrong line, but values are unaffected.
     """
     lines: dict[str, int] = {}
     prefix = ""

@@ -9,7 +9,7 @@ const { study } = document.body.dataset;
 const form = document.getElementById("form");
 const part = (id) => document.getElementById(id);
 const SMALL = 500_000;
-const TITLES = { people: "People", page: "The page", quality: "Quality", pay: "Pay", stop: "Stopping early" };
+const TITLES = { annotators: "Annotators", page: "The page", quality: "Quality", pay: "Pay", stop: "Stopping early" };
 
 const NEW = { values: {}, text: "", begun: false, by_form: true, items: "" };
 const [forms, known] = await Promise.all([
