@@ -207,12 +207,12 @@ def answer_task(model: Model, http: httpx.Client, prompt: str, task: Task, proto
     raise AssertionError("the last try returns or raises")
 
 
-def judge(client: Client, model: Model, *, most: int | None = None, tries: int = 3) -> tuple[int, int]:
+def judge(client: Client, model: Model, *, max_tasks: int | None = None, tries: int = 3) -> tuple[int, int]:
     """Judge until there is nothing left; return how many tasks were answered and how many skipped."""
     answered = skipped = 0
     question, instructions = client.question, client.instructions
     with httpx.Client(timeout=120) as http:
-        while most is None or answered + skipped < most:
+        while max_tasks is None or answered + skipped < max_tasks:
             task = client.ask()
             if task is None:
                 break
@@ -242,14 +242,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--endpoint", default="https://api.openai.com/v1", help="where the chat API is")
     parser.add_argument("--model", required=True, help="the model's name there")
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--most", type=int, help="stop after so many tasks")
+    parser.add_argument("--max-tasks", type=int, help="stop after this many tasks")
     parser.add_argument("--tries", type=int, default=3, help="invalid answers before a task is skipped")
     options = parser.parse_args(arguments)
     model = Model(options.endpoint, options.model, os.environ.get("OPENAI_API_KEY"), options.temperature)
     with Client(options.url, name=options.name) as client:
         if "consent" in client.needs:
             client.consent()
-        answered, skipped = judge(client, model, most=options.most, tries=options.tries)
+        answered, skipped = judge(client, model, max_tasks=options.max_tasks, tries=options.tries)
     sys.stdout.write(f"{answered} answered, {skipped} skipped\n")
 
 

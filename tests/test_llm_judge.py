@@ -118,7 +118,7 @@ PROTOCOLS = {
 def test_every_protocol_is_judged(protocol, make_study, serve_study, stub, capsys):  # noqa: F811
     server = serve_study(make_study(protocol))
     endpoint = stub(PROTOCOLS[protocol])
-    arguments = [server.page, "--name", "gpt", "--endpoint", endpoint.url, "--model", "m", "--most", "4"]
+    arguments = [server.page, "--name", "gpt", "--endpoint", endpoint.url, "--model", "m", "--max-tasks", "4"]
     llm_judge.main(arguments)
     count = server.study.judgments().height
     assert capsys.readouterr().out == f"{count} answered, 0 skipped\n"

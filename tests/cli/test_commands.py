@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.app import app
+from steelyard.cli.app import Commands
 from tests.cli.running import run
 
-COMMANDS = [command.name for command in app.registered_commands]
+COMMANDS = [entry.name for entry in Commands.entries if entry.name != "prolific"]
 
 
 def test_the_installed_command_and_the_module_are_the_same(tmp_path):
@@ -51,7 +51,7 @@ def test_a_new_study_runs_as_it_is(protocol, tmp_path):
     assert "30 items are fine" in run("check", "words", cwd=tmp_path).stdout
     first = {"direct": "50", "likert": "3", "choice": "1", "pairwise": "1", "best_worst": "1\n2", "ranking": "1>2=3>4"}
     typed = first.get(protocol, "10\n20\n30\n40\n50")
-    done = run("judge", "words", "--annotator", "me", "--most", "1", cwd=tmp_path, text=typed + "\n")
+    done = run("judge", "words", "--annotator", "me", "--max-tasks", "1", cwd=tmp_path, text=typed + "\n")
     assert "1 answer saved" in done.stdout
     status = json.loads(run("status", "words", "--format", "json", cwd=tmp_path).stdout)
     assert status[0]["judgments"] == 1
@@ -99,7 +99,7 @@ def test_from_a_file_of_items_to_scores(tmp_path):
 @pytest.mark.parametrize("what", ["judgments", "answers", "scores", "log"])
 def test_everything_can_be_exported(what, tmp_path):
     run("new", "words", cwd=tmp_path)
-    run("judge", "words", "--annotator", "me", "--most", "2", cwd=tmp_path, text="5\n6\n")
+    run("judge", "words", "--annotator", "me", "--max-tasks", "2", cwd=tmp_path, text="5\n6\n")
     printed = run("export", "words", "--what", what, cwd=tmp_path).stdout
     run("export", "words", "--what", what, "-o", "out.jsonl" if what == "log" else "out.csv", cwd=tmp_path)
     written = (tmp_path / ("out.jsonl" if what == "log" else "out.csv")).read_text()
@@ -109,7 +109,7 @@ def test_everything_can_be_exported(what, tmp_path):
 
 def test_an_exported_study_is_the_same_file_again(tmp_path):
     run("new", "words", "--protocol", "best_worst", cwd=tmp_path)
-    run("judge", "words", "--annotator", "me", "--most", "2", cwd=tmp_path, text="1\n2\n3\n4\n")
+    run("judge", "words", "--annotator", "me", "--max-tasks", "2", cwd=tmp_path, text="1\n2\n3\n4\n")
     run("export", "words", "-o", "judgments.csv", cwd=tmp_path)
     live = json.loads(run("scores", "words", "-f", "json", cwd=tmp_path).stdout)
     fitted = json.loads(run("fit", "judgments.csv", "-f", "json", cwd=tmp_path).stdout)
@@ -205,7 +205,7 @@ def test_a_file_of_items_with_other_columns_can_be_used_at_once(tmp_path):
 
 def test_check_sees_what_was_changed_since_people_began(tmp_path):
     run("new", "words", cwd=tmp_path)
-    run("judge", "words", "--annotator", "me", "--most", "1", cwd=tmp_path, text="5\n")
+    run("judge", "words", "--annotator", "me", "--max-tasks", "1", cwd=tmp_path, text="5\n")
     path = tmp_path / "words" / "study.toml"
     path.write_text(path.read_text().replace("[0, 100]", "[0, 10]"))
     assert "the protocol has changed" in run("check", "words", cwd=tmp_path, code=1).stderr
@@ -234,7 +234,7 @@ def test_who_stops_gives_the_task_back(tmp_path):
 
 def test_a_slip_costs_only_the_value_it_was_in(tmp_path):
     run("new", "words", "--protocol", "scored_ranking", cwd=tmp_path)
-    done = run("judge", "words", "-a", "me", "--most", "1", cwd=tmp_path, text="10\nx\n20\n30\n40\n50\n")
+    done = run("judge", "words", "-a", "me", "--max-tasks", "1", cwd=tmp_path, text="10\nx\n20\n30\n40\n50\n")
     assert "1 answer saved" in done.stdout
 
 
@@ -263,7 +263,7 @@ def test_wrong_usage_is_exit_2(arguments, tmp_path):
 
 @pytest.mark.slow
 def test_the_demo_places_the_verbs(tmp_path):
-    done = run("demo", "--format", "json", "--keep", "verbs", "--people", "12", cwd=tmp_path)
+    done = run("demo", "--format", "json", "--keep", "verbs", "--annotators", "12", cwd=tmp_path)
     rows = json.loads(done.stdout)
     assert len(rows) == 150
     assert all(row["lower"] <= row["score"] <= row["upper"] for row in rows)

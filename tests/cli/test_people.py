@@ -65,7 +65,7 @@ def test_what_people_earned_is_never_cut_or_broken_however_narrow_the_terminal(t
     with (tmp_path / "words" / "study.toml").open("a") as file:
         file.write('[pay]\nper_task = 1234.5\nbonus = "100.25 * tasks"\n')
     for name in people:
-        run("judge", "words", "--annotator", name, "--most", "2", cwd=tmp_path, text="5\n5\n")
+        run("judge", "words", "--annotator", name, "--max-tasks", "2", cwd=tmp_path, text="5\n5\n")
     run("exclude", "words", people[1], "--reason", "guessing", cwd=tmp_path)
     lines = run("pay", "words", cwd=tmp_path).stdout.splitlines()
     assert lines[1].split()[-3:] == ["2,469.00", "200.50", "2,669.50"]
@@ -106,5 +106,5 @@ def test_exports_name_nobody_unless_asked(judged, what):
     named = run("export", ".", "--what", what, "--real-ids", cwd=judged).stdout
     assert "bob" in named
     assert not any(name in named for name in called)
-    people = run("export", ".", "--what", "people", cwd=judged).stdout
+    people = run("export", ".", "--what", "annotators", cwd=judged).stdout
     assert all(name in people for name in (*called, "ann", "bob"))

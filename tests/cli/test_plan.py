@@ -12,7 +12,7 @@ from steelyard.cli.plan import _laid_out
 from steelyard.simulate.planner import Plan
 from tests.cli.running import run
 
-SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--people", "20")
+SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--annotators", "20")
 
 
 def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_path):
@@ -101,13 +101,13 @@ def test_a_pilot_moves_the_plan(tmp_path):
         cwd=tmp_path,
     )
     assert json.loads(piloted.stdout)[0]["judgments"] < 0.8 * usual[0]["judgments"]
-    assert "the pilot's people and items" in piloted.stderr
+    assert "annotators and items of the pilot" in piloted.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-p", "direct", "-d", "per_item", "--people", "2", "-t", "0.99"), "out of reach: the best is 0."),
+        (("-p", "direct", "-d", "per_item", "--annotators", "2", "-t", "0.99"), "out of reach: the best is 0."),
         (("-p", "best_wurst"), "Did you mean 'best_worst'"),
         (("-p", "choice"), "labels have no split-half reliability"),
         (("--price", "1", "--wage", "9"), "Give --price or --wage"),

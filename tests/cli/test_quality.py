@@ -78,17 +78,17 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
         key = study.quality.checks()[0].key
     said = run("quality", ".", cwd=folder)
     assert f"check {key} is disputed: 6 of 6 answered otherwise" in " ".join((said.stdout + said.stderr).split())
-    run("settle", ".", key, "wrong", cwd=folder)
+    run("resolve-check", ".", key, "wrong", cwd=folder)
     assert "disputed" not in run("quality", ".", cwd=folder).stdout
-    assert "Say right or wrong." in run("settle", ".", key, "perhaps", cwd=folder, code=1).stderr
+    assert "Write right or wrong." in run("resolve-check", ".", key, "perhaps", cwd=folder, code=1).stderr
 
 
 @pytest.mark.slow
 def test_a_look_says_how_far_it_is(judged):
     folder = judged('[stop]\nmeasure = "split_half"\ntarget = 0.5\ninterim_analyses = 2\n')
-    assert "The target is reached" in run("look", ".", cwd=folder).stdout
-    assert "No look is due; the study is closed." in run("look", ".", cwd=folder).stdout
+    assert "The target is reached" in run("interim-analysis", ".", cwd=folder).stdout
+    assert "No interim analysis is due; the study is closed." in run("interim-analysis", ".", cwd=folder).stdout
 
 
 def test_a_study_without_a_target_is_told_how_to_have_one(make_study):
-    assert "Add [stop]" in run("look", ".", cwd=make_study(), code=1).stderr
+    assert "Add [stop]" in run("interim-analysis", ".", cwd=make_study(), code=1).stderr

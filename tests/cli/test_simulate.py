@@ -17,10 +17,10 @@ def words(tmp_path):
 
 
 def test_a_dry_run_shows_tasks_and_says_what_it_takes(words):
-    done = run("simulate", "words", "--people", "12", "--price", "0.2", "--show", "2", cwd=words)
+    done = run("simulate", "words", "--annotators", "12", "--price", "0.2", "--show", "2", cwd=words)
     assert done.stdout.count("→ best: ") == 2
     # 30 words, shown 10 times each, four at a time.
-    assert "75 tasks · 12 people" in done.stdout
+    assert "75 tasks · 12 annotators" in done.stdout
     assert "15.00" in done.stdout
     assert "split-half ρ" in done.stdout
 
@@ -60,10 +60,10 @@ def test_every_protocol_can_be_dry_run(protocol, tmp_path):
 
 def test_too_few_people_and_items_are_warned_of(make_study):
     folder = make_study(design="judgments = 5", items=6)
-    done = run("simulate", folder.name, "--people", "3", cwd=folder.parent)
+    done = run("simulate", folder.name, "--annotators", "3", cwd=folder.parent)
     assert "3 annotators are too few" in done.stderr
     assert "6 items are few" in done.stderr
-    done = run("simulate", folder.name, "--people", "200", cwd=folder.parent)
+    done = run("simulate", folder.name, "--annotators", "200", cwd=folder.parent)
     assert "people get nothing to do" in done.stderr
 
 

@@ -69,6 +69,14 @@ def test_the_line_in_the_overview_is_the_beginning_of_the_commands_help(entry):
     assert len(entry.summary) < 80
 
 
+@pytest.mark.parametrize("entry", Commands.entries, ids=lambda entry: entry.name)
+def test_help_of_options_is_at_most_80_characters(entry):
+    command = load(entry)
+    commands = [*getattr(command, "commands", {}).values(), command]
+    long = [parameter.help for each in commands for parameter in each.params if len(parameter.help or "") > 80]
+    assert not long
+
+
 def test_a_misspelt_command_is_refused_with_the_nearest_one(tmp_path):
     assert "Did you mean 'fit'" in run("fti", cwd=tmp_path, code=2).stderr
 

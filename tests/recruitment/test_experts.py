@@ -29,7 +29,7 @@ def answer(study: Study, name: str, count: int) -> int:
 
 
 def test_everybody_in_the_table_gets_a_link_and_their_own_quota(invited, tmp_path):
-    done = run("invite", "study", "--people", "people.csv", "--format", "json", cwd=tmp_path)
+    done = run("invite", "study", "--from", "people.csv", "--format", "json", cwd=tmp_path)
     links = {row["annotator"]: row for row in json.loads(done.stdout)}
     assert list(links) == ["ann", "bob", "cleo"]
     assert links["ann"]["email"] == "ann@example.org"
@@ -40,25 +40,25 @@ def test_everybody_in_the_table_gets_a_link_and_their_own_quota(invited, tmp_pat
         assert study.annotators.progress("cleo").limit == 8
     # A quota can be raised later; an address is stored nowhere.
     (tmp_path / "people.csv").write_text("name,tasks\nann,3\n", encoding="utf-8")
-    run("invite", "study", "--people", "people.csv", cwd=tmp_path)
+    run("invite", "study", "--from", "people.csv", cwd=tmp_path)
     with Study.open(invited) as study:
         assert answer(study, "ann", 20) == 1
     assert not any(b"ann@example.org" in path.read_bytes() for path in invited.rglob("*"))
 
 
 def test_reminders_go_to_those_who_are_not_done_and_their_links_work(invited, tmp_path):
-    run("invite", "study", "--people", "people.csv", cwd=tmp_path)
+    run("invite", "study", "--from", "people.csv", cwd=tmp_path)
     with Study.open(invited) as study:
         answer(study, "ann", 2)
         answer(study, "bob", 1)
-    done = run("remind", "study", "--people", "people.csv", "--url", "https://judge.example.org", cwd=tmp_path)
+    done = run("remind", "study", "--from", "people.csv", "--url", "https://judge.example.org", cwd=tmp_path)
     assert "ann" not in done.stdout
     assert 'you have answered 1 of your 5 questions in "Words"' in done.stdout
     # Four tasks at the half minute that bob takes; cleo, who has not begun, is told everybody's pace: 8 × 30 seconds.
     assert "About 2 minutes are left" in done.stdout
     assert "About 4 minutes are left" in done.stdout
     assert "write to lab@example.org" in done.stdout
-    assert "2 of 3 people" in done.stderr
+    assert "2 of 3 invited annotators" in done.stderr
     tokens = re.findall(r"https://judge\.example\.org/s/study/\?invite=(\S+)", done.stdout)
     with Study.open(invited) as study:
         assert [study.access.find("invite", token).annotator for token in tokens] == ["bob", "cleo"]

@@ -58,8 +58,18 @@ class Commands(LazyGroup):
         Entry(
             "reliability", "reliability:reliability", STUDIES, "Print a study's reliability and agreement statistics."
         ),
-        Entry("settle", "quality:settle", STUDIES, "Resolve a disputed check: confirm or withdraw its known answer."),
-        Entry("look", "quality:look", STUDIES, "Run an interim analysis of the stopping rule, if one is due."),
+        Entry(
+            "resolve-check",
+            "quality:resolve_check",
+            STUDIES,
+            "Resolve a disputed check: confirm or withdraw its known answer.",
+        ),
+        Entry(
+            "interim-analysis",
+            "quality:interim_analysis",
+            STUDIES,
+            "Run an interim analysis of the stopping rule, if one is due.",
+        ),
         Entry(
             "exclude",
             "people:exclude",

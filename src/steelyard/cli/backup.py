@@ -11,7 +11,7 @@ from steelyard.cli.options import StudyFolder, existing_folder
 
 _Database = Annotated[
     str | None,
-    typer.Option(help="Another database than the study's own, e.g. postgresql://user@host/name.", show_default=False),
+    typer.Option(help="Database instead of the study's own, e.g. postgresql://user@host/name.", show_default=False),
 ]
 
 
@@ -19,7 +19,7 @@ def backup(
     folder: StudyFolder,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file; else DIR-DATE.steelyard here.", show_default=False),
+        typer.Option("--output", "-o", help="Output file; default: DIR-DATE.steelyard.", show_default=False),
     ] = None,
     database: _Database = None,
 ) -> None:
@@ -45,8 +45,10 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="The file that backup wrote.", metavar="FILE", show_default=False)],
-    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="DIR", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A file written by steelyard backup.", metavar="FILE", show_default=False)
+    ],
+    folder: Annotated[Path, typer.Argument(help="The folder to create.", metavar="DIR", show_default=False)],
     database: _Database = None,
 ) -> None:
     """Restore a backup into a new folder.

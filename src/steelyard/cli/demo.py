@@ -22,20 +22,25 @@ def demo(
     folder: Annotated[
         Path | None, typer.Option("--keep", help="Keep the study in this folder.", metavar="DIR", show_default=False)
     ] = None,
-    people: Annotated[int, typer.Option("--people", min=2, help="How many simulated people.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another crowd for another number.")] = 1,
+    annotators: Annotated[int, typer.Option("--annotators", min=2, help="Number of simulated annotators.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 1,
     speed: Annotated[
-        float, typer.Option("--speed", min=0.01, max=1000, help="Judgments a second, all people together.")
+        float, typer.Option("--speed", min=0.01, max=1000, help="Judgments per second, of all annotators together.")
     ] = 2.0,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="The port; 8000, or any that is free.", show_default=False),
+        typer.Option("--port", min=0, max=65535, help="Port; default: 8000, or any free port.", show_default=False),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0, help="Stop after so long; else Ctrl-C.", show_default=False)
+        float | None,
+        typer.Option("--seconds", min=0, help="Stop after this many seconds; default: at Ctrl-C.", show_default=False),
     ] = None,
-    terminal: Annotated[bool, typer.Option("--terminal", help="No pages: judge at once and print the scores.")] = False,
-    show: Annotated[int, typer.Option("--show", min=0, help="Print so many items, spread evenly; 0 for all.")] = 16,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Do not serve pages: simulate all judgments and print the scores.")
+    ] = False,
+    show: Annotated[
+        int, typer.Option("--show", min=0, help="Number of items to print, evenly spaced; 0 for all.")
+    ] = 16,
     form: FormatOption = Format.table,
 ) -> None:
     """Watch simulated annotators rate 150 verbs, live in the browser.
@@ -44,7 +49,7 @@ def demo(
 
     With --terminal (or another --format than table) the crowd judges at once and the scores are printed here.
 
-    Example: steelyard demo --people 40
+    Example: steelyard demo --annotators 40
     """
     import tempfile
 
@@ -55,15 +60,15 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="steelyard-demo-") as scratch:
         place = folder if folder is not None else Path(scratch) / "verbs"
         if terminal or form is not Format.table:
-            _in_terminal(place, people, seed, show, form)
+            _in_terminal(place, annotators, seed, show, form)
         else:
-            _live(place, people, seed, speed, port, seconds)
+            _live(place, annotators, seed, speed, port, seconds)
     if folder is not None:
         typer.echo(f"The study is in {folder}: try  steelyard status {folder}", err=True)
 
 
 def _set_up(folder: Path) -> dict[str, float]:
-    """Put the example study into a folder; return what its simulated people go by."""
+    """Put the example study into a folder; return the true scores of its simulated annotators."""
     import shutil
 
     from steelyard.examples import FOLDER
@@ -80,7 +85,7 @@ def _set_up(folder: Path) -> dict[str, float]:
 # Live
 
 
-def _live(folder: Path, people: int, seed: int, speed: float, port: int | None, seconds: float | None) -> None:
+def _live(folder: Path, annotators: int, seed: int, speed: float, port: int | None, seconds: float | None) -> None:
     import os
     import secrets
     import threading
@@ -99,11 +104,11 @@ def _live(folder: Path, people: int, seed: int, speed: float, port: int | None, 
     studies = Studies([folder])
     [served] = studies.all()
     rng = np.random.default_rng(seed)
-    crowd = SimulatedAnnotators(make_crowd(people, rng), truth, rng)
+    crowd = SimulatedAnnotators(make_crowd(annotators, rng), truth, rng)
     configure_logging()
     server = uvicorn.Server(uvicorn.Config(create_app(studies, token=token), **SERVER_OPTIONS))
     stop = threading.Event()
-    _print_links(served, listener.getsockname()[1], token, people)
+    _print_links(served, listener.getsockname()[1], token, annotators)
     working = threading.Thread(target=_work, args=(served, crowd, speed, rng, stop))
     ending = threading.Thread(target=_end, args=(server, seconds, stop))
     working.start()
@@ -133,7 +138,7 @@ def _free_port(port: int | None) -> Any:
         return listen("127.0.0.1", 0)
 
 
-def _print_links(served: Served, port: int, token: str, people: int) -> None:
+def _print_links(served: Served, port: int, token: str, annotators: int) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -141,7 +146,7 @@ def _print_links(served: Served, port: int, token: str, people: int) -> None:
     config = served.study.config
     console = Console(highlight=False)
     console.print(Text(config.question, style="bold"), soft_wrap=True)
-    console.print(f"{len(served.study.items)} verbs, {people} simulated people who answer now", soft_wrap=True)
+    console.print(f"{len(served.study.items)} verbs, {annotators} simulated annotators", soft_wrap=True)
     # A link with the token that leads straight to the dashboard.
     console.print(Text(f"  watch   {base}/manage/{served.slug}/?token={token}"), soft_wrap=True)
     console.print(Text(f"  judge   {base}{served.url}"), soft_wrap=True)
@@ -175,7 +180,7 @@ def _end(server: Any, seconds: float | None, stop: threading.Event) -> None:
 # In the terminal
 
 
-def _in_terminal(folder: Path, people: int, seed: int, show: int, form: Format) -> None:
+def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Format) -> None:
     import numpy as np
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -190,12 +195,14 @@ def _in_terminal(folder: Path, people: int, seed: int, show: int, form: Format) 
     with Study.open(folder) as study:
         goal = sum(stage.total for stage in study.status().stages)
         console = err_console()
-        console.print(f"[bold]{study.config.question}[/bold]  {len(study.items)} verbs, {people} simulated people")
+        console.print(
+            f"[bold]{study.config.question}[/bold]  {len(study.items)} verbs, {annotators} simulated annotators"
+        )
         columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=goal)
             answer_study_with_crowd(
-                study, make_crowd(people, rng), truth, rng, on_progress=lambda: progress.advance(bar)
+                study, make_crowd(annotators, rng), truth, rng, on_progress=lambda: progress.advance(bar)
             )
         fitted = study.fit()
         judgments = study.status().judgments

@@ -24,7 +24,7 @@ class What(StrEnum):
     scores = "scores"
     reliability = "reliability"
     log = "log"
-    people = "people"
+    annotators = "annotators"
 
 
 def export(
@@ -34,28 +34,28 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments: as `import` and `fit` read them; answers: one row per answer, with times; "
-            "scores: the scores table; reliability: statistics of reliability and agreement; "
-            "log: every event, from which the study can be rebuilt; "
-            "people: names and pseudonyms of the annotators (keep this file private).",
+            help="judgments, answers, scores, reliability, log or annotators (with pseudonyms).",
         ),
     ] = What.judgments,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file (.csv .tsv .jsonl .parquet); else it is printed.", show_default=False
+            "--output",
+            "-o",
+            help="Output file (.csv .tsv .jsonl .parquet); default: standard output.",
+            show_default=False,
         ),
     ] = None,
     stage: Annotated[
-        str | None, typer.Option("--stage", help="Which stage's judgments, if there are several.", show_default=False)
+        str | None, typer.Option("--stage", help="Stage of the judgments, if there are several.", show_default=False)
     ] = None,
-    form: Annotated[Format, typer.Option("--format", "-f", help="How to print it without --output.")] = Format.csv,
+    form: Annotated[Format, typer.Option("--format", "-f", help="Output format without --output.")] = Format.csv,
     dataset: Annotated[
         Path | None,
         typer.Option(
             "--dataset",
             metavar="FOLDER",
-            help="Write scores, judgments and items as a data set to publish: Parquet and a card.",
+            help="Write a data set to publish: scores, judgments, items and a card.",
             show_default=False,
         ),
     ] = None,
@@ -110,7 +110,7 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         from steelyard.analysis.analysis import Analysis
 
         return Analysis.of(study).reliability_table()
-    if what is What.people:
+    if what is What.annotators:
         return people_table(study)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())

@@ -34,7 +34,7 @@ def fit(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="Which model; the usual one for the judgments if left out.", show_default=False
+            "--model", "-m", help="Model; default: the default model of the kind of judgments.", show_default=False
         ),
     ] = None,
     form: FormatOption = Format.table,
@@ -43,18 +43,16 @@ def fit(
     scale: ScaleOption = None,
     strict: StrictOption = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the model. Repeatable.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the model. Repeatable.")
     ] = None,
     gold: Annotated[
         Path | None,
-        typer.Option(
-            "--gold", help="Known answers (columns item, gold), for models that use them.", show_default=False
-        ),
+        typer.Option("--gold", help="Gold answers (columns item, gold), for models that use them.", show_default=False),
     ] = None,
     annotators: Annotated[
-        bool, typer.Option("--annotators", help="Print what the model found about the annotators instead.")
+        bool, typer.Option("--annotators", help="Print the estimates of annotators instead of the scores.")
     ] = False,
-    top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
+    top: Annotated[int, typer.Option("--top", min=0, help="Number of items to print; 0 for all.")] = 0,
     engine: EngineOption = None,
     spark_master: SparkMasterOption = None,
     memory: MemoryOption = None,

@@ -12,7 +12,7 @@ from steelyard.cli.options import StudyFolder, existing_folder
 def forget(
     folder: StudyFolder,
     annotator: Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR", show_default=False)],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Erase an annotator's data from a study.
 

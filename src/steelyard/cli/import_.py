@@ -21,7 +21,7 @@ def import_judgments(
     folder: StudyFolder,
     file: JudgmentsFile,
     stage: Annotated[
-        str | None, typer.Option("--stage", help="Which stage they belong to, if several could.", show_default=False)
+        str | None, typer.Option("--stage", help="Stage of the judgments, if several are possible.", show_default=False)
     ] = None,
     columns: ColumnsOption = None,
     kind: KindOption = None,

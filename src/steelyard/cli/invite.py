@@ -1,4 +1,4 @@
-"""steelyard invite, remind, link: the links by which people come."""
+"""steelyard invite, remind, link: links for annotators and participants."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typer
 
 from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
 
-Url: TypeAlias = Annotated[str, typer.Option(help="Where the study is served.")]
+Url: TypeAlias = Annotated[str, typer.Option(help="Address of the server.")]
 Database: TypeAlias = Annotated[
-    str | None, typer.Option(help="Another database than the study's own, as for serve.", show_default=False)
+    str | None, typer.Option(help="Database instead of the study's own, as for serve.", show_default=False)
 ]
-PeopleFile: TypeAlias = Annotated[
+AnnotatorsFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--people", help="A table of people: name, and tasks (their quota) and email if wanted.", show_default=False
+        "--from", help="Table of annotators: name, and optionally tasks (quota) and email.", show_default=False
     ),
 ]
 _HERE = "http://127.0.0.1:8000"
@@ -25,11 +25,11 @@ _HERE = "http://127.0.0.1:8000"
 def invite(
     folder: StudyFolder,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Whom to invite.", metavar="NAME...", show_default=False)
+        list[str] | None, typer.Argument(help="Names of annotators to invite.", metavar="NAME...", show_default=False)
     ] = None,
-    people: PeopleFile = None,
+    table: AnnotatorsFile = None,
     url: Url = _HERE,
-    replace: Annotated[bool, typer.Option("--replace", help="Earlier links of these people stop working.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Revoke earlier links of these annotators.")] = False,
     database: Database = None,
     form: FormatOption = Format.table,
 ) -> None:
@@ -51,9 +51,9 @@ def invite(
 
     existing_folder(folder)
     invited = {name: Expert(name) for name in map(annotator_name, names or [])}
-    invited |= {} if people is None else {expert.name: expert for expert in read_experts(people)}
+    invited |= {} if table is None else {expert.name: expert for expert in read_experts(table)}
     if not invited:
-        raise ConfigError("nobody is named.", "Give names, or a table of people: --people people.csv")
+        raise ConfigError("no annotator is named.", "Give names, or a table of annotators: --from experts.csv")
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     links = []
     with Study.open(folder, database=database) as study:
@@ -64,7 +64,7 @@ def invite(
             if expert.tasks is not None:
                 study.recruitment.set_quota(name, expert.tasks)
             link = base + study.access.grant("invite", annotator=name)
-            links.append({"annotator": name, "link": link} | ({"email": expert.email} if people else {}))
+            links.append({"annotator": name, "link": link} | ({"email": expert.email} if table else {}))
     if form is not Format.table:
         print_frame(pl.DataFrame(links), form)
         return
@@ -76,7 +76,7 @@ def invite(
 
 def remind(
     folder: StudyFolder,
-    people: PeopleFile = None,
+    table: AnnotatorsFile = None,
     url: Url = _HERE,
     database: Database = None,
     form: FormatOption = Format.table,
@@ -85,7 +85,7 @@ def remind(
 
     Each is text to paste, with a new link.
 
-    Nothing is sent. Links made before go on working.
+    Nothing is sent. Earlier links remain valid.
 
     Example: steelyard remind words --url https://judge.example.org
     """
@@ -99,7 +99,7 @@ def remind(
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
-    emails = {} if people is None else {expert.name: expert.email for expert in read_experts(people)}
+    emails = {} if table is None else {expert.name: expert.email for expert in read_experts(table)}
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     rows = []
     with Study.open(folder, database=database) as study:
@@ -115,7 +115,7 @@ def remind(
     for row in rows:
         to = f" <{row['email']}>" if row["email"] else ""
         console.print(f"── {row['annotator']}{to}\n\n{row['text']}", soft_wrap=True, markup=False)
-    print_notes([f"{len(rows)} of {len(set(invited))} people who were invited are not done"])
+    print_notes([f"{len(rows)} of {len(set(invited))} invited annotators have not finished"])
 
 
 def link(
@@ -123,13 +123,13 @@ def link(
     participants: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Participants to make links for; else a pattern to paste into the panel.",
+            help="Participants to create links for; default: a template for the panel.",
             metavar="PARTICIPANT...",
             show_default=False,
         ),
     ] = None,
     url: Url = _HERE,
-    days: Annotated[float, typer.Option("--days", min=0.01, help="How long signed links are good.")] = 14.0,
+    days: Annotated[float, typer.Option("--days", min=0.01, help="Days until signed links expire.")] = 14.0,
     study_id: Annotated[str, typer.Option("--study", help="The panel's id of the study.", show_default=False)] = "",
     form: FormatOption = Format.table,
 ) -> None:

@@ -27,9 +27,9 @@ class _QuitRequestedError(Exception):
 
 def judge(
     folder: StudyFolder,
-    annotator: Annotated[str, typer.Option("--annotator", "-a", prompt="Your name", help="Who is judging.")],
+    annotator: Annotated[str, typer.Option("--annotator", "-a", prompt="Your name", help="Name of the annotator.")],
     most: Annotated[
-        int | None, typer.Option("--most", min=1, help="Stop after so many tasks.", show_default=False)
+        int | None, typer.Option("--max-tasks", min=1, help="Stop after this many tasks.", show_default=False)
     ] = None,
 ) -> None:
     """Answer a study's tasks in the terminal.

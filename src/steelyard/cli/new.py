@@ -36,13 +36,13 @@ _EXAMPLE_QUESTIONS = {
 
 
 def new(
-    folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="The folder to create.", metavar="DIR", show_default=False)],
     items: Annotated[
         Path | None,
         typer.Option(
             "--items",
             "-i",
-            help="Your items (CSV, TSV, JSONL, Parquet); example words if left out.",
+            help="Items file (CSV, TSV, JSONL, Parquet); default: example words.",
             show_default=False,
         ),
     ] = None,
@@ -51,28 +51,26 @@ def new(
         typer.Option("--protocol", "-p", help="direct, likert, choice, pairwise, best_worst, scored_ranking, ranking."),
     ] = "direct",
     design: Annotated[
-        str | None, typer.Option("--design", "-d", help="The protocol's usual one if left out.", show_default=False)
+        str | None,
+        typer.Option("--design", "-d", help="Design; default: the protocol's default design.", show_default=False),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="The protocol's usual one if left out.", show_default=False)
+        str | None,
+        typer.Option("--model", "-m", help="Model; default: the protocol's default model.", show_default=False),
     ] = None,
     question: Annotated[
-        str | None, typer.Option("--question", "-q", help="What people are asked.", show_default=False)
+        str | None, typer.Option("--question", "-q", help="Question asked of annotators.", show_default=False)
     ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", "-t", help="What the study is called.", show_default=False)
-    ] = None,
+    title: Annotated[str | None, typer.Option("--title", "-t", help="Title of the study.", show_default=False)] = None,
     judgments: Annotated[
         int | None,
-        typer.Option("--judgments", "-n", min=1, help="Judgments for each item, where the design counts so."),
+        typer.Option("--judgments", "-n", min=1, help="Judgments per item, for designs with this setting."),
     ] = None,
-    size: Annotated[
-        int | None, typer.Option("--size", min=1, help="Items in each task; the protocol's usual number if left out.")
-    ] = None,
+    size: Annotated[int | None, typer.Option("--size", min=1, help="Items per task; default: the protocol's.")] = None,
     columns: ColumnsOption = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="COLUMN", help="Leave a column of the items out. Repeatable."),
+        typer.Option("--ignore", metavar="COLUMN", help="Ignore a column of the items. Repeatable."),
     ] = None,
 ) -> None:
     """Create a study: a folder with study.toml and an items file.

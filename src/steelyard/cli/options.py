@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are spelt the same everywhere."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError
 
 
 class Format(StrEnum):
-    """How a result is printed."""
+    """Output formats."""
 
     table = "table"
     json = "json"
@@ -23,7 +23,7 @@ StudyFolder: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder
 JudgmentsFile: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        help="Judgments as CSV, TSV, JSONL or Parquet (.gz too); columns as in docs/reference/files.md.",
+        help="Judgments: CSV, TSV, JSONL or Parquet; see docs/reference/files.md.",
         metavar="FILE",
         show_default=False,
     ),
@@ -31,9 +31,7 @@ JudgmentsFile: TypeAlias = Annotated[
 JudgmentsFiles: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        help="Judgments as CSV, TSV, JSONL or Parquet (.gz too), columns as in docs/reference/files.md; a folder of "
-        "Parquet files, or a pattern in quotes: 'folder/*.parquet'. Files of other columns are put on one scale, by a "
-        "model that takes several kinds.",
+        help="Judgments: files, folders, or a pattern in quotes, such as 'logs/*.parquet'.",
         metavar="FILE…",
         show_default=False,
     ),
@@ -43,8 +41,7 @@ EngineOption: TypeAlias = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Where sums are made: memory, duckdb or spark. Left out: duckdb for Parquet files larger than half of the "
-        "memory, else memory.",
+        help="memory, duckdb or spark; default: duckdb for Parquet over half the memory.",
         show_default=False,
     ),
 ]
@@ -53,7 +50,7 @@ SparkMasterOption: TypeAlias = Annotated[
     typer.Option(
         "--spark-master",
         metavar="URL",
-        help="The cluster of --engine spark; this machine if left out.",
+        help="Cluster for --engine spark; default: this machine.",
         show_default=False,
     ),
 ]
@@ -62,64 +59,60 @@ MemoryOption: TypeAlias = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="The most that DuckDB takes, such as 2GB; half of the machine's if left out.",
+        help="Memory limit of DuckDB, e.g. 2GB; default: half of the machine's.",
         show_default=False,
     ),
 ]
-FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="How to print it.")]
+FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
 ColumnsOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--columns", "-c", metavar="OURS=THEIRS", help="Name a column, e.g. value=score_raw. Repeatable."),
+    typer.Option("--columns", "-c", metavar="OURS=THEIRS", help="Map a column, e.g. value=score_raw. Repeatable."),
 ]
 KindOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--kind",
-        help="ratings, comparisons, choices, rankings or labels, where the columns leave it open.",
+        help="ratings, comparisons, choices, rankings or labels, if ambiguous.",
         show_default=False,
     ),
 ]
 ScaleOption: TypeAlias = Annotated[
     tuple[float, float] | None,
-    typer.Option("--scale", metavar="LOW HIGH", help="The ratings' scale; else the lowest and highest value found."),
+    typer.Option("--scale", metavar="LOW HIGH", help="Scale of the ratings; default: lowest and highest value."),
 ]
-StrictOption: TypeAlias = Annotated[
-    bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns instead of counting them.")
-]
+StrictOption: TypeAlias = Annotated[bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns.")]
 RealIdsOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--real-ids", help="Call annotators by their own names; otherwise by pseudonyms, the same in every export."
-    ),
+    typer.Option("--real-ids", help="Use annotators' real names instead of pseudonyms."),
 ]
 
 
 def pairs(option: list[str] | None, name: str) -> dict[str, str]:
     """Read `--columns ours=theirs` options."""
-    found = {}
+    columns = {}
     for text in option or []:
         ours, equals, theirs = text.partition("=")
         if not (ours.strip() and equals and theirs.strip()):
             raise typer.BadParameter(f"'{text}' is not of the form ours=theirs.", param_hint=name)
-        found[ours.strip()] = theirs.strip()
-    return found
+        columns[ours.strip()] = theirs.strip()
+    return columns
 
 
 def settings(option: list[str] | None, name: str) -> dict[str, object]:
     """Read `--set key=value` options; values are TOML (numbers, true, lists), else text."""
     from steelyard.formats.toml_reading import parse_toml
 
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key, text in pairs(option, name).items():
         try:
-            found[key] = parse_toml(f"value = {text}")["value"]
+            values[key] = parse_toml(f"value = {text}")["value"]
         except ConfigError:
-            found[key] = text
-    return found
+            values[key] = text
+    return values
 
 
 def existing_folder(path: Path) -> Path:
-    """Return a folder that is there."""
+    """Return a folder, or refuse one that does not exist."""
     if not path.is_dir():
-        raise ConfigError(f"there is no folder {path}.", f"Make a study with: steelyard new {path}")
+        raise ConfigError(f"there is no folder {path}.", f"Create a study with: steelyard new {path}")
     return path

@@ -1,4 +1,4 @@
-"""Printing: tables for people, JSON and CSV for machines, notes and problems to standard error."""
+"""Printing: tables, JSON and CSV to standard output, notes and problems to standard error."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None 
 def scores_table(
     frame: pl.DataFrame, title: str, width: int, whole: pl.DataFrame | None = None, level: float = 0.95
 ) -> Table:
-    """Lay a scores table out for people, with the intervals drawn where there is room."""
+    """Format a scores table, with intervals drawn if the terminal is wide enough."""
     if "score" not in frame.columns:
         return labels_table(frame, title, level)
     whole = frame if whole is None else whole
@@ -101,7 +101,7 @@ def scores_table(
 
 
 def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
-    """Lay a table of labels out for people."""
+    """Format a table of labels."""
     extra = [name for name in ("criterion", "group") if name in frame.columns]
     table = _bare_table(title)
     for name in ("item", *extra, "label"):
@@ -133,7 +133,7 @@ def statistics_table(frame: pl.DataFrame, title: str) -> Table:
 
 
 def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) -> Table:
-    """Lay a table about annotators out for people: each figure with its interval; confusions are for machines."""
+    """Format a table of annotators: each statistic with its interval, without confusion matrices."""
     names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
     # Many intervals do not fit side by side: then they stand below their figures, in as few digits as mean something.
     many = sum(f"{name}_lower" in frame.columns for name in names) > 2
@@ -155,7 +155,7 @@ def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) ->
 
 
 def plain_table(frame: pl.DataFrame, title: str, numbers: Collection[str] = ()) -> Table:
-    """Lay any table out for people; `numbers` are the columns of numbers that were written out already."""
+    """Format any table; `numbers` are columns of numbers that are already text."""
     table = _bare_table(title)
     for name, dtype in frame.schema.items():
         right = name in numbers or dtype.is_numeric()
@@ -181,7 +181,7 @@ def print_whole(table: Table) -> None:
 
 
 def _bare_table(title: str) -> Table:
-    # Ids, labels and titles are other people's words: [red] in them is not ours to obey.
+    # Ids, labels and titles are user data: markup such as [red] in them is printed literally.
     return Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
 
 

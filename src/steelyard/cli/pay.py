@@ -14,7 +14,7 @@ def pay(
     folder: StudyFolder,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A file (.csv .tsv .jsonl .parquet) to write it to.", show_default=False),
+        typer.Option("--output", "-o", help="Output file (.csv .tsv .jsonl .parquet).", show_default=False),
     ] = None,
     form: FormatOption = Format.table,
 ) -> None:
@@ -59,5 +59,5 @@ def pay(
         print_whole(plain_table(shown.drop(name for name, any_ in there.items() if not any_), "", numbers))
         total = float(table["total"].sum())
         fee = f", {total * (1 + config.fee):,.2f} with the fee of {100 * config.fee:g} %" if config.fee else ""
-        people = "1 annotator" if table.height == 1 else f"{table.height:,} annotators"
-        console.print(f"{total:,.2f} {config.currency} for {people}{fee}")
+        count = "1 annotator" if table.height == 1 else f"{table.height:,} annotators"
+        console.print(f"{total:,.2f} {config.currency} for {count}{fee}")

@@ -19,7 +19,7 @@ class State(StrEnum):
 
 
 Annotator = Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR")]
-Reason = Annotated[str, typer.Option("--reason", help="Why; it is written into the log.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, stored in the log.")]
 
 
 def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
@@ -61,7 +61,7 @@ def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> N
 def state(
     folder: StudyFolder,
     wanted: Annotated[State, typer.Argument(help="open, paused or closed.", show_default=False)],
-    reason: Annotated[str, typer.Option("--reason", help="What annotators read meanwhile.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Message shown to annotators.")] = "",
 ) -> None:
     """Open, pause or close a study.
 

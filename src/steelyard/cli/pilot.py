@@ -1,4 +1,4 @@
-"""steelyard pilot: what the first people's answers say of the full run."""
+"""steelyard pilot: summarise a pilot and plan the full run."""
 
 from __future__ import annotations
 
@@ -16,27 +16,32 @@ if TYPE_CHECKING:
 def pilot(
     folder: StudyFolder,
     target: Annotated[
-        float, typer.Option("--target-reliability", "-t", help="Split-half reliability wanted of the full run.")
+        float, typer.Option("--target-reliability", "-t", help="Target split-half reliability of the full run.")
     ] = 0.9,
-    people: Annotated[
+    annotators: Annotated[
         int | None,
-        typer.Option("--people", min=2, help="How many will judge; the places on Prolific, or 50.", show_default=False),
+        typer.Option(
+            "--annotators",
+            min=2,
+            help="Annotators of the full run; default: places on Prolific, or 50.",
+            show_default=False,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Other simulated studies for another number.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
 ) -> None:
     """Summarise a pilot: time, pay per hour, agreement, and cost of the full run.
 
-    Any few people will do as a pilot, from a panel, from Prolific or by invitation.
+    Participants of a pilot may come from a panel, from Prolific or by invitation.
 
     Example: steelyard pilot words
     """
     from steelyard.study import Study
 
     with Study.open(existing_folder(folder)) as study:
-        print_pilot(study, target=target, seed=seed, people=people)
+        print_pilot(study, target=target, seed=seed, annotators=annotators)
 
 
-def print_pilot(study: Study, *, target: float, seed: int, people: int | None = None) -> None:
+def print_pilot(study: Study, *, target: float, seed: int, annotators: int | None = None) -> None:
     """Print what a pilot came to."""
     from rich.console import Console
     from rich.text import Text
@@ -45,38 +50,40 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     from steelyard.recruitment.pilot import pilot_findings
 
     console = Console(highlight=False)
-    found = pilot_findings(study, target=target, seed=seed, people=people)
+    findings = pilot_findings(study, target=target, seed=seed, people=annotators)
     currency = study.config.pay.currency
-    console.print(Text(f"{study.config.title}: {found.people} people, {found.answers:,} answers", style="bold"))
-    console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person", soft_wrap=True)
-    if found.per_person is None:
-        why = "the study does not say what people are paid ([pay] or [prolific])"
+    console.print(
+        Text(f"{study.config.title}: {findings.people} annotators, {findings.answers:,} answers", style="bold")
+    )
+    console.print(f"time   {_pace(findings.task)} a task; {_pace(findings.person)} a person", soft_wrap=True)
+    if findings.per_person is None:
+        why = "the study does not specify the pay ([pay] or [prolific])"
         console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
-    elif found.per_hour is None:
-        console.print(f"pay    {found.per_person:,.2f} {currency} a person; how long people took is not known")
+    elif findings.per_hour is None:
+        console.print(f"pay    {findings.per_person:,.2f} {currency} per annotator; the time is unknown")
     else:
-        hourly = f"{found.per_hour:,.2f} {currency} an hour of active time"
-        console.print(f"pay    {found.per_person:,.2f} {currency} a person: {hourly}")
-    for criterion, table in found.agreement.items():
+        hourly = f"{findings.per_hour:,.2f} {currency} an hour of active time"
+        console.print(f"pay    {findings.per_person:,.2f} {currency} a person: {hourly}")
+    for criterion, table in findings.agreement.items():
         console.print(statistics_table(table, f"agreement on {criterion}" if criterion else "agreement"))
-    for line in _plan_lines(found, target, currency):
+    for line in _plan_lines(findings, target, currency):
         console.print(line, soft_wrap=True)
-    print_notes([found.plan_note] if found.plan_note else [])
+    print_notes([findings.plan_note] if findings.plan_note else [])
 
 
 def _pace(pace: Pace) -> str:
-    """Write a time for people: seconds up to two minutes, then minutes."""
+    """Format a time: in seconds up to two minutes, then in minutes."""
     scale, unit, digits = (1, "s", 1) if pace.median < 120 else (60, "min", 1)
     low, middle, high = (f"{value / scale:.{digits}f}" for value in (pace.lower, pace.median, pace.upper))
     return f"{middle} {unit} (half of them {low} to {high})"
 
 
-def _plan_lines(found: Findings, target: float, currency: str) -> list[str]:
+def _plan_lines(findings: Findings, target: float, currency: str) -> list[str]:
     """Say what the full run will take, beside what the design asks for now."""
-    wants = f"full run  the design as it is set wants {found.wanted:,} more answers"
-    if found.plan is None:
+    wants = f"full run  the design as it is set wants {findings.wanted:,} more answers"
+    if findings.plan is None:
         return [wants]
-    row = found.plan.row(0, named=True)
+    row = findings.plan.row(0, named=True)
     how = f"{row['protocol']}, {row['design']}"
     if row["judgments"] is None:
         return [wants, f"planner   {target:g} is not reached by {how}: at best {row['best']:.2f}"]
@@ -85,6 +92,8 @@ def _plan_lines(found: Findings, target: float, currency: str) -> list[str]:
         f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in all "
         f"({row['lower']:,} to {row['upper']:,}; {how}), {row['hours']:,.1f} hours{more}"
     )
-    each = found.tasks_each
-    people = [] if not each else [f"          that is {-(-row['judgments'] // each):,} people with {each} tasks each"]
-    return [wants, said, *people]
+    each = findings.tasks_each
+    needed = (
+        [] if not each else [f"          that is {-(-row['judgments'] // each):,} annotators with {each} tasks each"]
+    )
+    return [wants, said, *needed]

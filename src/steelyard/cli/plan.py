@@ -25,45 +25,45 @@ if TYPE_CHECKING:
 
 
 def plan(
-    items: Annotated[int, typer.Option("--items", "-n", min=5, help="How many items are to be judged.")],
+    items: Annotated[int, typer.Option("--items", "-n", min=5, help="Number of items.")],
     target: Annotated[
         float,
         typer.Option(
-            "--target-reliability", "-t", help="Split-half reliability wanted: plain Spearman, not stepped up."
+            "--target-reliability", "-t", help="Target split-half Spearman correlation, not Spearman–Brown corrected."
         ),
     ] = 0.9,
     protocol: Annotated[
         list[str] | None,
-        typer.Option("--protocol", "-p", help="Plan with this protocol; the usual ones if left out. Repeatable."),
+        typer.Option("--protocol", "-p", help="Protocol to plan with; default: the common ones. Repeatable."),
     ] = None,
     design: Annotated[
         list[str] | None,
-        typer.Option("--design", "-d", help="Plan with this design; all that fit if left out. Repeatable."),
+        typer.Option("--design", "-d", help="Design to plan with; default: all suitable ones. Repeatable."),
     ] = None,
     pilot: Annotated[
         Path | None,
-        typer.Option("--pilot", help="Judgments that say what people and items are like.", show_default=False),
+        typer.Option("--pilot", help="Pilot judgments to estimate annotators and items from.", show_default=False),
     ] = None,
-    people: Annotated[int, typer.Option("--people", min=2, help="How many people will judge.")] = 50,
+    annotators: Annotated[int, typer.Option("--annotators", min=2, help="Number of annotators.")] = 50,
     price: Annotated[
-        float | None, typer.Option("--price", min=0, help="What one judgment costs.", show_default=False)
+        float | None, typer.Option("--price", min=0, help="Cost per judgment.", show_default=False)
     ] = None,
     wage: Annotated[
-        float | None, typer.Option("--wage", min=0, help="What an hour costs, instead.", show_default=False)
+        float | None, typer.Option("--wage", min=0, help="Cost per hour, instead of --price.", show_default=False)
     ] = None,
     seconds: Annotated[
         list[str] | None,
-        typer.Option("--seconds", metavar="[PROTOCOL=]S", help="How long one judgment takes. Repeatable."),
+        typer.Option("--seconds", metavar="[PROTOCOL=]S", help="Seconds per judgment. Repeatable."),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="What people are like, e.g. noise=0.2. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Property of annotators, e.g. noise=0.2. Repeatable."),
     ] = None,
     chart: Annotated[
-        Path | None, typer.Option("--chart", help="Draw it: a .svg, .png or .html file.", show_default=False)
+        Path | None, typer.Option("--chart", help="Draw a chart: .svg, .png or .html file.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Other simulated studies for another number.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Processes to use; 0 for one a core.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Number of processes; 0 for one per core.")] = 0,
     form: FormatOption = Format.table,
     columns: ColumnsOption = None,
     kind: KindOption = None,
@@ -109,7 +109,7 @@ def plan(
             target,
             options,
             populations=populations,
-            people=people,
+            people=annotators,
             seed=seed,
             jobs=jobs or os.cpu_count() or 1,
             on_progress=lambda steps: progress.advance(bar, steps),
@@ -153,7 +153,7 @@ def _pilot_note(population: Population) -> str:
     parts = (
         f"{name} {getattr(population, name):.2f}" for name in ("mean", "item_sd", "noise", "bias", "stretch", "lapse")
     )
-    return f"the pilot's people and items, on a scale from 0 to 1: {', '.join(parts)}"
+    return f"annotators and items of the pilot, on a scale from 0 to 1: {', '.join(parts)}"
 
 
 def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
@@ -200,12 +200,12 @@ def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
         f"reliability is plain split-half: scores of two halves correlate at {found.target:g}; all judgments together "
         f"may be expected to reach {spearman_brown(found.target):.3f} (Spearman–Brown)",
         "9 of 10: the range of nine in ten simulated studies; items: shown in one judgment; truth: how the scores "
-        "correlate with the values that the simulated people went by",
+        "correlate with the true scores of the simulation",
         *found.notes,
     ]
     if not from_pilot:
         notes.append(
-            f"people are made up (noise {population.noise:g}, bias {population.bias:g} of the scale, "
+            f"annotators are simulated (noise {population.noise:g}, bias {population.bias:g} of the scale, "
             f"{100 * population.lapse:g} % lapses): a pilot of your own tells more (--pilot)"
         )
     return notes

@@ -48,12 +48,12 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
 def publish(
     folder: StudyFolder,
     pilot: Annotated[
-        int | None, typer.Option("--pilot", min=1, help="Only so many places, to try it out first.", show_default=False)
+        int | None, typer.Option("--pilot", min=1, help="Number of places of a pilot.", show_default=False)
     ] = None,
     wait: Annotated[
-        bool, typer.Option(help="With --pilot: wait for these people, then say what came of it (steelyard pilot).")
+        bool, typer.Option(help="With --pilot: wait for the participants, then summarise the pilot.")
     ] = True,
-    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between looks while waiting.")] = 60.0,
+    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between requests while waiting.")] = 60.0,
     yes: Yes = False,
     dry_run: DryRun = False,
     api: Api = None,
@@ -185,7 +185,7 @@ def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Ap
 @app.command()
 def hook(
     folder: StudyFolder,
-    workspace: Annotated[str, typer.Option("--workspace", help="The id of your workspace on Prolific.")],
+    workspace: Annotated[str, typer.Option("--workspace", help="Id of your workspace on Prolific.")],
     url: Url = None,
     dry_run: DryRun = False,
     api: Api = None,

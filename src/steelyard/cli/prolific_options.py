@@ -14,18 +14,16 @@ if TYPE_CHECKING:
     from steelyard.study import Study
 
 DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print every request; send none that changes anything.")
+    bool, typer.Option("--dry-run", help="Print every request, but send none that changes anything.")
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Api: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--api", envvar="STEELYARD_PROLIFIC_API", help="Where the API is, for a rehearsal.", show_default=False
-    ),
+    typer.Option("--api", envvar="STEELYARD_PROLIFIC_API", help="Address of the API, for testing.", show_default=False),
 ]
 Url: TypeAlias = Annotated[
     str | None,
-    typer.Option("--url", help="Where the study is served, if study.toml does not say.", show_default=False),
+    typer.Option("--url", help="Address of the server, if not in study.toml.", show_default=False),
 ]
 
 

@@ -21,7 +21,7 @@ def approve(
     participants: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Approve these, whatever the rule says; all that pass it if left out.",
+            help="Participants to approve regardless of the rule; default: all who pass it.",
             metavar="PARTICIPANT...",
             show_default=False,
         ),
@@ -60,10 +60,13 @@ def approve(
 def reject(
     folder: StudyFolder,
     participants: Annotated[
-        list[str], typer.Argument(help="Whose submissions.", metavar="PARTICIPANT...", show_default=False)
+        list[str],
+        typer.Argument(help="Participants whose submissions to reject.", metavar="PARTICIPANT...", show_default=False),
     ],
-    message: Annotated[str, typer.Option("--message", "-m", help="What they read: why, in 100 characters or more.")],
-    category: Annotated[str, typer.Option("--category", help="Prolific's word for it.")] = "FAILED_CHECK",
+    message: Annotated[
+        str, typer.Option("--message", "-m", help="Reason shown to participants, 100 characters or more.")
+    ],
+    category: Annotated[str, typer.Option("--category", help="Prolific's category of the reason.")] = "FAILED_CHECK",
     yes: Yes = False,
     dry_run: DryRun = False,
     api: Api = None,
@@ -89,9 +92,7 @@ def bonus(
     folder: StudyFolder,
     grace: Annotated[
         float,
-        typer.Option(
-            "--grace", min=0, help="Minutes that a payment whose answer was lost may take to show on Prolific."
-        ),
+        typer.Option("--grace", min=0, help="Minutes until a payment without a response must appear on Prolific."),
     ] = 60.0,
     yes: Yes = False,
     dry_run: DryRun = False,

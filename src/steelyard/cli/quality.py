@@ -11,7 +11,9 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 
 def quality(
     folder: StudyFolder,
-    apply: Annotated[bool, typer.Option("--apply", help="Exclude who breaks the rules set in study.toml.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Exclude annotators who violate the rules in study.toml.")
+    ] = False,
     form: FormatOption = Format.table,
 ) -> None:
     """Print quality statistics of each annotator: checks, speed, agreement.
@@ -65,40 +67,40 @@ def quality(
     notes = [f"excluded {name}: {reason}" for name, reason in excluded.items() if name not in applied]
     notes += [
         f"check {c.key} is disputed: {c.wrong} of {c.right + c.wrong} answered otherwise; it counts against nobody. "
-        f"Look at it, then: steelyard settle {folder} {c.key} right (or wrong)"
+        f"Look at it, then: steelyard resolve-check {folder} {c.key} right (or wrong)"
         for c in disputed
     ]
     print_notes(notes)
 
 
-def settle(
+def resolve_check(
     folder: StudyFolder,
-    check: Annotated[str, typer.Argument(help="The check, as steelyard quality names it.", metavar="CHECK")],
-    verdict: Annotated[str, typer.Argument(help="right or wrong: what its known answer is.", metavar="right|wrong")],
+    check: Annotated[str, typer.Argument(help="Key of the check, as printed by steelyard quality.", metavar="CHECK")],
+    verdict: Annotated[str, typer.Argument(help="Whether the known answer is right or wrong.", metavar="right|wrong")],
 ) -> None:
     """Resolve a disputed check: confirm or withdraw its known answer.
 
     Annotators who failed it are assessed again.
 
-    Example: steelyard settle words 3f2a9c0d1b7e4455 wrong
+    Example: steelyard resolve-check words 3f2a9c0d1b7e4455 wrong
     """
     from steelyard.cli.output import print_done
     from steelyard.errors import ConfigError
     from steelyard.study import Study
 
-    found: dict[str, Literal["right", "wrong"]] = {"right": "right", "wrong": "wrong"}
-    if verdict not in found:
-        raise ConfigError(f"'{verdict}' is not a verdict.", "Say right or wrong.")
+    verdicts: dict[str, Literal["right", "wrong"]] = {"right": "right", "wrong": "wrong"}
+    if verdict not in verdicts:
+        raise ConfigError(f"'{verdict}' is not a verdict.", "Write right or wrong.")
     with Study.open(existing_folder(folder)) as study:
-        study.quality.resolve_check(check, found[verdict])
+        study.quality.resolve_check(check, verdicts[verdict])
         excluded = ", ".join(study.annotators.excluded) or "nobody"
     print_done(f"The check counts as {verdict}. Excluded now: {excluded}.")
 
 
-def look(folder: StudyFolder) -> None:
+def interim_analysis(folder: StudyFolder) -> None:
     """Run an interim analysis of the stopping rule, if one is due.
 
-    Example: steelyard look words
+    Example: steelyard interim-analysis words
     """
     from rich.console import Console
 
@@ -111,14 +113,14 @@ def look(folder: StudyFolder) -> None:
             raise ConfigError(
                 "the study has no target to stop at.", "Add [stop] with measure and target to study.toml."
             )
-        seen = study.quality.interim_analysis()
+        analysis = study.quality.interim_analysis()
         state = study.state
-    if seen is None:
-        Console(highlight=False).print(f"No look is due; the study is {state}.")
-    elif seen.reached:
-        print_done(f"The target is reached, and the study is closed: {seen.summary}.")
+    if analysis is None:
+        Console(highlight=False).print(f"No interim analysis is due; the study is {state}.")
+    elif analysis.reached:
+        print_done(f"The target is reached, and the study is closed: {analysis.summary}.")
     else:
-        Console(highlight=False).print(f"Not yet: {seen.summary}; the target is {seen.target:g}.")
+        Console(highlight=False).print(f"Not yet: {analysis.summary}; the target is {analysis.target:g}.")
 
 
 def _percent(share: float | None) -> str:

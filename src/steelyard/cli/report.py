@@ -12,19 +12,19 @@ from steelyard.cli.options import RealIdsOption, StudyFolder, existing_folder
 
 def report(
     folder: StudyFolder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file; it needs nothing else.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file: self-contained HTML.")] = Path(
         "report.html"
     ),
     pdf: Annotated[
         Path | None,
-        typer.Option("--pdf", help="Print it as PDF, too, with the Chromium on this machine.", show_default=False),
+        typer.Option("--pdf", help="Also write a PDF, with an installed Chromium.", show_default=False),
     ] = None,
     assets: Annotated[
         Path | None,
         typer.Option(
             "--assets",
             metavar="DIR",
-            help="Write every figure as SVG and PNG and every table as CSV and LaTeX into this folder.",
+            help="Folder for figures (SVG, PNG) and tables (CSV, LaTeX).",
             show_default=False,
         ),
     ] = None,

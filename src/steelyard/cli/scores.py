@@ -21,13 +21,13 @@ def scores(
     folder: StudyFolder,
     form: FormatOption = Format.table,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Another model than the study's.", show_default=False)
+        str | None, typer.Option("--model", "-m", help="Model instead of the study's.", show_default=False)
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of that model. Repeatable.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the model. Repeatable.")
     ] = None,
     by: Annotated[By, typer.Option("--by", help="Score the items, or the groups they belong to.")] = By.item,
-    top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
+    top: Annotated[int, typer.Option("--top", min=0, help="Number of items to print; 0 for all.")] = 0,
 ) -> None:
     """Print a study's scores with their intervals.
 

@@ -1,4 +1,4 @@
-"""steelyard serve: the pages people judge on, and the one the researcher watches."""
+"""steelyard serve: the annotation pages and the dashboard."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SERVER_OPTIONS: dict[str, Any] = {
 
 
 def serve(
-    folders: Annotated[list[Path], typer.Argument(help="The studies' folders.", metavar="DIR...", show_default=False)],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="How many processes serve it.")] = 1,
+    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.", metavar="DIR...", show_default=False)],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Number of server processes.")] = 1,
     database: Annotated[
         str | None,
         typer.Option(
-            help="Another database than the studies' own, e.g. postgresql://user@host/name.", show_default=False
+            help="Database instead of the studies' own, e.g. postgresql://user@host/name.", show_default=False
         ),
     ] = None,
     trusted_proxy: Annotated[
@@ -44,7 +44,7 @@ def serve(
         typer.Option(
             envvar="STEELYARD_TRUSTED_PROXIES",
             metavar="ADDRESS",
-            help="Proxy (IP or CIDR) whose X-Forwarded-For, -Proto and -Host are believed. Repeatable; default: none.",
+            help="Proxy (IP or CIDR) whose X-Forwarded headers are trusted. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def serve(
         typer.Option(
             envvar="STEELYARD_PUBLIC_URL",
             metavar="URL",
-            help="Address at which people reach the server, for links; e.g. https://judge.example.org.",
+            help="Public address for links, e.g. https://judge.example.org.",
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""steelyard simulate: a study's dry run, before real people see it."""
+"""steelyard simulate: simulate a study before running it."""
 
 from __future__ import annotations
 
@@ -17,34 +17,32 @@ if TYPE_CHECKING:
 
 def simulate(
     folder: StudyFolder,
-    people: Annotated[int, typer.Option("--people", min=1, help="How many people judge.")] = 30,
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of annotators.")] = 30,
     careless: Annotated[
         float, typer.Option("--careless", min=0, max=0.9, help="Fraction of careless annotators.")
     ] = 0.0,
     price: Annotated[
         float | None,
-        typer.Option("--price", min=0, help="What one task costs; as study.toml says if left out.", show_default=False),
+        typer.Option("--price", min=0, help="Cost per task; default: from study.toml.", show_default=False),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            "--seconds", min=0.1, help="How long one task takes; by protocol if left out.", show_default=False
-        ),
+        typer.Option("--seconds", min=0.1, help="Seconds per task; default: by protocol.", show_default=False),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="What people are like, e.g. noise=0.2. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Property of annotators, e.g. noise=0.2. Repeatable."),
     ] = None,
-    show: Annotated[int, typer.Option("--show", min=0, help="How many tasks to print as examples.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another crowd for another number.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Studies at a time; 0 for one a core.")] = 1,
+    show: Annotated[int, typer.Option("--show", min=0, help="Number of example tasks to print.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Number of processes; 0 for one per core.")] = 1,
     form: FormatOption = Format.table,
 ) -> None:
     """Simulate a study before running it: tasks, time, cost and reliability.
 
     The study's data are not changed.
 
-    Example: steelyard simulate words --people 40 --careless 0.1
+    Example: steelyard simulate words --annotators 40 --careless 0.1
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -64,7 +62,7 @@ def simulate(
             config,
             items,
             checks=read_checks(path, config, items),
-            people=people,
+            people=annotators,
             population=population,
             price=price,
             seconds=seconds,
@@ -80,7 +78,7 @@ def simulate(
     print_notes(
         [
             *found.warnings,
-            f"people and values are made up ({STUDIES} simulated studies); the interval holds nine in ten of them",
+            f"annotators and scores are simulated ({STUDIES} studies); the interval is the 90 % range",
         ]
     )
 
@@ -100,7 +98,7 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
     low, middle, high = found.tasks_each[0], found.tasks_each[len(found.tasks_each) // 2], found.tasks_each[-1]
     cost = "" if found.cost is None else f" · {config.pay.currency}{found.cost:,.2f}"
     console.print(
-        f"{found.tasks:,} tasks · {found.people} people, {low} to {high} tasks each (median {middle}) · "
+        f"{found.tasks:,} tasks · {found.people} annotators, {low} to {high} tasks each (median {middle}) · "
         f"{found.hours:,.1f} hours in all{cost}"
     )
     rows = [
@@ -134,7 +132,7 @@ def _print_rows(found: StudyForecast, form: Format) -> None:
     from steelyard.cli.output import print_frame
 
     whole = {
-        "people": found.people,
+        "annotators": found.people,
         "all_tasks": found.tasks,
         "fewest_each": found.tasks_each[0],
         "most_each": found.tasks_each[-1],
