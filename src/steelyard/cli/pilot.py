@@ -9,7 +9,7 @@ import typer
 from steelyard.cli.options import StudyFolder, existing_folder
 
 if TYPE_CHECKING:
-    from steelyard.recruitment.pilot import Findings, Pace
+    from steelyard.recruitment.pilot import PilotSummary, TimeQuartiles
     from steelyard.study import Study
 
 
@@ -42,13 +42,13 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     from rich.text import Text
 
     from steelyard.cli.output import print_notes, statistics_table
-    from steelyard.recruitment.pilot import pilot_findings
+    from steelyard.recruitment.pilot import summarise_pilot
 
     console = Console(highlight=False)
-    found = pilot_findings(study, target=target, seed=seed, people=people)
+    found = summarise_pilot(study, target=target, seed=seed, people=people)
     currency = study.config.pay.currency
     console.print(Text(f"{study.config.title}: {found.people} people, {found.answers:,} answers", style="bold"))
-    console.print(f"time   {_pace(found.task)} a task; {_pace(found.person)} a person", soft_wrap=True)
+    console.print(f"time   {_time(found.task)} a task; {_time(found.person)} a person", soft_wrap=True)
     if found.per_person is None:
         why = "the study does not say what people are paid ([pay] or [prolific])"
         console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
@@ -64,16 +64,18 @@ def print_pilot(study: Study, *, target: float, seed: int, people: int | None = 
     print_notes([found.plan_note] if found.plan_note else [])
 
 
-def _pace(pace: Pace) -> str:
+def _time(quartiles: TimeQuartiles) -> str:
     """Write a time for people: seconds up to two minutes, then minutes."""
-    scale, unit, digits = (1, "s", 1) if pace.median < 120 else (60, "min", 1)
-    low, middle, high = (f"{value / scale:.{digits}f}" for value in (pace.lower, pace.median, pace.upper))
+    scale, unit, digits = (1, "s", 1) if quartiles.median < 120 else (60, "min", 1)
+    low, middle, high = (
+        f"{value / scale:.{digits}f}" for value in (quartiles.lower, quartiles.median, quartiles.upper)
+    )
     return f"{middle} {unit} (half of them {low} to {high})"
 
 
-def _plan_lines(found: Findings, target: float, currency: str) -> list[str]:
+def _plan_lines(found: PilotSummary, target: float, currency: str) -> list[str]:
     """Say what the full run will take, beside what the design asks for now."""
-    wants = f"full run  the design as it is set wants {found.wanted:,} more answers"
+    wants = f"full run  the design as it is set wants {found.remaining_judgments:,} more answers"
     if found.plan is None:
         return [wants]
     row = found.plan.row(0, named=True)
