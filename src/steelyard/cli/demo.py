@@ -38,7 +38,7 @@ def demo(
     show: Annotated[int, typer.Option("--show", min=0, help="Print so many items, spread evenly; 0 for all.")] = 16,
     form: FormatOption = Format.table,
 ) -> None:
-    """Dashboard a simulated crowd place 150 verbs on a scale, live in the browser, and judge along.
+    """Watch a simulated crowd place 150 verbs on a scale, live in the browser, and judge along.
 
     With --terminal (or another --format than table) the crowd judges at once and the scores are printed here.
 

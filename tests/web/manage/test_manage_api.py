@@ -237,7 +237,7 @@ def test_a_study_without_judgments_says_so_and_breaks_nothing(make_study, serve_
     assert (refused.status_code, refused.json()["error"]["what"]) == (409, "there are no judgments yet.")
 
 
-def test_the_stream_tells_of_new_judgments_and_new_figures(judged):
+def test_the_stream_sends_events_for_new_judgments_and_new_results(judged):
     server, manager = judged
     person = server.person("cleo")
     events: list[tuple[str, dict]] = []
@@ -253,7 +253,7 @@ def test_the_stream_tells_of_new_judgments_and_new_figures(judged):
                     task = person.task()
                     person.tell(task, {task["items"][0]["id"]: 50})
                 latest = [data for name, data in events if name == "summary"][-1]
-                if kind == "overview" and latest["as_of"] == 11:
+                if latest["as_of"] == 11 and {"overview", "reliability"} <= {name for name, _ in events}:
                     break
     assert events[0][0] == "summary"
     assert events[0][1]["judgments"] == 10
