@@ -11,10 +11,10 @@ HERE = Path(__file__).parent
 
 def main() -> None:
     """Run the benchmarks named, or all of them, one after the other."""
-    wanted = sys.argv[1:]
+    names = sys.argv[1:]
     for path in sorted(HERE.glob("bench_*.py")):
         name = path.stem.removeprefix("bench_")
-        if not wanted or name in wanted:
+        if not names or name in names:
             print(f"\n== {name}")
             sys.argv = [str(path)]
             runpy.run_path(str(path), run_name="__main__")

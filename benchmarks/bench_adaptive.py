@@ -43,11 +43,13 @@ def picks(n: int, protocol: Protocol, tasks: int, out: int = 50) -> None:
         if len(waiting) == out:
             for who, shown in waiting:
                 ids = [items[code].id for code in shown]
-                seen = value[list(shown)] + rng.normal(0, 0.05, len(shown))
-                said = protocol.observations(ids, answer_for(protocol, dict(zip(ids, seen.tolist(), strict=True)), 0.0))
+                percepts = value[list(shown)] + rng.normal(0, 0.05, len(shown))
+                observations = protocol.observations(
+                    ids, answer_for(protocol, dict(zip(ids, percepts.tolist(), strict=True)), 0.0)
+                )
                 progress.on_answered(shown, None)
                 began = time.process_time()
-                progress.notify_answer(AnswerNotice(f"{step}-{who}", who, shown, said))
+                progress.notify_answer(AnswerNotice(f"{step}-{who}", who, shown, observations))
                 hearing.append(time.process_time() - began)
             waiting.clear()
     began = time.process_time()

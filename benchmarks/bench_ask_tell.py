@@ -60,14 +60,14 @@ def main() -> None:
     """Print the rate at growing sizes of the log."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--judgments", type=int, default=100_000)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     rng = np.random.default_rng(0)
     for design in STAGES:
         with tempfile.TemporaryDirectory() as folder, make(Path(folder), design) as study:
             print(f"{design}: {ITEMS:,} items, {PEOPLE} annotators, SQLite (goal: at least 300 a second, flat)")
             first_rate = None
             for size in (1_000, 10_000, 100_000, 1_000_000):
-                if size > wanted.judgments:
+                if size > options.judgments:
                     break
                 grow(study, design, size, rng)
                 rates = [work(study, 500 * block, 500) for block in range(6)]

@@ -35,8 +35,8 @@ def ratings(rows: int, items: int, people: int, rng: np.random.Generator) -> Rat
     x, bias, use = rng.normal(0.5, 0.25, items), rng.normal(0, 0.1, people), rng.normal(1, 0.25, people)
     item = rng.integers(items, size=rows).astype(np.int32)
     who = rng.integers(people, size=rows).astype(np.int32)
-    said = 0.5 + bias[who] + use[who] * (x[item] - 0.5) + 0.2 * rng.standard_normal(rows)
-    value = np.round(100 * np.clip(said, 0, 1))
+    answers = 0.5 + bias[who] + use[who] * (x[item] - 0.5) + 0.2 * rng.standard_normal(rows)
+    value = np.round(100 * np.clip(answers, 0, 1))
     return Ratings(
         items=ids("i", items), annotators=ids("w", people), annotator=who, item=item, value=value, scale=(0.0, 100.0)
     )
@@ -74,8 +74,8 @@ def online(rng: np.random.Generator) -> None:
     """Time the online state at 10,000 items with 50,000 comparisons."""
     items, people, rows = 10_000, 200, 50_000
     state = CalibratedState(items, people)
-    told = comparisons(rows, items, people, rng)
-    state.learn(told.annotator, told.left, told.right, told.outcome)
+    observations = comparisons(rows, items, people, rng)
+    state.learn(observations.annotator, observations.left, observations.right, observations.outcome)
     timed("online: one comparison", lambda: state.learn(3, [5], [7], [1]), 1000)
     state.learn_ratings(3, [5], [0.4])
     timed("online: one rating", lambda: state.learn_ratings(3, [5], [0.4]), 1000)
@@ -92,8 +92,8 @@ def main() -> None:
     fit(comparisons(2000, 100, 20, rng))
     size = f"{rows:,} judgments, {ITEMS:,} items, {PEOPLE:,} annotators"
     for make in (ratings, comparisons):
-        told = make(rows, ITEMS, PEOPLE, rng)
-        timed(f"batch: {make.__name__}, {size}", lambda told=told: fit(told))  # type: ignore[misc]
+        observations = make(rows, ITEMS, PEOPLE, rng)
+        timed(f"batch: {make.__name__}, {size}", lambda observations=observations: fit(observations))  # type: ignore[misc]
     online(rng)
 
 

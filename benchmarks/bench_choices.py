@@ -28,15 +28,15 @@ def simulate(n: int, rows: int) -> tuple[Choices, Rankings]:
     """Show random tuples of four; order each by noisy scores, which gives a ranking and its best and worst."""
     rng = np.random.default_rng(0)
     theta = rng.normal(size=n)
-    shown = rng.integers(0, n, (rows, 4), np.int32)
-    while (again := np.flatnonzero((np.diff(np.sort(shown, axis=1), axis=1) == 0).any(axis=1))).size:
-        shown[again] = rng.integers(0, n, (len(again), 4), np.int32)
-    order = (-(theta[shown] + rng.gumbel(size=shown.shape))).argsort(axis=1)
+    tuples = rng.integers(0, n, (rows, 4), np.int32)
+    while (again := np.flatnonzero((np.diff(np.sort(tuples, axis=1), axis=1) == 0).any(axis=1))).size:
+        tuples[again] = rng.integers(0, n, (len(again), 4), np.int32)
+    order = (-(theta[tuples] + rng.gumbel(size=tuples.shape))).argsort(axis=1)
     row = np.arange(rows)
     items = Index(f"i{code}" for code in range(n))
-    choices = Choices(items=items, shown=shown, best=shown[row, order[:, 0]], worst=shown[row, order[:, 3]])
+    choices = Choices(items=items, shown=tuples, best=tuples[row, order[:, 0]], worst=tuples[row, order[:, 3]])
     rank = (order.argsort(axis=1) + 1).astype(np.int32)
-    return choices, Rankings(items=items, start=np.arange(0, 4 * rows + 1, 4), item=shown.ravel(), rank=rank.ravel())
+    return choices, Rankings(items=items, start=np.arange(0, 4 * rows + 1, 4), item=tuples.ravel(), rank=rank.ravel())
 
 
 def best_of(times: int, run: Callable[[], object]) -> float:

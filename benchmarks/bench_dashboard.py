@@ -70,12 +70,12 @@ def serving(folder: Path) -> Iterator[str]:
 
 def timed(act: Callable[[], Any], times: int = 20) -> float:
     """Return the median time of an act, in milliseconds."""
-    taken = []
+    durations = []
     for _ in range(times):
         begin = time.perf_counter()
         act()
-        taken.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(taken)
+        durations.append(time.perf_counter() - begin)
+    return 1000 * statistics.median(durations)
 
 
 class Annotator:
@@ -87,7 +87,7 @@ class Annotator:
 
     def judge(self, until: Callable[[], bool]) -> list[float]:
         """Fetch and answer tasks until told to stop; return the times of all requests, in milliseconds."""
-        taken = []
+        durations = []
         headers = {"X-CSRF-Token": self.csrf}
         while not until():
             begin = time.perf_counter()
@@ -95,16 +95,16 @@ class Annotator:
             between = time.perf_counter()
             answer = {"judgment_id": task["judgment_id"], "answer": {task["items"][0]["id"]: 50}, "seconds": 3}
             assert self.http.post("/judgments", json=answer, headers=headers).status_code == 200
-            taken += [1000 * (between - begin), 1000 * (time.perf_counter() - between)]
+            durations += [1000 * (between - begin), 1000 * (time.perf_counter() - between)]
             time.sleep(0.02)
-        return taken
+        return durations
 
 
 def first_paint(url: str) -> list[float]:
     """Open the dashboard in Chromium a few times; return when something was first painted, in milliseconds."""
     from playwright.sync_api import sync_playwright
 
-    found = []
+    results = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for _ in range(5):
@@ -114,10 +114,10 @@ def first_paint(url: str) -> list[float]:
             page.goto(f"{url}/manage/large/")
             page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length > 0")
             entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-            found.append(float(page.evaluate(entry)))
+            results.append(float(page.evaluate(entry)))
             context.close()
         browser.close()
-    return found
+    return results
 
 
 def main() -> None:

@@ -81,9 +81,9 @@ def match_quality_picks(tasks: int = 2000) -> None:
                     break
                 progress.on_leased(annotator, pick.items, pick.slot, pick.round, generator_for(0, 0, step))
                 ids = [items[code].id for code in pick.items]
-                said = protocol.observations(ids, dict(zip(ids, answers[step].tolist(), strict=True)))
+                observations = protocol.observations(ids, dict(zip(ids, answers[step].tolist(), strict=True)))
                 progress.on_answered(pick.items, pick.slot)
-                progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, said))
+                progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, observations))
                 if step == 0:
                     opening, after_first = spent, time.perf_counter()
                 else:
@@ -104,10 +104,10 @@ def balanced_tuples_plan() -> None:
         began = time.perf_counter()
         rows = plan_tuples(n, 2 * n, 4, (), rng)
         seconds = time.perf_counter() - began
-        shown = np.bincount(rows.ravel(), minlength=n)
+        showings = np.bincount(rows.ravel(), minlength=n)
         share, least = repeated_pairs(rows, n)
         print(
-            f"  {n:>9,} items  {seconds:6.3f} s, each in {shown.min()} to {shown.max()} tuples, pairs again "
+            f"  {n:>9,} items  {seconds:6.3f} s, each in {showings.min()} to {showings.max()} tuples, pairs again "
             f"{share:.4f} (least {least:.4f})"
         )
 
@@ -149,9 +149,9 @@ def match_quality_gain(studies: int = 12) -> None:
             }
             print(f"{protocol.name}, noise {noise}, after {stages} tasks")
             for name, design in designs.items():
-                found = np.array([correlations(design, protocol, stages, seed, noise) for seed in range(studies)])
-                error = found.std(axis=0, ddof=1) / studies**0.5
-                print(f"  {name:14} {found.mean(axis=0).round(3)} (standard errors {error.round(3)})")
+                results = np.array([correlations(design, protocol, stages, seed, noise) for seed in range(studies)])
+                error = results.std(axis=0, ddof=1) / studies**0.5
+                print(f"  {name:14} {results.mean(axis=0).round(3)} (standard errors {error.round(3)})")
 
 
 def correlations(
@@ -162,25 +162,25 @@ def correlations(
     items = [Item(f"i{number}", "") for number in range(n)]
     truth = rng.beta(1.5, 1.5, n)
     progress = design.new_progress(protocol, items)
-    shown: list[tuple[int, ...]] = []
+    tuples: list[tuple[int, ...]] = []
     perceived: list[list[float]] = []
-    found = []
-    while len(shown) < stages[-1]:
-        step, annotator = len(shown), f"ann-{len(shown) % 40}"
+    results = []
+    while len(tuples) < stages[-1]:
+        step, annotator = len(tuples), f"ann-{len(tuples) % 40}"
         pick = design.pick(progress, protocol.task_size, annotator, generator_for(seed, 0, step))
         if isinstance(pick, NoTask):
             break
         progress.on_leased(annotator, pick.items, pick.slot, pick.round, generator_for(seed, 0, step))
-        shown.append(pick.items)
+        tuples.append(pick.items)
         values = truth[list(pick.items)] + rng.normal(0, noise, protocol.task_size)
         perceived.append(values.tolist())
         ids = [items[code].id for code in pick.items]
-        said = protocol.observations(ids, answer_for(protocol, dict(zip(ids, perceived[-1], strict=True)), 0.0))
+        observations = protocol.observations(ids, answer_for(protocol, dict(zip(ids, perceived[-1], strict=True)), 0.0))
         progress.on_answered(pick.items, pick.slot)
-        progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, said))
-        if len(shown) in stages:
-            found.append(float(stats.spearmanr(scored(np.array(shown), np.array(perceived), n), truth).statistic))
-    return found
+        progress.notify_answer(AnswerNotice(str(step), annotator, pick.items, observations))
+        if len(tuples) in stages:
+            results.append(float(stats.spearmanr(scored(np.array(tuples), np.array(perceived), n), truth).statistic))
+    return results
 
 
 def scored(shown: NDArray[np.int64], perceived: FloatArray, n: int) -> FloatArray:

@@ -103,9 +103,9 @@ def watch() -> None:
     """End this process when it holds more memory than it may (RLIMIT_DATA would count what is merely reserved)."""
     page = os.sysconf("SC_PAGE_SIZE")
     while True:
-        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * page
-        if held > LIMIT:
-            print(f"the process held {held / 1e6:,.0f} MB", file=sys.stderr, flush=True)
+        resident_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * page
+        if resident_bytes > LIMIT:
+            print(f"the process held {resident_bytes / 1e6:,.0f} MB", file=sys.stderr, flush=True)
             os._exit(3)
         time.sleep(0.02)
 
@@ -115,9 +115,9 @@ def run_job(name: str, folder: str) -> None:
     if name == "duckdb":
         threading.Thread(target=watch, daemon=True).start()
     began = time.perf_counter()
-    found = JOBS[name](folder)
+    result = JOBS[name](folder)
     took = {"seconds": time.perf_counter() - began, **used()}
-    print(json.dumps(found | took))
+    print(json.dumps(result | took))
 
 
 def used() -> dict[str, float]:
@@ -150,8 +150,8 @@ def measured(name: str, folder: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.bench_engines", "--job", name, "--folder", str(folder)]
     quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=quiet)
-    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    measurements: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return measurements
 
 
 def difference(folder: Path) -> float:
@@ -170,18 +170,18 @@ def main() -> None:
     parser.add_argument("--spark", type=float, default=1e6, help="the largest size that Spark runs too; 0 for none")
     parser.add_argument("--job", choices=JOBS)
     parser.add_argument("--folder")
-    asked = parser.parse_args()
-    if asked.job:
-        run_job(asked.job, asked.folder)
+    options = parser.parse_args()
+    if options.job:
+        run_job(options.job, options.folder)
         return
-    for rows in map(int, asked.rows):
+    for rows in map(int, options.rows):
         with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as name:
             folder = Path(name)
-            files = generate(folder, rows, asked.items, asked.opponents)
+            files = generate(folder, rows, options.items, options.opponents)
             size = sum(file.stat().st_size for file in files) / 1e6
-            print(f"\n{rows:,} comparisons of {asked.items:,} items, {len(files)} files, {size:,.0f} MB", flush=True)
+            print(f"\n{rows:,} comparisons of {options.items:,} items, {len(files)} files, {size:,.0f} MB", flush=True)
             seconds = {}
-            for job in ("bare", "duckdb", *(["spark"] if rows <= asked.spark else [])):
+            for job in ("bare", "duckdb", *(["spark"] if rows <= options.spark else [])):
                 took = measured(job, folder)
                 seconds[job] = took
                 times = took["seconds"] / seconds["bare"]["seconds"]

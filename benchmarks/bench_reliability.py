@@ -74,14 +74,14 @@ def best_worst(rng: np.random.Generator, judgments: int, tuples: int, items: int
     """Simulate best–worst answers."""
     quality = rng.normal(size=items)
     sets = rng.random((tuples, items)).argpartition(4, axis=1)[:, :4].astype(np.int32)
-    shown = np.repeat(sets, judgments // tuples, axis=0)
-    felt = quality[shown] + rng.gumbel(size=shown.shape)
-    rows = np.arange(len(shown))
+    tuples_shown = np.repeat(sets, judgments // tuples, axis=0)
+    felt = quality[tuples_shown] + rng.gumbel(size=tuples_shown.shape)
+    rows = np.arange(len(tuples_shown))
     return Choices(
         items=index(items, "i"),
-        shown=shown,
-        best=shown[rows, felt.argmax(axis=1)],
-        worst=shown[rows, felt.argmin(axis=1)],
+        shown=tuples_shown,
+        best=tuples_shown[rows, felt.argmax(axis=1)],
+        worst=tuples_shown[rows, felt.argmin(axis=1)],
     )
 
 

@@ -50,11 +50,11 @@ def fill(study: Study, judgments: int, items: int, size: int) -> None:
         with study._log.write() as transaction:
             for _ in range(start, min(start + block, judgments)):
                 who = crowd.names[int(rng.integers(PEOPLE))]
-                shown = [names[n] for n in rng.choice(items, size, replace=False)]
+                task_items = [names[n] for n in rng.choice(items, size, replace=False)]
                 judgment = uuid.UUID(int=int(rng.integers(2**62))).hex
                 pick = ev.Picked(
                     stage=0,
-                    items=tuple(shown),
+                    items=tuple(task_items),
                     slot=None,
                     design="per_item",
                     settings={},
@@ -66,8 +66,8 @@ def fill(study: Study, judgments: int, items: int, size: int) -> None:
                     lease_end=at + 60 * SECOND,
                 )
                 transaction.append(pick, at=at, annotator=who, judgment_id=judgment)
-                answer = protocol.validate(shown, crowd.answer(who, protocol, shown))
-                judged = ev.Judged(stage=0, items=tuple(shown), answer=answer, seconds=float(rng.gamma(4, 2)))
+                answer = protocol.validate(task_items, crowd.answer(who, protocol, task_items))
+                judged = ev.Judged(stage=0, items=tuple(task_items), answer=answer, seconds=float(rng.gamma(4, 2)))
                 transaction.append(judged, at=at + 9 * SECOND, annotator=who, judgment_id=judgment)
                 at += SECOND // 2
 

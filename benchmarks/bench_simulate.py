@@ -43,9 +43,9 @@ def simulated(protocol: dict[str, Any], design: dict[str, Any], most: int) -> tu
     people = SimulatedAnnotators(make_crowd(PEOPLE, rng, population), truth, rng)
     began = time.process_time()
     study = simulate_study(config, items, people, rng, most=most)
-    asked = time.process_time()
+    ask_end = time.process_time()
     study.observations()
-    return len(study), asked - began, time.process_time() - asked
+    return len(study), ask_end - began, time.process_time() - ask_end
 
 
 def main() -> None:
@@ -53,13 +53,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plan", action="store_true")
     parser.add_argument("--most", type=int, default=5000)
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     print(f"{ITEMS} items, {PEOPLE} people (goal: tens of thousands of judgments a second)")
     for protocol, design in STAGES:
         if design["name"] not in registry.names("designs"):
             continue
         simulated(protocol, design, 200)
-        runs = [simulated(protocol, design, wanted.most) for _ in range(RUNS)]
+        runs = [simulated(protocol, design, arguments.most) for _ in range(RUNS)]
         judgments = runs[0][0]
         seconds = statistics.median(asking + answering for _, asking, answering in runs)
         answering = statistics.median(answering / (asking + answering) for _, asking, answering in runs)
@@ -68,7 +68,7 @@ def main() -> None:
             f"  {name:32} {judgments / seconds:8,.0f} judgments a second ({100 * answering:.0f} % answering)",
             flush=True,
         )
-    if wanted.plan:
+    if arguments.plan:
         began = time.perf_counter()
         options = choose_options(ITEMS)
         plan(ITEMS, 0.9, options, jobs=2)

@@ -16,12 +16,12 @@ GOALS = {
 
 def seconds(command: list[str], times: int = 9) -> float:
     """Return the median time of a command."""
-    taken = []
+    durations = []
     for _ in range(times):
         began = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        durations.append(time.perf_counter() - began)
+    return statistics.median(durations)
 
 
 def main() -> None:

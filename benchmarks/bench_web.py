@@ -72,9 +72,9 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
     )
     assert process.stdout is not None
     for line in process.stdout:
-        found = re.search(r"(http://\S+?)/s/", line)
-        if found:
-            return process, found[1]
+        match = re.search(r"(http://\S+?)/s/", line)
+        if match:
+            return process, match[1]
     raise RuntimeError("the server did not start")
 
 
@@ -106,9 +106,9 @@ async def annotator(
             answer = {ids[0]: 50} if len(ids) == 1 else {"best": ids[0], "worst": ids[-1]}
             body = {"judgment_id": task["judgment_id"], "answer": answer, "seconds": 2.0}
             began = time.perf_counter()
-            told = await http.post("/judgments", json=body)
+            response = await http.post("/judgments", json=body)
             times.submit.append((time.perf_counter() - began) * 1e3)
-            times.refused += told.status_code != 200
+            times.refused += response.status_code != 200
 
 
 async def crowd(url: str, look: float, seconds: float) -> Times:
@@ -146,7 +146,7 @@ def main() -> None:
         "--looks", type=float, nargs="+", default=[2.0, 0.0], help="seconds an annotator looks at a task"
     )
     parser.add_argument("--lasting", type=float, default=20.0, help="how long to measure")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     print(f"{ITEMS:,} items, {JUDGMENTS:,} judgments, {PEOPLE} annotators, one process, SQLite (goal: p95 < 50 ms)")
     for name, (protocol, design, size) in STAGES.items():
         with tempfile.TemporaryDirectory() as place:
@@ -157,9 +157,9 @@ def main() -> None:
                 disk = show("a bare commit", bare_commits(folder))
                 print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {disk}")
                 asyncio.run(crowd(url, 0.2, 2))
-                for look in wanted.looks:
+                for look in options.looks:
                     began = time.perf_counter()
-                    times = asyncio.run(crowd(url, look, wanted.lasting))
+                    times = asyncio.run(crowd(url, look, options.lasting))
                     rate = (len(times.fetch) + len(times.submit)) / (time.perf_counter() - began)
                     how = f"looking {look:g} s" if look else "looking not at all (the most it takes)"
                     print(f"{name}, {how}: {rate:.0f} requests/s, {times.refused} refused")

@@ -44,10 +44,10 @@ def rated(
     task = who * 1000 + item // 5
     task = np.unique(task, return_inverse=True)[1].astype(np.int32)
     shift = rng.normal(0, page, task.max() + 1)
-    said = 0.5 + point[who] + slope[who] * (x[item] - 0.5) + shift[task] + sd[who] * rng.standard_normal(len(item))
+    answers = 0.5 + point[who] + slope[who] * (x[item] - 0.5) + shift[task] + sd[who] * rng.standard_normal(len(item))
     spammer = np.arange(people) < round(random * people)
-    said = np.clip(np.where(spammer[who], rng.random(len(item)), said), 0, 1)
-    value = np.round(said * steps) / steps if steps else said
+    answers = np.clip(np.where(spammer[who], rng.random(len(item)), answers), 0, 1)
+    value = np.round(answers * steps) / steps if steps else answers
     # The mean of a response cut at the ends, or of its step; the noise of a typical annotator is a bit above 0.18.
     sd_usual = float(np.sqrt(noise**2 * np.exp(0.25**2) + bias**2))
     edges = (np.arange(steps) + 0.5) / max(steps, 1)
@@ -84,10 +84,10 @@ def compared(
     who = rng.integers(people, size=rows)
     lead = slope[who] * (x[left] - x[right]) + rng.standard_normal(rows)
     outcome = np.where(np.abs(lead) < margin, 0, np.sign(lead)).astype(np.int8)
-    told = Comparisons(
+    observations = Comparisons(
         left=left.astype(np.int32), right=right.astype(np.int32), outcome=outcome, **_who(items, people, who)
     )
-    return told, x - x.mean()
+    return observations, x - x.mean()
 
 
 def in_tuples(
@@ -98,18 +98,18 @@ def in_tuples(
     slope = np.maximum(rng.normal(1, 0.25, people), 0.1)
     rows = items * each // 4
     # Every item stands in `each` tuples.
-    shown = np.array([rng.permutation(items) for _ in range(each)], np.int32).reshape(rows, 4)
+    tuples = np.array([rng.permutation(items) for _ in range(each)], np.int32).reshape(rows, 4)
     who = rng.integers(people, size=rows)
-    said = slope[who][:, None] * x[shown] + np.sqrt(0.5) * rng.standard_normal(shown.shape)
+    percepts = slope[who][:, None] * x[tuples] + np.sqrt(0.5) * rng.standard_normal(tuples.shape)
     shared = _who(items, people, who)
     if ranked:
-        order = np.take_along_axis(shown, np.argsort(-said, axis=1), axis=1)
+        order = np.take_along_axis(tuples, np.argsort(-percepts, axis=1), axis=1)
         rank = np.tile(np.arange(1, 5, dtype=np.int32), rows)
         start = np.arange(0, 4 * rows + 1, 4, dtype=np.int64)
         return Rankings(start=start, item=order.ravel(), rank=rank, **shared), x - x.mean()
     at = np.arange(rows)
-    best, worst = shown[at, said.argmax(axis=1)], shown[at, said.argmin(axis=1)]
-    return Choices(shown=shown, best=best, worst=worst, **shared), x - x.mean()
+    best, worst = tuples[at, percepts.argmax(axis=1)], tuples[at, percepts.argmin(axis=1)]
+    return Choices(shown=tuples, best=best, worst=worst, **shared), x - x.mean()
 
 
 def mixed(rng: np.random.Generator, *, items: int = 100, people: int = 25) -> tuple[Mixed, FloatArray]:
@@ -124,13 +124,13 @@ def mixed(rng: np.random.Generator, *, items: int = 100, people: int = 25) -> tu
     right = (left + rng.integers(1, items, size=rows)) % items
     who = rng.integers(people, size=rows)
     lead = x[left] - x[right] + 0.2 * rng.standard_normal(rows)
-    told = Comparisons(
+    observations = Comparisons(
         left=left.astype(np.int32),
         right=right.astype(np.int32),
         outcome=np.sign(lead).astype(np.int8),
         **_who(items, people, who),
     )
-    return Mixed.of((ratings, told)), truth
+    return Mixed.of((ratings, observations)), truth
 
 
 SCENES: dict[str, Scene] = {

@@ -28,20 +28,22 @@ def coverage(scene: Scene, sets: int, model: CalibratedScale | None = None) -> t
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
             table = model.fit(told).scores.sort("item")  # type: ignore[arg-type]
-        known = table["lower"].is_not_null().to_numpy()
-        score, lower, upper = (table[name].to_numpy()[known].astype(float) for name in ("score", "lower", "upper"))
-        held.append(np.mean((lower <= truth[known]) & (truth[known] <= upper)))
-        agreed.append(np.corrcoef(score, truth[known])[0, 1])
+        has_interval = table["lower"].is_not_null().to_numpy()
+        score, lower, upper = (
+            table[name].to_numpy()[has_interval].astype(float) for name in ("score", "lower", "upper")
+        )
+        held.append(np.mean((lower <= truth[has_interval]) & (truth[has_interval] <= upper)))
+        agreed.append(np.corrcoef(score, truth[has_interval])[0, 1])
     return float(np.mean(held)), float(np.std(held) / np.sqrt(sets)), float(np.mean(agreed))
 
 
 def main() -> None:
     """Print a line for each scene."""
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    wanted = sys.argv[2:]
+    names = sys.argv[2:]
     print(f"{'scene':26s} {'within, %':>10s} {'± se':>6s} {'r':>6s}")
     for name, scene in SCENES.items():
-        if not wanted or name in wanted:
+        if not names or name in names:
             share, error, r = coverage(scene, sets)
             print(f"{name:26s} {100 * share:10.1f} {100 * error:6.1f} {r:6.3f}", flush=True)
 

@@ -90,11 +90,16 @@ def run(
             answer_study(study, Crowd(honest, spammers, accuracy, rng), rng)
             out = list(study.annotators.excluded)
             status = study.status()
-            asked = [asked for name, (_, asked) in study.quality.check_results().items() if name not in out]
+            check_counts = [count for name, (_, count) in study.quality.check_results().items() if name not in out]
             stage = status.stages[0]
-            found = sum(name.startswith("spammer") for name in out)
+            spammers_excluded = sum(name.startswith("spammer") for name in out)
             return Outcome(
-                found, len(out) - found, status.set_aside, stage.done, stage.total, float(np.mean(asked or [0]))
+                spammers_excluded,
+                len(out) - spammers_excluded,
+                status.set_aside,
+                stage.done,
+                stage.total,
+                float(np.mean(check_counts or [0])),
             )
 
 

@@ -80,8 +80,8 @@ def label_world(seed: int, items: int, annotators: int, per_item: int, classes: 
 
 def share_held(lower: FloatArray, upper: FloatArray, truth: FloatArray) -> float:
     """Return the share of intervals that hold the truth, to a millionth; missing intervals are left out."""
-    there = ~np.isnan(lower)
-    return float(((lower - 1e-6 <= truth) & (truth <= upper + 1e-6))[there].mean())
+    has_interval = ~np.isnan(lower)
+    return float(((lower - 1e-6 <= truth) & (truth <= upper + 1e-6))[has_interval].mean())
 
 
 def share_held_by(table: pl.DataFrame, name: str, truth: FloatArray) -> float:
@@ -95,7 +95,7 @@ def measure_labels(fit: Fit, world: LabelWorld, truth: FloatArray, gold: float =
     scores = fit.scores
     label = world.labels.classes.codes(scores["label"].to_list())
     probability, lower, upper = (scores[name].to_numpy()[rest] for name in ("probability", "lower", "upper"))
-    found = {
+    results = {
         "probability": share_held(lower, upper, truth[np.arange(len(label)), label][rest]),
         "width": float(np.nanmean(upper - lower)),
         "claimed": float(probability.mean()),
@@ -104,8 +104,8 @@ def measure_labels(fit: Fit, world: LabelWorld, truth: FloatArray, gold: float =
     if fit.annotators is not None:
         for name, true in (("accuracy", world.accuracy), ("competence", world.knowing)):
             if name in fit.annotators.columns:
-                found[name] = share_held_by(fit.annotators, name, true)
-    return found
+                results[name] = share_held_by(fit.annotators, name, true)
+    return results
 
 
 def one_label_set(
@@ -118,8 +118,8 @@ def one_label_set(
     """Simulate, fit and measure one data set of labels."""
     world = label_world(seed, kind=kind, **shape)
     n_gold = int(gold * len(world.true))
-    known: dict[str, str | float] = {f"i{k}": f"c{world.true[k]}" for k in range(n_gold)}
-    fit = model.fit(world.labels, gold=known) if isinstance(model, GoldCalibrated) else model.fit(world.labels)
+    known_labels: dict[str, str | float] = {f"i{k}": f"c{world.true[k]}" for k in range(n_gold)}
+    fit = model.fit(world.labels, gold=known_labels) if isinstance(model, GoldCalibrated) else model.fit(world.labels)
     return measure_labels(fit, world, world.vote_share if isinstance(model, Majority) else world.posterior, gold)
 
 
@@ -165,8 +165,8 @@ def one_rating_set(shape: Mapping[str, float], seed: int) -> SIMULATED:
 def report(name: str, run: Callable[[int], SIMULATED], count: int) -> None:
     """Print the means over the data sets."""
     with ProcessPoolExecutor(2) as pool:
-        found = list(pool.map(run, range(count), chunksize=5))
-    columns = ", ".join(f"{key} {np.nanmean([f[key] for f in found]):.3f}" for key in found[0])
+        results = list(pool.map(run, range(count), chunksize=5))
+    columns = ", ".join(f"{key} {np.nanmean([f[key] for f in results]):.3f}" for key in results[0])
     print(f"{name:60} {columns}", flush=True)
 
 
@@ -192,10 +192,10 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print(f"means over {count} data sets a line")
     for ratings_shape in RATING_SHAPES:
-        told = " ".join(f"{key}={value:g}" for key, value in ratings_shape.items())
-        report(f"gaussian_calibration {told}", partial(one_rating_set, ratings_shape), count)
+        settings = " ".join(f"{key}={value:g}" for key, value in ratings_shape.items())
+        report(f"gaussian_calibration {settings}", partial(one_rating_set, ratings_shape), count)
     for shape in LABEL_SHAPES:
-        told = " ".join(f"{key}={value}" for key, value in shape.items())
+        settings = " ".join(f"{key}={value}" for key, value in shape.items())
         for name, model, kind, gold in (
             ("majority", Majority(), "confusion", 0.0),
             ("dawid_skene bootstrap", DawidSkene(max_iterations=5000), "confusion", 0.0),
@@ -203,7 +203,7 @@ def main() -> None:
             ("mace", MACE(max_iterations=5000), "mace", 0.0),
             ("gold_calibrated 30% gold", GoldCalibrated(), "confusion", 0.3),
         ):
-            report(f"{name} {told}", partial(one_label_set, model, shape, kind, gold), count)
+            report(f"{name} {settings}", partial(one_label_set, model, shape, kind, gold), count)
 
 
 if __name__ == "__main__":

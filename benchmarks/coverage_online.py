@@ -146,7 +146,7 @@ def bounded(sets: int) -> None:
     items = 30
     for per_item in (10, 40, 200):
         rng = np.random.default_rng(per_item)
-        found: dict[str, list[tuple[float, float]]] = {}
+        errors: dict[str, list[tuple[float, float]]] = {}
         for number in range(sets):
             if number % 20 == 0:
                 truth = rng.uniform(0, 1, items)
@@ -160,9 +160,9 @@ def bounded(sets: int) -> None:
             study = comparison_study(rng, items, per_item, decide)
             for how, variant in (("bootstrap", model), ("model", BoundedRanking(interval="model"))):
                 fit = variant.fit(study)
-                found.setdefault(f"{how} | own expectation", []).append(covered(fit, expected))
-                found.setdefault(f"{how} | true score", []).append(covered(fit, truth))
-        for label, measured in found.items():
+                errors.setdefault(f"{how} | own expectation", []).append(covered(fit, expected))
+                errors.setdefault(f"{how} | true score", []).append(covered(fit, truth))
+        for label, measured in errors.items():
             how, target = label.split(" | ")
             rows(f"bounded_ranking, {how}, of its {target}, {per_item} comparisons", measured)
 
@@ -172,7 +172,7 @@ def elo_and_counting(sets: int) -> None:
     items = 30
     for per_item in (10, 40, 200):
         rng = np.random.default_rng(per_item)
-        found: dict[str, list[tuple[float, float]]] = {}
+        errors: dict[str, list[tuple[float, float]]] = {}
         for number in range(sets):
             if number % 20 == 0:
                 theta = rng.normal(size=items)
@@ -187,12 +187,12 @@ def elo_and_counting(sets: int) -> None:
                 expected = np.mean(repeats, axis=0)
             study = comparison_study(rng, items, per_item, decide)
             fit = Elo().fit(study)
-            found.setdefault("elo, of its own expectation", []).append(covered(fit, expected))
-            found.setdefault("elo, of the true strength", []).append(covered(fit, strength))
+            errors.setdefault("elo, of its own expectation", []).append(covered(fit, expected))
+            errors.setdefault("elo, of the true strength", []).append(covered(fit, strength))
             for how in ("t", "bootstrap"):
                 counted = Counting(interval=how, draws=200).fit(study)
-                found.setdefault(f"counting, {how}", []).append(covered(counted, 2 * share - 1))
-        for label, measured in found.items():
+                errors.setdefault(f"counting, {how}", []).append(covered(counted, 2 * share - 1))
+        for label, measured in errors.items():
             rows(f"{label}, {per_item} comparisons", measured)
 
 
@@ -200,10 +200,10 @@ def main() -> None:
     """Print the tables."""
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     parts = {"ratings": ratings, "trueskill": trueskill, "bounded": bounded, "elo": elo_and_counting}
-    wanted = sys.argv[2:] or list(parts)
+    names = sys.argv[2:] or list(parts)
     warnings.simplefilter("ignore", SteelyardWarning)
     print(f"{sets} data sets a line\n\n| model | score | rank |\n|---|---:|---:|")
-    for name in wanted:
+    for name in names:
         parts[name](sets)
 
 

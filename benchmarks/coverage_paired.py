@@ -65,31 +65,31 @@ def shown_tuples(n: int, rows: int, size: int, rng: np.random.Generator) -> np.n
 
 def make_rankings(theta: FloatArray, rows: int, rng: np.random.Generator) -> Rankings:
     """Rank tuples of five by Plackett–Luce."""
-    shown = shown_tuples(len(theta), rows, 5, rng)
-    place = (-(theta[shown] + rng.gumbel(size=shown.shape))).argsort(axis=1).argsort(axis=1) + 1
+    tuples = shown_tuples(len(theta), rows, 5, rng)
+    place = (-(theta[tuples] + rng.gumbel(size=tuples.shape))).argsort(axis=1).argsort(axis=1) + 1
     return Rankings(
         items=ids(len(theta)),
         start=np.arange(0, 5 * rows + 1, 5),
-        item=shown.ravel(),
+        item=tuples.ravel(),
         rank=place.astype(np.int32).ravel(),
     )
 
 
 def make_choices(theta: FloatArray, rows: int, rng: np.random.Generator) -> Choices:
     """Pick best and worst of tuples of four by maxdiff."""
-    shown = shown_tuples(len(theta), rows, 4, rng)
+    tuples = shown_tuples(len(theta), rows, 4, rng)
     pair = np.array([(i, j) for i in range(4) for j in range(4) if i != j])
-    utility = theta[shown][:, pair[:, 0]] - theta[shown][:, pair[:, 1]]
+    utility = theta[tuples][:, pair[:, 0]] - theta[tuples][:, pair[:, 1]]
     picked = pair[(utility + rng.gumbel(size=utility.shape)).argmax(axis=1)]
     row = np.arange(rows)
-    return Choices(items=ids(len(theta)), shown=shown, best=shown[row, picked[:, 0]], worst=shown[row, picked[:, 1]])
+    return Choices(items=ids(len(theta)), shown=tuples, best=tuples[row, picked[:, 0]], worst=tuples[row, picked[:, 1]])
 
 
 def measure(
     model: LatentScale | WinRate, make: Make, sd: float, n: int, rows: int, data_sets: int
 ) -> tuple[float, float]:
     """Return the share of score intervals and of rank intervals that hold the truth."""
-    held = ranked = total = 0
+    covered_count = ranked = total = 0
     for seed in range(data_sets):
         rng = np.random.default_rng((seed, n, rows))
         theta = rng.normal(0, sd, n)
@@ -102,10 +102,10 @@ def measure(
             table = model.fit(make(theta, rows, rng)).scores.drop_nulls("lower")
         code = np.array([int(name[1:]) for name in table["item"]])
         lower, upper, low, high = (table[c].to_numpy() for c in ("lower", "upper", "rank_lower", "rank_upper"))
-        held += int(((lower <= truth[code]) & (truth[code] <= upper)).sum())
+        covered_count += int(((lower <= truth[code]) & (truth[code] <= upper)).sum())
         ranked += int(((low <= rank[code]) & (rank[code] <= high)).sum())
         total += len(table)
-    return held / total, ranked / total
+    return covered_count / total, ranked / total
 
 
 def main(data_sets: int = 200) -> None:

@@ -37,20 +37,24 @@ def ratings(rng: np.random.Generator, items: int, each: int, noise: float) -> li
     item = np.repeat(np.arange(items), each).astype(np.int32)
     value = np.clip(50 + 5 * (rng.normal(size=items)[item] + noise * rng.normal(size=len(item))), 0, 100)
     observed = Ratings(items=index(items, "i"), item=item, value=value, scale=(0.0, 100.0))
-    found = split_half(observed, trials=TRIALS)
-    return [found["split_half_spearman"], found["split_half_pearson"], found["split_half_pearson_corrected"]]
+    statistics = split_half(observed, trials=TRIALS)
+    return [
+        statistics["split_half_spearman"],
+        statistics["split_half_pearson"],
+        statistics["split_half_pearson_corrected"],
+    ]
 
 
 def choices(rng: np.random.Generator, items: int, each: int) -> list[Statistic]:
     """Simulate best–worst choices over 2N tuples of four."""
     quality = rng.normal(size=items)
     tuples = np.concatenate([rng.permutation(items).reshape(-1, 4) for _ in range(8)]).astype(np.int32)
-    shown = np.repeat(tuples, each, axis=0)
-    felt = quality[shown] + rng.gumbel(size=shown.shape)
-    rows = np.arange(len(shown))
-    best, worst = shown[rows, felt.argmax(axis=1)], shown[rows, felt.argmin(axis=1)]
-    found = split_half(Choices(items=index(items, "i"), shown=shown, best=best, worst=worst), trials=TRIALS)
-    return [found["split_half_spearman"], found["split_half_pearson"], found["split_half_pearson_corrected"]]
+    tuples_shown = np.repeat(tuples, each, axis=0)
+    felt = quality[tuples_shown] + rng.gumbel(size=tuples_shown.shape)
+    rows = np.arange(len(tuples_shown))
+    best, worst = tuples_shown[rows, felt.argmax(axis=1)], tuples_shown[rows, felt.argmin(axis=1)]
+    result = split_half(Choices(items=index(items, "i"), shown=tuples_shown, best=best, worst=worst), trials=TRIALS)
+    return [result["split_half_spearman"], result["split_half_pearson"], result["split_half_pearson_corrected"]]
 
 
 def repeats(rng: np.random.Generator, people: int, each: int) -> list[Statistic]:
@@ -71,8 +75,8 @@ def repeats(rng: np.random.Generator, people: int, each: int) -> list[Statistic]
         value=np.clip(np.rint(felt), 0, 8),
         scale=(0.0, 8.0),
     )
-    found = self_consistency(observed)
-    return [found["inconsistency_rate"], found["difference_of_repeats"], found["correlation_of_repeats"]]
+    result = self_consistency(observed)
+    return [result["inconsistency_rate"], result["difference_of_repeats"], result["correlation_of_repeats"]]
 
 
 def graphs(rng: np.random.Generator, people: int, each: int) -> list[Statistic]:
@@ -96,8 +100,8 @@ def graphs(rng: np.random.Generator, people: int, each: int) -> list[Statistic]:
         right=b.ravel().astype(np.int32),
         outcome=np.where(rng.logistic(size=felt.shape) < felt, 1, -1).ravel().astype(np.int8),
     )
-    found = cycle_consistency(observed)
-    return [*found.statistics, position_bias(observed).statistic]
+    result = cycle_consistency(observed)
+    return [*result.statistics, position_bias(observed).statistic]
 
 
 def judged(theta: FloatArray, judges: int, each: int, rng: np.random.Generator) -> list[Statistic]:
@@ -125,8 +129,8 @@ def scorings(rng: np.random.Generator, items: int) -> list[Statistic]:
     first, second = (
         {f"i{number}": float(x) for number, x in enumerate(quality + 0.5 * rng.normal(size=items))} for _ in range(2)
     )
-    found = compare_scorings(first, second)
-    return [found["spearman"], found["pearson"], found["mean_rank_difference"]]
+    result = compare_scorings(first, second)
+    return [result["spearman"], result["pearson"], result["mean_rank_difference"]]
 
 
 def coverage(study: Study, studies: int, rng: np.random.Generator) -> list[tuple[str, float, float, int]]:

@@ -105,8 +105,8 @@ def wrong(rule: StopRule, ratings: Ratings, crowd: Crowd) -> bool:
     truth = crowd.expected()
     if rule.measure == "top_k":
         k = round(rule.target)
-        found = np.bincount(ratings.item, ratings.value, minlength=N_ITEMS) / np.bincount(ratings.item)
-        return set(np.argsort(-found)[:k]) != set(np.argsort(-truth)[:k])
+        item_means = np.bincount(ratings.item, ratings.value, minlength=N_ITEMS) / np.bincount(ratings.item)
+        return set(np.argsort(-item_means)[:k]) != set(np.argsort(-truth)[:k])
     scores = Mean(level=1 - rule.alpha_per_look).fit(ratings).scores
     value = dict(zip(ratings.items.ids, truth, strict=True))
     inside = [lower <= value[item] <= upper for item, lower, upper in scores.select("item", "lower", "upper").rows()]

@@ -29,11 +29,11 @@ def run(design: str, mode: str, database: str) -> tuple[int, float]:
         write_items(folder, design, ITEMS)
         names = [f"ann-{number}" for number in range(PEOPLE)]
         start = time.perf_counter()
-        told = MODES[mode](folder, url, names, MOST)
+        count = MODES[mode](folder, url, names, MOST)
         seconds = time.perf_counter() - start
         with Study.open(folder, database=url) as study:
-            check(study, told)
-    return len(told), seconds
+            check(study, count)
+    return len(count), seconds
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def make(folder: Path) -> None:
 def grow(folder: Path, database: str, size: int) -> None:
     """Bring the log to so many judgments."""
     with Study.open(folder, database=database) as study:
-        there = study.status().judgments
+        judgment_count = study.status().judgments
         design = study.config.stages[0].design
     common: dict[str, Any] = {
         "stage": 0,
@@ -57,7 +57,7 @@ def grow(folder: Path, database: str, size: int) -> None:
     }
     common |= {"round": 0, "weight": 1.0, "propensity": 1e-4}
     with Store.open(database, "bench") as store:
-        for start in range(there, size, _CHUNK):
+        for start in range(judgment_count, size, _CHUNK):
             with store.write() as writer:
                 tasks = []
                 for number in range(start, min(size, start + _CHUNK)):
@@ -69,10 +69,10 @@ def grow(folder: Path, database: str, size: int) -> None:
                     pick = ev.Picked(**common, items=(item,), state=writer.digest, lease_end=end)
                     picked = append_event(writer, pick, at=at, **who)
                     answer = ev.Judged(stage=0, items=(item,), answer={item: 50}, seconds=3.0)
-                    told = append_event(writer, answer, at=at, **who)
+                    event = append_event(writer, answer, at=at, **who)
                     tasks.append(
                         StoredTask(
-                            who["judgment_id"], who["annotator"], 0, (item,), "answered", end, picked.seq, told.seq
+                            who["judgment_id"], who["annotator"], 0, (item,), "answered", end, picked.seq, event.seq
                         )
                     )
                 writer.add_tasks(tasks)
@@ -132,18 +132,18 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000, help="how far the study grows")
     parser.add_argument("--lasting", type=float, default=20.0, help="seconds of each measurement")
     parser.add_argument("--engine", choices=["sqlite", "postgresql"], default=None)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     print(f"{ITEMS:,} items, {PEOPLE} annotators at once over HTTP, one server process; times in ms (goal: p95 < 50)")
-    if wanted.engine != "postgresql":
+    if options.engine != "postgresql":
         with tempfile.TemporaryDirectory() as place:
             make(Path(place))
-            run("SQLite", f"sqlite:///{place}/study.db", Path(place), wanted)
+            run("SQLite", f"sqlite:///{place}/study.db", Path(place), options)
     binaries = find_postgres()
-    if wanted.engine == "sqlite" or binaries is None:
+    if options.engine == "sqlite" or binaries is None:
         return
     with tempfile.TemporaryDirectory() as place, PostgresServer.start(binaries) as server:
         make(Path(place))
-        run("PostgreSQL", server.new_database("load"), Path(place), wanted)
+        run("PostgreSQL", server.new_database("load"), Path(place), options)
 
 
 if __name__ == "__main__":

@@ -52,11 +52,11 @@ def _(protocol: Direct | Likert | ScoredRanking, letters: Sequence[str]) -> str:
     labels = {"": protocol.labels}
     if not isinstance(protocol, ScoredRanking):
         labels |= {name: criterion.labels or protocol.labels for name, criterion in protocol.criteria.items()}
-    wanted = {
+    schema = {
         name: f"{steps} from {low:g} to {high:g}{_ends(labels[name])}"
         for name, (low, high) in protocol.scales().items()
     }
-    return _per_item(wanted, letters)
+    return _per_item(schema, letters)
 
 
 @form_of.register
@@ -123,13 +123,13 @@ def letters_for(task: Task) -> list[str]:
 
 def parse(reply: str, task: Task) -> Any:
     """Find the JSON in a reply and put the items' ids for their letters."""
-    found = next((value for value in _json_in(reply) if isinstance(value, dict | list)), None)
-    if found is None:
+    answer = next((value for value in _json_in(reply) if isinstance(value, dict | list)), None)
+    if answer is None:
         raise AnswerError("there is no JSON in the answer.", "Answer with the JSON object only.")
-    if isinstance(found, dict) and set(found) == {"ranking"}:
-        found = found["ranking"]
+    if isinstance(answer, dict) and set(answer) == {"ranking"}:
+        answer = answer["ranking"]
     ids = dict(zip(letters_for(task), task.item_ids, strict=True))
-    return _renamed(found, ids)
+    return _renamed(answer, ids)
 
 
 def _json_in(text: str) -> list[Any]:
@@ -244,12 +244,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--most", type=int, help="stop after so many tasks")
     parser.add_argument("--tries", type=int, default=3, help="invalid answers before a task is skipped")
-    wanted = parser.parse_args(arguments)
-    model = Model(wanted.endpoint, wanted.model, os.environ.get("OPENAI_API_KEY"), wanted.temperature)
-    with Client(wanted.url, name=wanted.name) as client:
+    options = parser.parse_args(arguments)
+    model = Model(options.endpoint, options.model, os.environ.get("OPENAI_API_KEY"), options.temperature)
+    with Client(options.url, name=options.name) as client:
         if "consent" in client.needs:
             client.consent()
-        answered, skipped = judge(client, model, most=wanted.most, tries=wanted.tries)
+        answered, skipped = judge(client, model, most=options.most, tries=options.tries)
     sys.stdout.write(f"{answered} answered, {skipped} skipped\n")
 
 

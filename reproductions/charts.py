@@ -12,7 +12,7 @@ from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
 
 COLOURS = ("#2c5e8a", "#b85a10", "#4f8a5b", "#8a4f7d", "#7a7f35", "#53606d", "#9c3d3d")
 _WIDE_PANELS = 3
-"""Up to so many panels stand side by side, as wide as fits."""
+"""Maximum number of panels in one row."""
 
 
 _LEGEND_LETTERS = 70
@@ -80,9 +80,9 @@ def curves(
         )
     panels = [] if facet is None else table[facet].unique(maintain_order=True).to_list()
     if not panels:
-        drawn: Any = alt.layer(*layers, data=values_of(table)).properties(width=WIDTH, height=HEIGHT)
+        chart: Any = alt.layer(*layers, data=values_of(table)).properties(width=WIDTH, height=HEIGHT)
     elif len(panels) <= _WIDE_PANELS:
-        drawn = alt.hconcat(
+        chart = alt.hconcat(
             *(
                 alt.layer(*layers, data=values_of(table.filter(pl.col(str(facet)) == panel))).properties(
                     width=WIDTH // len(panels) - 60, height=HEIGHT - 40, title=alt.Title(str(panel), fontSize=12)
@@ -92,13 +92,13 @@ def curves(
         )
     else:
         # The data belongs to the whole, so that layers can be repeated by facet.
-        drawn = (
+        chart = (
             alt.layer(*layers, data=values_of(table))
             .properties(width=150, height=150)
             .facet(alt.Facet(f"{facet}:N", title=None, sort=panels), columns=4)
             .resolve_scale(y="independent")
         )
-    return titled(drawn, title, subtitle)  # type: ignore[no-any-return]
+    return titled(chart, title, subtitle)  # type: ignore[no-any-return]
 
 
 def bars(
@@ -128,5 +128,5 @@ def bars(
             .mark_point(filled=False, size=90, strokeWidth=2, opacity=1, shape="diamond", color=COLOURS[1])
             .encode(x=alt.X("published:Q", title=up_title))
         )
-    drawn = alt.layer(*layers, data=values_of(table)).properties(width=WIDTH - 140, height=alt.Step(24))
-    return titled(drawn, title, subtitle)  # type: ignore[no-any-return]
+    chart = alt.layer(*layers, data=values_of(table)).properties(width=WIDTH - 140, height=alt.Step(24))
+    return titled(chart, title, subtitle)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Simulated people asked many tasks at once."""
+"""Simulate the answers to many tasks in one batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.simulate.batch_answers import TaskBatch, batch_observations
 
 
 def ask(people: SimulatedAnnotators, protocol: Protocol, tasks: IntArray, who: IntArray) -> Observations:
-    """Return what these people say to these tasks (a row of item codes each), one observation after the other."""
+    """Return the simulated observations of tasks (one row of item codes each), in order."""
     key = protocol_key(protocol)
     first = people.answer_counts[key]
     people.answer_counts[key] += len(tasks)
@@ -21,14 +21,14 @@ def ask(people: SimulatedAnnotators, protocol: Protocol, tasks: IntArray, who: I
     fresh = np.zeros(len(tasks), np.int32)
     percepts = people.percepts(protocol, who, fresh, tasks, rows)
     batch = TaskBatch(tasks, who, percepts, people.tie_margins(who), people.items, people.people)
-    found = batch_observations(protocol, batch)
-    if found is None:
+    by_criterion = batch_observations(protocol, batch)
+    if by_criterion is None:
         raise ConfigError(f"{protocol.name} cannot be asked all at once.", "Rehearse the study instead.")
-    (observations,) = found.values()
+    (observations,) = by_criterion.values()
     return observations
 
 
 def in_turn(tasks: int, times: int, people: int, rng: np.random.Generator) -> IntArray:
-    """Return who gets each task, `times` different people one after the other for each."""
+    """Assign `times` different annotators to each task, consecutively."""
     first = rng.integers(people, size=tasks)
     return ((first[:, None] + np.arange(times)) % people).ravel().astype(np.int32)

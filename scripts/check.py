@@ -1,4 +1,4 @@
-"""Look for security problems: in our own code (bandit), and in what we depend on (pip-audit).
+"""Look for security failures: in our own code (bandit), and in what we depend on (pip-audit).
 
 `make check` runs it. What could not be looked at is said loudly; with STEELYARD_REQUIRE_ALL=1 it is a failure.
 """
@@ -20,15 +20,15 @@ CANARY = "jinja2==2.10"
 
 def main() -> int:
     """Run every check; return how many found something."""
-    found = _bandit() + _requirements()
+    failures = _bandit() + _requirements()
     audited = _audit()
     if audited is None:
-        found += _loudly("DEPENDENCIES WERE NOT AUDITED: no vulnerability service could be reached from here.")
+        failures += _loudly("DEPENDENCIES WERE NOT AUDITED: no vulnerability service could be reached from here.")
     else:
-        found += audited
+        failures += audited
     where = "in what could be looked at" if audited is None else "anywhere"
-    print(f"make check: nothing found {where}" if not found else f"make check: {found} checks found something")
-    return found
+    print(f"make check: nothing found {where}" if not failures else f"make check: {failures} checks found something")
+    return failures
 
 
 def _bandit() -> int:
@@ -48,8 +48,8 @@ def _audit() -> int | None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as canary:
         canary.write(CANARY + "\n")
         canary.flush()
-        known = _pip_audit("--requirement", canary.name, "--no-deps", "--disable-pip")
-    if not any(package.get("vulns") for package in known):
+        vulnerabilities = _pip_audit("--requirement", canary.name, "--no-deps", "--disable-pip")
+    if not any(package.get("vulns") for package in vulnerabilities):
         return None
     packages = _pip_audit()
     holes = [(package, hole) for package in packages for hole in package.get("vulns", ())]

@@ -49,9 +49,9 @@ def compared(theta: FloatArray, count: int, rng: np.random.Generator, tie: float
 
 def chosen(theta: FloatArray, count: int, rng: np.random.Generator) -> tuple[Choices, Rankings]:
     """Show random tuples of four: what is best and worst, and the whole ranking."""
-    shown = np.array([rng.choice(len(theta), 4, replace=False) for _ in range(count)], np.int32)
-    seen = theta[shown] + rng.gumbel(size=shown.shape)
-    order = np.take_along_axis(shown, np.argsort(-seen, axis=1), axis=1)
+    tuples = np.array([rng.choice(len(theta), 4, replace=False) for _ in range(count)], np.int32)
+    percepts = theta[tuples] + rng.gumbel(size=tuples.shape)
+    order = np.take_along_axis(tuples, np.argsort(-percepts, axis=1), axis=1)
     names = index(len(theta))
     rankings = Rankings(
         items=names,
@@ -59,7 +59,7 @@ def chosen(theta: FloatArray, count: int, rng: np.random.Generator) -> tuple[Cho
         item=order.ravel(),
         rank=np.tile(np.arange(1, 5, dtype=np.int32), count),
     )
-    return Choices(items=names, shown=shown, best=order[:, 0], worst=order[:, 3]), rankings
+    return Choices(items=names, shown=tuples, best=order[:, 0], worst=order[:, 3]), rankings
 
 
 def rated(truth: FloatArray, each: int, rng: np.random.Generator, people: int = 40) -> Ratings:
@@ -80,9 +80,9 @@ def rated(truth: FloatArray, each: int, rng: np.random.Generator, people: int = 
 
 def against_truth(scores: pl.DataFrame, truth: FloatArray, title: str, x: str) -> Any:
     """Draw scores with their intervals against the truth they were made from."""
-    known = pl.DataFrame({"item": list(index(len(truth)).ids), "truth": truth})
-    base = alt.Chart(scores.join(known, on="item"), title=title).encode(x=alt.X("truth:Q", title=x))
-    line = alt.Chart(known).mark_line(color=GREY, strokeDash=[4, 4]).encode(x="truth:Q", y="truth:Q")
+    truth_table = pl.DataFrame({"item": list(index(len(truth)).ids), "truth": truth})
+    base = alt.Chart(scores.join(truth_table, on="item"), title=title).encode(x=alt.X("truth:Q", title=x))
+    line = alt.Chart(truth_table).mark_line(color=GREY, strokeDash=[4, 4]).encode(x="truth:Q", y="truth:Q")
     bars = base.mark_rule(color=BLUE).encode(y=alt.Y("lower:Q", title="score with its 95 % interval"), y2="upper:Q")
     return line + bars + base.mark_circle(color=BLUE, size=45).encode(y="score:Q")
 
@@ -199,8 +199,8 @@ def plackett_luce() -> Any:
                 ("one pair", steelyard.BradleyTerry().fit(compared(theta, tasks, rng))),
             ):
                 score = dict(found.scores.select("item", "score").drop_nulls().iter_rows())
-                known = [n for n in range(30) if f"item {n}" in score]
-                rho = stats.spearmanr([score[f"item {n}"] for n in known], theta[known]).statistic
+                scored_items = [n for n in range(30) if f"item {n}" in score]
+                rho = stats.spearmanr([score[f"item {n}"] for n in scored_items], theta[scored_items]).statistic
                 rows.append({"tasks": tasks, "ρ with the truth": rho, "one task is": model})
     mean = pl.DataFrame(rows).group_by("tasks", "one task is", maintain_order=True).mean()
     return lines(
@@ -296,14 +296,14 @@ def dominance() -> Any:
                 theta = rng.permutation(6) / 2
                 pairs = compared(theta / noise, asked, rng)
                 by_one = replace(pairs, annotators=index(1, "ann"), annotator=np.zeros(asked, np.int32))
-                found = steelyard.cycle_consistency(by_one)
-                value = next(f.value for f in found.statistics if f.key == "items_in_no_cycle")
+                result = steelyard.cycle_consistency(by_one)
+                value = next(f.value for f in result.statistics if f.key == "items_in_no_cycle")
                 clean.append(1.0 if value is None else value)
             rows.append(
-                {"comparisons of six items": asked, "items_in_no_cycle": float(np.mean(clean)), "noise": f"{noise}"}
+                {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
     return lines(
-        rows, "Every further answer can close a cycle", "comparisons of six items", "items_in_no_cycle", "noise"
+        rows, "Every further answer can close a cycle", "comparisons of six items", "items in no cycle", "noise"
     )
 
 
@@ -333,8 +333,10 @@ def label_models() -> Any:
                 ("Dawid–Skene", steelyard.DawidSkene(interval="none")),
                 ("MACE", steelyard.MACE(interval="none", restarts=3)),
             ):
-                found = dict(model.fit(labels).scores.select("item", "label").iter_rows())
-                right[name].append(float(np.mean([found[f"item {n}"] == ("no", "yes")[truth[n]] for n in range(150)])))
+                labels_by_item = dict(model.fit(labels).scores.select("item", "label").iter_rows())
+                right[name].append(
+                    float(np.mean([labels_by_item[f"item {n}"] == ("no", "yes")[truth[n]] for n in range(150)]))
+                )
         rows += [{"labels an item": each, "accuracy": float(np.mean(v)), "model": name} for name, v in right.items()]
     return lines(
         rows, "Half the annotators hardly look: models that weigh them gain", "labels an item", "accuracy", "model"
@@ -354,16 +356,16 @@ def gold_calibration() -> Any:
         items=index(80), annotators=index(12, "ann"), annotator=who, item=item, value=value, scale=(0, 100)
     )
     gold = {f"item {n}": float(truth[n]) for n in range(40)}
-    found = steelyard.GaussianCalibration().fit(ratings, gold=gold).annotators
-    assert found is not None
-    known = pl.DataFrame({"annotator": list(index(12, "ann").ids), "true bias": bias})
-    base = alt.Chart(found.join(known, on="annotator"), title="What forty gold items tell of twelve annotators").encode(
-        x="true bias:Q"
-    )
+    annotator_table = steelyard.GaussianCalibration().fit(ratings, gold=gold).annotators
+    assert annotator_table is not None
+    truth_table = pl.DataFrame({"annotator": list(index(12, "ann").ids), "true bias": bias})
+    base = alt.Chart(
+        annotator_table.join(truth_table, on="annotator"), title="What forty gold items tell of twelve annotators"
+    ).encode(x="true bias:Q")
     bars = base.mark_rule(color=BLUE).encode(
         y=alt.Y("bias_lower:Q", title="bias with its 95 % interval"), y2="bias_upper:Q"
     )
-    line = alt.Chart(known).mark_line(color=GREY, strokeDash=[4, 4]).encode(x="true bias:Q", y="true bias:Q")
+    line = alt.Chart(truth_table).mark_line(color=GREY, strokeDash=[4, 4]).encode(x="true bias:Q", y="true bias:Q")
     return line + bars + base.mark_circle(color=BLUE, size=45).encode(y="bias:Q")
 
 
@@ -372,8 +374,8 @@ def split_half() -> Any:
     """Reliability grows with the budget."""
     rng = np.random.default_rng(12)
     curve = steelyard.split_half_by_budget(rated(rng.uniform(20, 80, 40), 20, rng))
-    shown = curve.filter(pl.col("statistic").is_in(["split_half_spearman", "split_half_spearman_corrected"]))
-    base = alt.Chart(shown, title="Split-half reliability grows with the judgments in each half").encode(
+    rows = curve.filter(pl.col("statistic").is_in(["split_half_spearman", "split_half_spearman_corrected"]))
+    base = alt.Chart(rows, title="Split-half reliability grows with the judgments in each half").encode(
         x=alt.X("per_half:Q", title="judgments an item in each half"), color=color("label")
     )
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", title="ρ", scale=alt.Scale(zero=False)), y2="upper:Q")

@@ -23,8 +23,8 @@ from tests.storage.old_studies import ANSWERS, DUMPS, dump_of, write_folder
 
 def revisions() -> list[str]:
     """Return every schema there has been, the oldest first."""
-    known = ScriptDirectory.from_config(alembic_config())
-    return [script.revision for script in reversed(list(known.walk_revisions()))]
+    revisions = ScriptDirectory.from_config(alembic_config())
+    return [script.revision for script in reversed(list(revisions.walk_revisions()))]
 
 
 def fill(folder: Path, database: str) -> None:

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from steelyard import registry
 from steelyard.cli.app import app
-from steelyard.study.config_tables import (
+from steelyard.study.config.tables import (
     Checks,
     ItemsSource,
     Link,
@@ -127,7 +127,8 @@ def _first_paragraph(cls: type[Any]) -> str:
 
 def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every command with its name, those of a group one by one."""
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         if hasattr(command, "commands"):
             yield from _commands(command, f"{prefix}{name} ")
         else:

@@ -24,11 +24,11 @@ class AlwaysFails(Model):
     """Raise what a careless model would."""
 
     name: ClassVar[str] = "{NAME}"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
     level: float = 0.95
 
     def fit(self, observations):
-        self.accept(observations)
+        self.check_kind(observations)
         raise ZeroDivisionError("{REASON}")
 '''
 

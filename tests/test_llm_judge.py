@@ -124,16 +124,16 @@ def test_every_protocol_is_judged(protocol, make_study, serve_study, stub, capsy
     assert capsys.readouterr().out == f"{count} answered, 0 skipped\n"
     assert count >= 3
     for row in server.study.judgments().iter_rows(named=True):
-        said = json.loads(row["answer"])
+        answer = json.loads(row["answer"])
         order = sorted(row["items"], key=lambda item: int(item[1:]))
-        if isinstance(said, list):
-            assert said == [[item] for item in reversed(order)]
-        elif "winner" in said:
-            assert said == {"winner": order[-1]}
-        elif "best" in said:
-            assert said == {"best": order[-1], "worst": order[0]}
+        if isinstance(answer, list):
+            assert answer == [[item] for item in reversed(order)]
+        elif "winner" in answer:
+            assert answer == {"winner": order[-1]}
+        elif "best" in answer:
+            assert answer == {"best": order[-1], "worst": order[0]}
         else:
-            assert set(said) == set(order)
+            assert set(answer) == set(order)
     assert {body["key"] for body in endpoint.seen} == {"Bearer sk-test"}
     assert {body["model"] for body in endpoint.seen} == {"m"}
     # Ids stay here; what is asked, and on which scale, goes along.
@@ -145,10 +145,10 @@ def test_an_answer_that_does_not_fit_is_sent_back_with_the_reason(make_study, se
     replies = iter(["I would rather not.", '{"A": 500}', '{"A": 50}'])
     endpoint = stub(lambda _: next(replies))
     llm_judge.main([server.page, "--name", "gpt", "--endpoint", endpoint.url, "--model", "m"])
-    said = [message["content"] for message in endpoint.seen[-1]["messages"][2:]]
-    assert said[0] == "I would rather not."
-    assert "there is no JSON" in said[1]
-    assert "0 to 100" in said[3]
+    messages = [message["content"] for message in endpoint.seen[-1]["messages"][2:]]
+    assert messages[0] == "I would rather not."
+    assert "there is no JSON" in messages[1]
+    assert "0 to 100" in messages[3]
     assert server.study.judgments()["answer"].to_list() == ['{"w0":50}']
 
 

@@ -27,12 +27,12 @@ class FirstValue(Model):
     """Score every item by the first value it got."""
 
     name: ClassVar[str] = "first_value"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
     add: float = 0.0
 
     def fit(self, observations):
-        self.accept(observations)
+        self.check_kind(observations)
         first = {}
         for item, value in zip(observations.item, observations.value, strict=True):
             first.setdefault(observations.items[int(item)], float(value) + self.add)

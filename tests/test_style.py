@@ -11,20 +11,29 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "reproductions", "benchmarks", "scripts", "examples", "tests")
 
 MAX_BODY_LINES = 60
-LONG_FUNCTIONS = {
-    "src/steelyard/models/calibrated_sampler.py: sweep",
-    "src/steelyard/reliability/self_consistency.py: _statistics",
-    "reproductions/best_worst/against_rating_scale.py: run",
-    "reproductions/tournament/agreement_by_overlap.py: run",
-}
+LONG_FUNCTIONS: set[str] = set()
 """Functions that are still too long. Remove a name once its function is split; add none."""
 
-PARTICIPLE_LIMIT = 1270
+PARTICIPLE_LIMIT = 357
 """Assignments to a bare participle in the whole tree. Only ever lower it; the goal is fewer than 50."""
 PARTICIPLES = (
     "found|known|said|told|came|asked|seen|given|heard|meant|kept|drawn|shown|wanted|held|made|taken|left_over|settled"
 )
-PARTICIPLE_FREE: tuple[str, ...] = ()
+PARTICIPLE_FREE: tuple[str, ...] = (
+    "src/steelyard/engines",
+    "src/steelyard/formats",
+    "src/steelyard/models",
+    "src/steelyard/observations",
+    "src/steelyard/reliability",
+    "reproductions",
+    "tests/contracts",
+    "tests/engines",
+    "tests/formats",
+    "tests/models",
+    "tests/observations",
+    "tests/reliability",
+    "tests/reproductions",
+)
 """Folders whose variables are all named by nouns. Add folders as they are cleaned."""
 
 

@@ -16,7 +16,7 @@ from steelyard.models.choices.counting import Counting
 from steelyard.models.fit import Model
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Choices, FloatArray, Observations, Ratings
-from steelyard.reliability import self_consistency, split_half_by_budget, split_half_difference
+from steelyard.reliability import Significance, self_consistency, split_half_by_budget, split_half_difference
 from steelyard.reliability.correlation import spearman
 from steelyard.report.charts import Chart
 
@@ -31,14 +31,24 @@ _WITHOUT: dict[str, dict[str, float]] = {
     "people all use the scale alike": {"bias": 0.0, "stretch": 0.0},
     "people all use the scale alike and look before they answer": {"bias": 0.0, "stretch": 0.0, "lapse": 0.0},
 }
-"""Crowds with something less to go wrong, to see what the saving comes from."""
+"""Annotators with one source of error removed, to see where the saving comes from."""
 
 _GUESSED = "how the terms' values spread is a guess, and simulated people do not differ in opinion"
 
 
+_NOTES = (
+    "The paper's judgments are not at hand: people are simulated, as inconsistent as its annotators.",
+    "Split-half reliability flatters best–worst scaling: both halves see the same tuples, so what the luck "
+    "of an item's company does to its score is the same in both. Against the true values, which a "
+    "simulation knows, the rating scale is ahead with as many judgments.",
+    "Choices feel nothing of how people use a scale, and less of answers without looking: most of the "
+    "saving is gone where there is neither.",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class AgainstRatingScale(Experiment):
-    """Rate and choose the same terms by the same simulated people, and split both in halves."""
+    """Simulate ratings and best–worst choices of the same terms by the same annotators, and split both in halves."""
 
     name: ClassVar[str] = "best_worst.against_rating_scale"
     paper: ClassVar[str] = PAPER
@@ -56,7 +66,7 @@ class AgainstRatingScale(Experiment):
         return replace(self, terms=320, repeats=1500, trials=5)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Measure the people's inconsistency, then the reliability of what they say either way."""
+        """Measure the annotators' inconsistency, then the reliability of ratings and of best–worst choices."""
         steps = 3 + len(_FACTORS) + len(_WITHOUT)
         terms = Terms.drawn(self.terms, np.random.default_rng(self.seed))
         calibration = _calibration(terms, self.repeats)
@@ -78,24 +88,16 @@ class AgainstRatingScale(Experiment):
         table = pl.concat(tables).with_columns((pl.col("judgments") / self.terms).alias("judgments"))
         tested = split_half_difference(by_factor[2.0], ratings, trials=self.trials, seed=self.seed)
         progress(3 + len(_FACTORS), steps)
-        without = []
+        savings = _savings(table, half)
         for done, name in enumerate(_WITHOUT):
-            without.append(self._saving_without(name))
+            savings.append(self._saving_without(name))
             progress(4 + len(_FACTORS) + done, steps)
-        claims = (
-            *calibration,
-            _at(table, _RATING, half, 0.95),
-            _at(table, _tuples(2.0), half, 0.98),
-            Claim(
-                "difference of the two, best–worst less rating scale",
-                float(tested.statistic.value or 0.0),
-                tested.statistic.lower,
-                tested.statistic.upper,
-                published=0.03,
-                why=_GUESSED,
-            ),
-            *_savings(table, half),
-            *without,
+        claims = (*calibration, *_reliabilities(table, half, tested), *savings, *self._validity(table, against_truth))
+        return Outcome(claims, table, lambda: _chart(table, half), _NOTES)
+
+    def _validity(self, table: pl.DataFrame, against_truth: dict[str, float]) -> list[Claim]:
+        """Compare the numbers of tuples with each other, and all methods with the true values."""
+        return [
             Claim(
                 "most that 1N, 1.5N and 2N tuples differ in reliability at 6N judgments",
                 _apart(table, 6.0),
@@ -109,23 +111,10 @@ class AgainstRatingScale(Experiment):
                 )
                 for name, rho in against_truth.items()
             ),
-        )
-        return Outcome(
-            claims,
-            table,
-            lambda: _chart(table, half),
-            (
-                "The paper's judgments are not at hand: people are simulated, as inconsistent as its annotators.",
-                "Split-half reliability flatters best–worst scaling: both halves see the same tuples, so what the luck "
-                "of an item's company does to its score is the same in both. Against the true values, which a "
-                "simulation knows, the rating scale is ahead with as many judgments.",
-                "Choices feel nothing of how people use a scale, and less of answers without looking: most of the "
-                "saving is gone where there is neither.",
-            ),
-        )
+        ]
 
     def _saving_without(self, name: str) -> Claim:
-        """State what best–worst scaling needs in a crowd with something less to go wrong."""
+        """Return the judgments that best–worst scaling needs with one source of error removed."""
         rng = np.random.default_rng([self.seed, 1])
         terms = Terms.drawn(self.terms, rng, replace(LIKE_THE_PAPER, **_WITHOUT[name]))
         half, trials = self.judgments // 2, max(self.trials // 10, 2)
@@ -141,10 +130,26 @@ class AgainstRatingScale(Experiment):
         )
 
 
+def _reliabilities(table: pl.DataFrame, half: int, tested: Significance) -> tuple[Claim, ...]:
+    """Return the split-half reliability of both methods, and their difference."""
+    return (
+        _at(table, _RATING, half, 0.95),
+        _at(table, _tuples(2.0), half, 0.98),
+        Claim(
+            "difference of the two, best–worst less rating scale",
+            float(tested.statistic.value or 0.0),
+            tested.statistic.lower,
+            tested.statistic.upper,
+            published=0.03,
+            why=_GUESSED,
+        ),
+    )
+
+
 def _calibration(terms: Terms, repeats: int) -> tuple[Claim, ...]:
-    """Hold the simulated people's repeats against those of the paper (§3.2)."""
-    found = self_consistency(terms.rated_twice(repeats))
-    rate, apart = found["inconsistency_rate"], found["difference_if_inconsistent"]
+    """Compare the simulated annotators' repeats with those of the paper (§3.2)."""
+    consistency = self_consistency(terms.rated_twice(repeats))
+    rate, apart = consistency["inconsistency_rate"], consistency["difference_if_inconsistent"]
     chosen = "noise and lapses were chosen to give it"
     return (
         Claim(
@@ -169,7 +174,7 @@ def _calibration(terms: Terms, repeats: int) -> tuple[Claim, ...]:
 
 
 def _spread(ratings: Ratings, times: int) -> tuple[Claim, ...]:
-    """Hold the agreement of the simulated people against that of the paper (§3.2 and §4)."""
+    """Compare the agreement of the simulated annotators with that of the paper (§3.2 and §4)."""
     values = ratings.value.reshape(-1, times)
     one, rest = values[:, 0], values[:, 1:].mean(axis=1)
     return (
@@ -197,8 +202,8 @@ def _curve(name: str, observations: Observations, budgets: range, trials: int) -
 
 def _truth(terms: Terms, observations: Observations, model: Model) -> float:
     scores = dict(model.fit(observations).scores.select("item", "score").iter_rows())
-    found = spearman(np.array([scores[item] for item in terms.people.items.ids]), terms.value)
-    return 0.0 if found is None else found.r
+    correlation = spearman(np.array([scores[item] for item in terms.people.items.ids]), terms.value)
+    return 0.0 if correlation is None else correlation.r
 
 
 def _at(table: pl.DataFrame, method: str, judgments: int, published: float) -> Claim:
@@ -213,7 +218,7 @@ def _of(table: pl.DataFrame, method: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _savings(table: pl.DataFrame, half: int) -> list[Claim]:
-    """Say with how many judgments best–worst scaling reaches what the rating scale reaches with all of them."""
+    """Return the judgments that best–worst scaling needs for the reliability of the rating scale with all of them."""
     return [
         Claim(
             f"judgments that best–worst with {factor:g}N tuples needs for the rating scale's reliability",
@@ -227,14 +232,14 @@ def _savings(table: pl.DataFrame, half: int) -> list[Claim]:
 
 
 def _needed(table: pl.DataFrame, factor: float) -> float:
-    """Return with how many judgments, in N, best–worst scaling reaches the most that the rating scale reaches."""
+    """Return the judgments, in N, that best–worst scaling needs for the highest reliability of the rating scale."""
     _, reliability = _of(table, _RATING)
     judgments, reached = _of(table, _tuples(factor))
     return float(np.interp(reliability[-1], reached, judgments))
 
 
 def _apart(table: pl.DataFrame, judgments: float) -> float:
-    """Return how far apart the three numbers of tuples are with the same number of judgments."""
+    """Return the range of reliability over the three numbers of tuples at the same number of judgments."""
     reached = [float(np.interp(judgments, *_of(table, _tuples(factor)))) for factor in _FACTORS]
     return max(reached) - min(reached)
 

@@ -22,7 +22,7 @@ from steelyard.report.charts import HEIGHT, Chart, titled, values_of
 
 @dataclass(frozen=True, slots=True)
 class CountedScores(Experiment):
-    """Count best less worst over shown for every item, and hold it against the published score."""
+    """Compute (best − worst) / shown for every item, and compare it with the published score."""
 
     name: ClassVar[str] = "best_worst.counting"
     paper: ClassVar[str] = PAPER
@@ -49,8 +49,8 @@ class CountedScores(Experiment):
             )
             logit = MaxDiff().fit(choices).scores.select("item", pl.col("score").alias("logit"))
             both = scores.join(logit, on="item")
-            found = spearman(both["counted"].to_numpy(), both["logit"].to_numpy())
-            correlations.append(0.0 if found is None else found.r)
+            correlation = spearman(both["counted"].to_numpy(), both["logit"].to_numpy())
+            correlations.append(0.0 if correlation is None else correlation.r)
             counted.append(both)
             progress(done + 1, len(by_relation))
         table = pl.concat(counted).join(gold, on=["relation", "item"])

@@ -35,7 +35,7 @@ _POLES, _WITHIN = (0.28, 0.72), 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """Terms whose values are known, and people who judge them."""
+    """Terms with known true values, and simulated annotators."""
 
     value: FloatArray
     people: SimulatedAnnotators
@@ -43,7 +43,7 @@ class Terms:
 
     @classmethod
     def drawn(cls, count: int, rng: np.random.Generator, population: Population = LIKE_THE_PAPER) -> Terms:
-        """Draw so many terms, half of them positive, and the people."""
+        """Draw `count` terms, half of them positive, and the annotators."""
         value = np.clip(rng.choice(_POLES, count) + _WITHIN * rng.standard_normal(count), 0, 1)
         names = [f"term-{number:04d}" for number in range(1, count + 1)]
         crowd = make_crowd(PEOPLE, rng, population)
@@ -53,18 +53,18 @@ class Terms:
         return len(self.value)
 
     def rated(self, times: int) -> Ratings:
-        """Have every term rated by so many people, its ratings one after the other."""
+        """Simulate the ratings of every term by several annotators; ratings of a term are consecutive."""
         tasks = np.repeat(np.arange(len(self), dtype=np.int32), times)[:, None]
         return cast("Ratings", ask(self.people, RATING, tasks, in_turn(len(self), times, PEOPLE, self.rng)))
 
     def rated_twice(self, repeats: int) -> Ratings:
-        """Have someone rate a term again, so many times."""
+        """Simulate repeated ratings of a term by the same annotator."""
         tasks = np.repeat(self.rng.integers(len(self), size=repeats), 2).astype(np.int32)[:, None]
         who = np.repeat(self.rng.integers(PEOPLE, size=repeats), 2).astype(np.int32)
         return cast("Ratings", ask(self.people, RATING, tasks, who))
 
     def chosen(self, factor: float, times: int) -> Choices:
-        """Have each of factor·N balanced 4-tuples judged by so many people."""
+        """Simulate choices of several annotators for each of factor·N balanced 4-tuples."""
         tuples = plan_tuples(len(self), tuple_count(factor, len(self)), CHOOSING.size, [], self.rng)
         who = in_turn(len(tuples), times, PEOPLE, self.rng)
         return cast("Choices", ask(self.people, CHOOSING, np.repeat(tuples, times, axis=0), who))

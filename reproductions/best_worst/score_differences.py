@@ -22,7 +22,7 @@ _PUBLISHED = {3: (0.11, 397, 0.85, 0.85), 5: (0.10, 363, 0.87, 0.88), 20: (0.08,
 _PUBLISHED_TERMS = 3207
 
 _TUPLES = {3: (1.0, 3), 5: (1.0, 5), 20: (2.0, 10)}
-"""Tuples (in N) and people for each, that make so many judgments; the paper does not say which it took."""
+"""Tuples (in N) and annotators per tuple for each number of judgments; the paper does not state its choice."""
 
 _WHY = (
     "simulated people rate and choose by the same values; in the paper the two ways of asking also bring out different "
@@ -32,7 +32,7 @@ _WHY = (
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifferences(Experiment):
-    """Score the same terms both ways, from 3N, 5N and 20N judgments of simulated people."""
+    """Score the same terms both ways, from 3N, 5N and 20N simulated judgments."""
 
     name: ClassVar[str] = "best_worst.score_differences"
     paper: ClassVar[str] = PAPER
@@ -53,7 +53,7 @@ class ScoreDifferences(Experiment):
             terms = Terms.drawn(self.terms, np.random.default_rng([self.seed, judgments]))
             rated, chosen = terms.rated(judgments), terms.chosen(*_TUPLES[judgments])
             compared = compare_scorings(Counting().fit(chosen), Mean().fit(rated))
-            names = ("mean_score_difference", "mean_rank_difference", "Spearman", "Pearson")
+            names = ("mean_score_difference", "mean_rank_difference", "spearman", "pearson")
             scales = (1.0, 100 / self.terms, 1.0, 1.0)
             units = ("", "% of the ranks", "", "")
             of_paper = (published[0], 100 * published[1] / _PUBLISHED_TERMS, *published[2:])
@@ -82,11 +82,11 @@ class ScoreDifferences(Experiment):
 
 
 def _chart(table: pl.DataFrame) -> Chart:
-    drawn = table.filter(pl.col("statistic") == "spearman").with_columns(
+    correlations = table.filter(pl.col("statistic") == "spearman").with_columns(
         pl.format("{}N judgments", "judgments").alias("name")
     )
     return bars(
-        drawn,
+        correlations,
         "name",
         "value",
         title="The two ways of asking agree better the more judgments there are",

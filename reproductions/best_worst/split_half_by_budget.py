@@ -25,7 +25,7 @@ _PER_HALF = (1, 2)
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfByBudget(Experiment):
-    """Split the answers to all tuples of a relation, and to some of them, in halves of one and two people a tuple."""
+    """Split the answers to all, and to some, tuples of a relation in halves of one and two annotators per tuple."""
 
     name: ClassVar[str] = "best_worst.split_half_by_budget"
     paper: ClassVar[str] = PAPER
@@ -50,9 +50,9 @@ class SplitHalfByBudget(Experiment):
             parts = {_ALL: choices} | {f"{factor:g}N tuples": _some(choices, factor, rng) for factor in _FACTORS}
             for name, part in parts.items():
                 for per_half in (*_PER_HALF, None):
-                    found = split_half(part, per_half=per_half, trials=self.trials, seed=self.seed)
+                    reliability = split_half(part, per_half=per_half, trials=self.trials, seed=self.seed)
                     judgments = _judgments(part, per_half) / len(choices.items)
-                    values = (found[which].value for which in ("Spearman", "Pearson"))
+                    values = (reliability[which].value for which in ("split_half_spearman", "split_half_pearson"))
                     rows.append((relation, name, per_half or 0, judgments, *values))
             progress(done + 1, len(by_relation))
         schema = {"relation": pl.String, "tuples": pl.String, "per_half": pl.Int64, "judgments": pl.Float64}
@@ -88,8 +88,8 @@ def _tuple_of(choices: Choices) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 def _some(choices: Choices, factor: float, rng: np.random.Generator) -> Choices:
     """Keep the answers to factor·N tuples drawn at random."""
     of = _tuple_of(choices)
-    kept = rng.permutation(int(of.max()) + 1)[: round(factor * len(choices.items))]
-    return take(choices, np.isin(of, kept))
+    sample = rng.permutation(int(of.max()) + 1)[: round(factor * len(choices.items))]
+    return take(choices, np.isin(of, sample))
 
 
 def _judgments(choices: Choices, per_half: int | None) -> float:

@@ -1,4 +1,4 @@
-"""A session of comparisons that pairs who came out close so far, as many tools for comparative judgement do."""
+"""A session of comparisons that pairs items with similar scores, as many tools for comparative judgement do."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def adaptive_session(rng: np.random.Generator) -> tuple[Comparisons, FloatArray]
     for number in range(ROUNDS):
         place = rng.random(ITEMS)
         if number >= RANDOM_ROUNDS:
-            told = np.concatenate(outcome).astype(np.int8)
-            pairs = Pairs(np.concatenate(left), np.concatenate(right), told, None)
+            outcomes = np.concatenate(outcome).astype(np.int8)
+            pairs = Pairs(np.concatenate(left), np.concatenate(right), outcomes, None)
             likelihood = PairLikelihood(PairTable.count(pairs, ITEMS), TieRule(kernels.LOGIT))
             place = maximise(likelihood, prior_sd=PRIOR_SD, tolerance=1e-3).theta
         one, other = np.argsort(place).reshape(-1, 2).T.astype(np.int32)

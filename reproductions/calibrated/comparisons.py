@@ -1,4 +1,4 @@
-"""Judgments needed for a ranking, by how pairs are chosen and scored, from people of mixed quality."""
+"""Judgments needed for a ranking by annotators of mixed quality, by method of pair selection and scoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.report.charts import Chart
 
 TARGETS = (0.9, 0.95)
 CROWDS = {"mixed": Mixture(), "alike": Mixture(spread=0.0, careless=0.0)}
-"""People who differ, and for comparison people who are all alike and careful."""
+"""Annotators of different quality, and for comparison equally careful ones."""
 _LAST = 0.955
 """A run ends when it is this good."""
 _RESAMPLES = 500
@@ -27,7 +27,7 @@ _RESAMPLES = 500
 
 @dataclass(frozen=True, slots=True)
 class Comparisons(Experiment):
-    """Have the same items compared by the same people, pairs chosen in five ways."""
+    """Simulate comparisons of the same items by the same annotators, with five methods of pair selection."""
 
     name: ClassVar[str] = "calibrated.comparisons"
     paper: ClassVar[str] = "this project, beside Mikhailiuk et al., 2020"
@@ -44,7 +44,7 @@ class Comparisons(Experiment):
         return replace(self, items=(40,), runs=(2,), crowds=("mixed",), most_each=30)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Simulate every method on the same items and people."""
+        """Simulate every method on the same items and annotators."""
         todo = [
             (crowd, n, runs)
             for crowd in self.crowds
@@ -58,13 +58,15 @@ class Comparisons(Experiment):
         for crowd, n, runs in todo:
             needed: dict[Method, FloatArray] = {}
             for method in Method:
-                found = []
+                correlation_curves = []
                 for run in range(runs):
-                    found.append(self._curve(method, n, CROWDS[crowd], run))
+                    correlation_curves.append(self._curve(method, n, CROWDS[crowd], run))
                     done += 1
                     progress(done, steps)
-                needed[method] = np.array([[crossing(curve, target) for target in TARGETS] for curve in found])
-                tables.append(_table(found, crowd, n, method))
+                needed[method] = np.array(
+                    [[crossing(curve, target) for target in TARGETS] for curve in correlation_curves]
+                )
+                tables.append(_table(correlation_curves, crowd, n, method))
             claims += _claims(needed, f"{n:,} items, {crowd} people", self.most_each, self.seed)
         table = pl.concat(tables)
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
@@ -160,9 +162,9 @@ _NOTES = (
 
 
 def _chart(table: pl.DataFrame) -> Chart:
-    drawn = table.filter(pl.col("rho") >= 0.6).with_columns(pl.format("{} items, {}", "items", "crowd").alias("panel"))
+    panels = table.filter(pl.col("rho") >= 0.6).with_columns(pl.format("{} items, {}", "items", "crowd").alias("panel"))
     return curves(
-        drawn,
+        panels,
         "comparisons",
         "rho",
         "method",

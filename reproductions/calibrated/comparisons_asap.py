@@ -14,7 +14,14 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated.online_kernels import outcome_likelihood, sweep
+from steelyard.models.calibrated.online_kernels import (
+    ItemBeliefs,
+    NoiseLevels,
+    PairAnswers,
+    PairMessages,
+    outcome_likelihood,
+    sweep,
+)
 from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
@@ -83,26 +90,13 @@ def pass_messages(
     shift: FloatArray,
     level: FloatArray,
 ) -> None:
-    """Go over all comparisons once, each message made anew in place."""
+    """Update the messages of all comparisons once, in place."""
     rows = np.arange(len(left))
     nobody = np.full(len(left), -1, np.int32)
-    told = np.zeros((len(left), 1))
-    sweep(
-        rows,
-        left,
-        right,
-        nobody,
-        outcome,
-        np.ones(len(left)),
-        site,
-        told,
-        precision,
-        shift,
-        np.zeros((0, 1)),
-        np.zeros(1),
-        level,
-        0.0,
-    )
+    answers = PairAnswers(left, right, nobody, outcome, np.ones(len(left)))
+    messages = PairMessages(site, np.zeros((len(left), 1)))
+    levels = NoiseLevels(np.zeros((0, 1)), np.zeros(1), level)
+    sweep(rows, answers, messages, ItemBeliefs(precision, shift), levels, 0.0)
 
 
 @compiled
@@ -142,7 +136,7 @@ def full_gains(
     sweeps: int,
     gain: FloatArray,
 ) -> None:
-    """Fill in the gain of every pair with the whole posterior made anew for each outcome (ASAP)."""
+    """Compute the gain of every pair with the full posterior recomputed for each outcome (ASAP)."""
     n, count = len(precision), len(left)
     mean, variance = shift / precision, 1.0 / precision
     more_left = np.empty(count + 1, np.int32)

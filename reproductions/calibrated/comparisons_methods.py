@@ -1,4 +1,4 @@
-"""Ways to choose pairs and score them, asked until they have had so many comparisons an item."""
+"""Methods of pair selection and scoring, run for a given number of comparisons per item."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steelyard.protocols import Pairwise
 from steelyard.records import Item
 
 FULL_ASAP_ITEMS = 100
-"""Up to so many items ASAP makes the whole posterior anew for every pair; above, its approximation."""
+"""Number of items up to which ASAP recomputes the full posterior for every pair; above, it is approximated."""
 ASAP_NOISE, TRUESKILL_NOISE = 0.75, 0.5
 """One noise for everybody: for each the best of 0.5, 0.75, 1 and 1.5, at 500 items judged by the mixed crowd."""
 _PRIOR_SD = 2.0
@@ -133,7 +133,7 @@ def _asap(people: People, rng: np.random.Generator) -> Scored:
 
 
 def _gain(people: People, rng: np.random.Generator) -> Scored:
-    """Ask through the design as a study does, several people at a time; score from the log."""
+    """Run the design as a study does, with several annotators at a time; score from the log."""
     n = len(people.truth)
     protocol = Pairwise(ties=False)
     design = Adaptive(judgments=10_000)
@@ -159,15 +159,15 @@ def _gain(people: People, rng: np.random.Generator) -> Scored:
         for number, (shown, person, first_won) in enumerate(zip(picks, who.tolist(), outcome > 0, strict=True)):
             ids = [items[code].id for code in shown]
             progress.on_answered(shown, None)
-            said = protocol.observations(ids, {"winner": ids[0 if first_won else 1]})
-            progress.notify_answer(AnswerNotice(f"{step}-{number}", str(person), shown, said))
+            observations = protocol.observations(ids, {"winner": ids[0 if first_won else 1]})
+            progress.notify_answer(AnswerNotice(f"{step}-{number}", str(person), shown, observations))
         if len(log) >= due:
             due += every
             yield len(log), log.calibrated(people.count)
 
 
 def scored(method: Method, people: People, rng: np.random.Generator) -> Scored:
-    """Ask people by a method, on and on, and yield the scores now and then, about once an answer for each item."""
+    """Run a method and yield the scores about once per answer for each item."""
     if method == Method.RANDOM:
         return _random(people, rng, _Log.bradley_terry)
     if method == Method.RANDOM_CALIBRATED:

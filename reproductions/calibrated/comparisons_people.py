@@ -1,4 +1,4 @@
-"""People of mixed quality who compare pairs: each has a noise of their own, and some do not look at all."""
+"""Simulated annotators of mixed quality who compare pairs: individual noise levels, and some answer at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.observations import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """How people differ. The items' true values have a standard deviation of 1.
+    """How annotators differ. The items' true values have a standard deviation of 1.
 
     `noise` is the median sd of one impression of one item, `spread` the sd of its logarithm over people; `careless`
     is the share who answer at random. Each gives `answers` answers, `at_once` people are at work at a time.
@@ -26,7 +26,7 @@ class Mixture:
 
 
 class People:
-    """A stream of people: when one has given all their answers, somebody new takes the place.
+    """A stream of annotators: each is replaced by a new one after a given number of answers.
 
     The same seed brings the same people in the same order, whatever they are asked.
     """
@@ -46,7 +46,7 @@ class People:
         return len(self._noise)
 
     def next(self, count: int) -> IntArray:
-        """Return who gives the next answers."""
+        """Return the annotators of the next answers."""
         who = np.empty(count, np.int32)
         for number in range(count):
             place = int(self._rng.integers(len(self._at_work)))

@@ -21,7 +21,7 @@ from steelyard.reliability.splitting import take
 
 @dataclass(frozen=True, slots=True)
 class HeldOut(Experiment):
-    """Fit four fifths of the judgments, and foretell the rest: who said what of which item."""
+    """Fit four fifths of the judgments and predict the remaining responses."""
 
     name: ClassVar[str] = "calibrated.held_out"
     paper: ClassVar[str] = PAPER
@@ -64,46 +64,46 @@ class HeldOut(Experiment):
             ),
         )
 
-    def _held(self, told: Ratings, rest: Ratings, rng: np.random.Generator) -> dict[str, float]:
-        said = foretold(told, rest, self.draws, rng)
+    def _held(self, training: Ratings, rest: Ratings, rng: np.random.Generator) -> dict[str, float]:
+        predictions = predict(training, rest, self.draws, rng)
         low, high = rest.scale
         tails = [(1 - self.level) / 2, (1 + self.level) / 2]
-        known = ~np.isnan(said[0])
-        lower, upper = np.quantile(said[:, known], tails, axis=0)
-        value = (rest.value[known] - low) / (high - low)
+        predicted = ~np.isnan(predictions[0])
+        lower, upper = np.quantile(predictions[:, predicted], tails, axis=0)
+        value = (rest.value[predicted] - low) / (high - low)
         within = (value >= lower.clip(0, 1) - 1e-9) & (value <= upper.clip(0, 1) + 1e-9)
-        # The place of each answer among those foretold; one at an end lies anywhere beyond it.
-        drawn = said[:, known].clip(0, 1)
-        below, equal = (drawn < value).mean(axis=0), (np.abs(drawn - value) < 1e-9).mean(axis=0)
+        # The quantile of each answer among its predictions; random within ties, such as at the ends of the scale.
+        clipped = predictions[:, predicted].clip(0, 1)
+        below, equal = (clipped < value).mean(axis=0), (np.abs(clipped - value) < 1e-9).mean(axis=0)
         place = below + rng.random(len(value)) * equal
         return {
-            "judgments": int(known.sum()),
+            "judgments": int(predicted.sum()),
             "held": float(within.mean()),
             "randomized": float(((place >= tails[0]) & (place <= tails[1])).mean()),
             "mean_width": float((upper.clip(0, 1) - lower.clip(0, 1)).mean()),
         }
 
 
-def foretold(told: Ratings, rest: Ratings, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Draw responses to the questions of `rest`, given `told`: a row for each draw; NaN for items never seen."""
-    evidence = Evidence.of("calibrated_scale", told)
-    place = np.full(len(told.items), UNKNOWN)
+def predict(training: Ratings, rest: Ratings, draws: int, rng: np.random.Generator) -> FloatArray:
+    """Draw responses to the questions of `rest` given the training judgments, one row per draw; NaN for new items."""
+    evidence = Evidence.of("calibrated_scale", training)
+    place = np.full(len(training.items), UNKNOWN)
     place[evidence.item] = np.arange(len(evidence.item))
-    responder = np.full(len(told.annotators), UNKNOWN)
+    responder = np.full(len(training.annotators), UNKNOWN)
     named = evidence.annotator != UNKNOWN
     responder[evidence.annotator[named]] = np.flatnonzero(named)
     item, who = place[rest.item], responder[rest.annotator]
     chain = Chain(evidence, rng)
-    said = np.full((draws, len(rest)), np.nan)
+    predictions = np.full((draws, len(rest)), np.nan)
     for sweep in range(draws + 150):
         chain.sweep(sweep)
         if sweep < 150:
             continue
         new = who == UNKNOWN
-        anybody = chain.usual_point[0] + np.sqrt(chain.point_variance[0]) * rng.standard_normal(len(who))
-        point = np.where(new, anybody, chain.point[who])
+        anybody = chain.mean_intercept[0] + np.sqrt(chain.intercept_variance[0]) * rng.standard_normal(len(who))
+        point = np.where(new, anybody, chain.intercept[who])
         slope = np.where(new, 1.0, chain.slope[who])
-        noise = np.where(new, chain.usual_noise[0], chain.noise[who])
+        noise = np.where(new, chain.mean_noise[0], chain.noise[who])
         response = point + slope * (chain.x[item] - chain.origin) + np.sqrt(noise) * rng.standard_normal(len(who))
-        said[sweep - 150] = np.where(item == UNKNOWN, np.nan, response)
-    return said
+        predictions[sweep - 150] = np.where(item == UNKNOWN, np.nan, response)
+    return predictions

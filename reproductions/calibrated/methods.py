@@ -43,16 +43,16 @@ def both_ways(ratings: Ratings, draws: int = 400) -> dict[str, FloatArray]:
 
 def pearson(one: FloatArray, other: FloatArray) -> float:
     """Correlate what both know."""
-    known = ~(np.isnan(one) | np.isnan(other))
-    return float(np.corrcoef(one[known], other[known])[0, 1])
+    present = ~(np.isnan(one) | np.isnan(other))
+    return float(np.corrcoef(one[present], other[present])[0, 1])
 
 
 def spearman(one: FloatArray, other: FloatArray) -> float:
-    """Correlate the ranks of what both know; NaN where one of them does not vary, as in a resample of few items."""
-    known = ~(np.isnan(one) | np.isnan(other))
-    if not known.any() or np.ptp(one[known]) == 0 or np.ptp(other[known]) == 0:
+    """Correlate the ranks of items with both scores; NaN if one does not vary, as in a resample of few items."""
+    present = ~(np.isnan(one) | np.isnan(other))
+    if not present.any() or np.ptp(one[present]) == 0 or np.ptp(other[present]) == 0:
         return math.nan
-    return float(stats.spearmanr(one[known], other[known]).statistic)
+    return float(stats.spearmanr(one[present], other[present]).statistic)
 
 
 def read_slider_tasks(data: Path) -> Ratings:
@@ -93,7 +93,7 @@ def needed(judgments: FloatArray, reliability: FloatArray, target: float) -> flo
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People who differ in bias, use of the scale and noise, some of them answering at random.
+    """Annotators who differ in bias, scale use and noise; some of them answer at random.
 
     Units are shares of the scale. `noise` is of one response to a slider, `comparing` of one in a comparison.
     """
@@ -109,7 +109,7 @@ class Crowd:
     spread: float = 0.25
 
     def drawn(self, rng: np.random.Generator) -> Drawn:
-        """Draw items and people."""
+        """Draw items and annotators."""
         return Drawn(
             self,
             np.clip(rng.normal(0.5, self.spread, self.items), 0.02, 0.98),
@@ -140,21 +140,21 @@ class Drawn:
 
     @property
     def people(self) -> Index:
-        """The people's ids."""
+        """The annotators' ids."""
         return Index([f"person {n:04d}" for n in range(len(self.bias))])
 
     def ratings(self, item: IntArray, who: IntArray) -> Ratings:
-        """Have people set sliders from 0 to 100."""
+        """Simulate slider ratings from 0 to 100."""
         noise = self.crowd.noise * self.noisiness[who] * self.rng.standard_normal(len(item))
-        said = 0.5 + self.bias[who] + self.use[who] * (self.truth[item] - 0.5) + noise
-        said = np.where(self.random[who], self.rng.random(len(item)), said)
-        value = np.round(100 * np.clip(said, 0, 1))
+        answer = 0.5 + self.bias[who] + self.use[who] * (self.truth[item] - 0.5) + noise
+        answer = np.where(self.random[who], self.rng.random(len(item)), answer)
+        value = np.round(100 * np.clip(answer, 0, 1))
         return Ratings(
             items=self.items, annotators=self.people, annotator=who, item=item, value=value, scale=(0.0, 100.0)
         )
 
     def best_guess(self, ratings: Ratings) -> FloatArray:
-        """Place the items as one would who knew bias, use and noise of everybody: no estimate can do much better.
+        """Score the items with known bias, scale use and noise of all annotators, an upper bound for estimates.
 
         The posterior mean on a grid; what was cut at an end of the slider may lie anywhere beyond it. Left out is that
         some of the items lie just at the ends of the grid.
@@ -164,13 +164,15 @@ class Drawn:
         who, value = ratings.annotator, ratings.unit_value[:, None]
         expected = 0.5 + self.bias[who, None] + self.use[who, None] * (place - 0.5)
         off = (value - expected) / (self.crowd.noise * self.noisiness[who, None])
-        told = np.where(value <= 0, special.log_ndtr(off), np.where(value >= 1, special.log_ndtr(-off), -(off**2) / 2))
+        log_likelihood = np.where(
+            value <= 0, special.log_ndtr(off), np.where(value >= 1, special.log_ndtr(-off), -(off**2) / 2)
+        )
         total = log_prior.copy()
-        np.add.at(total, ratings.item, told)
+        np.add.at(total, ratings.item, log_likelihood)
         return np.asarray(special.softmax(total, axis=1) @ place)
 
     def comparisons(self, left: IntArray, right: IntArray, who: IntArray) -> Comparisons:
-        """Have people say which of two is higher."""
+        """Simulate comparisons of two items."""
         noise = np.sqrt(2) * self.crowd.comparing * self.noisiness[who] * self.rng.standard_normal(len(left))
         lead = self.truth[left] - self.truth[right] + noise
         lead = np.where(self.random[who], self.rng.standard_normal(len(left)), lead)
@@ -180,7 +182,7 @@ class Drawn:
         )
 
     def who(self, each: int) -> tuple[IntArray, IntArray]:
-        """Have each item rated by so many different people; return items and people."""
+        """Assign several different annotators to each item; return items and annotators."""
         n, people = len(self.truth), len(self.bias)
         chosen = np.argsort(self.rng.random((n, people)), axis=1)[:, :each]
         return np.repeat(np.arange(n, dtype=np.int32), each), chosen.ravel().astype(np.int32)

@@ -43,22 +43,22 @@ class MixedProtocols(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate run by run, the same crowd for all three ways."""
         model = CalibratedScale(draws=self.draws)
-        found = np.empty((self.runs, len(self.budgets), 3))
+        correlations = np.empty((self.runs, len(self.budgets), 3))
         for run in range(self.runs):
             for at, budget in enumerate(self.budgets):
                 crowd = Crowd(items=100, people=25).drawn(np.random.default_rng([self.seed, run]))
                 for way, score in enumerate(spent(crowd, budget, model)):
-                    found[run, at, way] = spearman(score, crowd.truth)
+                    correlations[run, at, way] = spearman(score, crowd.truth)
             progress(run + 1, self.runs)
         table = pl.DataFrame(
             [
-                {"answers": budget, "asked": way, "rho": float(found[:, at, number].mean())}
+                {"answers": budget, "asked": way, "rho": float(correlations[:, at, number].mean())}
                 for at, budget in enumerate(self.budgets)
                 for number, way in enumerate((SLIDERS, COMPARISONS, BOTH))
             ]
         )
         return Outcome(
-            tuple(self._claims(found)),
+            tuple(self._claims(correlations)),
             table,
             lambda: curves(
                 table,

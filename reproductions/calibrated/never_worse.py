@@ -154,8 +154,8 @@ class NeverWorse(Experiment):
             score = dict(zip(other.items.ids, scored(BradleyTerry(draws=20), other).tolist(), strict=True))
             reference = np.array([score[item] for item in one.items.ids])
             yield f"session {ADAPTIVE} against {SAME_SCRIPTS}", len(one), [_Whole(self, one, reference)]
-        drawn = [adaptive_session(np.random.default_rng([self.seed, trial])) for trial in range(self.trials)]
-        yield "adaptive sessions, simulated", len(drawn[0][0]), [_Whole(self, *each) for each in drawn]
+        simulations = [adaptive_session(np.random.default_rng([self.seed, trial])) for trial in range(self.trials)]
+        yield "adaptive sessions, simulated", len(simulations[0][0]), [_Whole(self, *each) for each in simulations]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,7 +56,7 @@ class FewerRatings(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Correlate with the mean of the other annotators (sliders), and with the truth (simulation)."""
         sliders = read_slider_tasks(data)
-        found = {
+        correlations = {
             (where, method): np.empty((self.runs, len(self.judgments)))
             for where in WHERE
             for method in (PLAIN, CALIBRATED, GAIN, KNOWN)
@@ -64,13 +64,13 @@ class FewerRatings(Experiment):
         }
         for run in range(self.runs):
             for method, values in self._sliders(sliders, run).items():
-                found[WHERE[0], method][run] = values
+                correlations[WHERE[0], method][run] = values
             progress(2 * run + 1, 2 * self.runs)
             for method, values in self._simulation(run).items():
-                found[WHERE[1], method][run] = values
+                correlations[WHERE[1], method][run] = values
             progress(2 * run + 2, 2 * self.runs)
-        table = self._table(found)
-        claims = self._claims(found)
+        table = self._table(correlations)
+        claims = self._claims(correlations)
         best = next((c for c in claims if c.what.startswith(f"{WHERE[0]}, {GAIN}") and " 10 " in c.what), claims[0])
         return Outcome(
             tuple(claims),

@@ -1,4 +1,4 @@
-"""Spam: what a share of people who answer at random costs, without gold."""
+"""Spam: the effect of annotators who answer at random, without gold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steelyard.reliability.splitting import take
 
 @dataclass(frozen=True, slots=True)
 class Spam(Experiment):
-    """Let more and more of the people answer at random; nobody says which."""
+    """Increase the proportion of annotators who answer at random; the models do not know which."""
 
     name: ClassVar[str] = "calibrated.spam"
     paper: ClassVar[str] = PAPER
@@ -46,7 +46,7 @@ class Spam(Experiment):
         return replace(self, shares=(0.0, 0.3), runs=1, draws=100)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Put random answers in the place of some people's, in recorded sliders and in simulation."""
+        """Replace the answers of some annotators by random ones, in recorded sliders and in simulation."""
         sliders = read_slider_tasks(data)
         rows = []
         for run in range(self.runs):
@@ -54,10 +54,10 @@ class Spam(Experiment):
                 rng = np.random.default_rng([self.seed, run])
                 chosen = first_pages(sliders, self.judgments, rng)
                 others = means_of(sliders, ~chosen)
-                kept = take(sliders, chosen)
-                spammer = rng.permutation(len(kept.annotators)) < share * len(kept.annotators)
-                value = np.where(spammer[kept.annotator], np.round(100 * rng.random(len(kept))), kept.value)
-                for method, score in both_ways(replace(kept, value=value), self.draws).items():
+                sample = take(sliders, chosen)
+                spammer = rng.permutation(len(sample.annotators)) < share * len(sample.annotators)
+                value = np.where(spammer[sample.annotator], np.round(100 * rng.random(len(sample))), sample.value)
+                for method, score in both_ways(replace(sample, value=value), self.draws).items():
                     rows.append(("NLI sliders", method, share, run, spearman(score, others)))
                 crowd = Crowd(items=200, people=40, random=share).drawn(rng)
                 for method, score in both_ways(crowd.ratings(*crowd.who(self.judgments)), self.draws).items():

@@ -1,4 +1,4 @@
-"""People who come one after the other and rate some items each: those that are expected to help most."""
+"""Annotators who arrive one after the other and rate the items with the largest expected gain."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Visits:
                 yield row
 
     def given(self, counts: Sequence[int], rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
-        """Yield which ratings were given, whenever there are so many of them."""
-        given = np.zeros(len(self.ratings), np.bool_)
+        """Yield a mask of the ratings given so far, at each of the `counts`."""
+        answered = np.zeros(len(self.ratings), np.bool_)
         for count, row in enumerate(self.asked(rng), 1):
-            given[row] = True
+            answered[row] = True
             if count in counts:
-                yield given.copy()
+                yield answered.copy()
             if count == max(counts):
                 return
 
@@ -78,14 +78,14 @@ class _ByGain:
         search = TaskSelector(state, self._progress.history(str(who)), str(who), initial_views=views, only_new=True)
         search.excluded[:] = True
         search.excluded[list(rows)] = False
-        found = search.best(self._rng)
-        if found is None:
-            raise RuntimeError("there is something left to ask, and nothing was found")
-        return found.items[0]
+        pick = search.best(self._rng)
+        if pick is None:
+            raise RuntimeError("the search returned no item although some are left")
+        return pick.items[0]
 
     def learn(self, who: int, item: int, row: int) -> None:
         self._progress.on_leased(str(who), (item,), None, 0, self._rng)
         self._progress.on_answered((item,), None)
         name = self._items[item].id
-        said = self._protocol.observations([name], {name: float(self._ratings.value[row])})
-        self._progress.notify_answer(AnswerNotice(str(row), str(who), (item,), said))
+        observations = self._protocol.observations([name], {name: float(self._ratings.value[row])})
+        self._progress.notify_answer(AnswerNotice(str(row), str(who), (item,), observations))

@@ -47,26 +47,26 @@ class AffectByAnnotators(Experiment):
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Compute the curve of each emotion and of their averages."""
-        found: dict[str, MetaAnnotator] = {}
+        by_emotion: dict[str, MetaAnnotator] = {}
         for done, (name, (ratings, gold)) in enumerate(read_affect(data).items(), 1):
-            found[name] = meta_annotator(
+            by_emotion[name] = meta_annotator(
                 ratings, gold, sizes=self.sizes, expert=EXPERT[name], subsets=self.subsets, seed=self.seed
             )
             progress(done, len(AFFECT))
-        table = pl.concat([self._curve(name, curve) for name, curve in found.items()])
+        table = pl.concat([self._curve(name, curve) for name, curve in by_emotion.items()])
         claims = []
-        for name, curve in found.items():
+        for name, curve in by_emotion.items():
             ten = curve[self.sizes[-1]]
             claims.append(Claim(f"{name}: r of ten", ten.value or 0.0, ten.lower, ten.upper, TEN[name], why=WHY))
         for what, names, published in (
             ("mean of six emotions", EMOTIONS, TEN_EMOTIONS),
             ("mean of all seven", AFFECT, TEN_ALL),
         ):
-            ours = self._averages(found, names)[-1]
-            with_five = float(np.mean([self._with_five(name, found[name]) for name in names]))
+            ours = self._averages(by_emotion, names)[-1]
+            with_five = float(np.mean([self._with_five(name, by_emotion[name]) for name in names]))
             claims.append(Claim(f"{what}: r of ten", ours, published=published, why=WHY))
             claims.append(Claim(f"{what}: the same, against five experts", with_five, published=published, why=FIVE))
-        claims += self._least(found)
+        claims += self._least(by_emotion)
         return Outcome(
             tuple(claims),
             table,

@@ -50,33 +50,37 @@ class AffectClassifier(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Train on every size, and on the experts' mean."""
         texts = dict(read_table(data / "snow2008/affect_items.csv.gz").select("item", "headline").iter_rows())
-        found: dict[tuple[str, int], tuple[float, FloatArray]] = {}
+        correlations: dict[tuple[str, int], tuple[float, FloatArray]] = {}
         for done, (name, (ratings, gold)) in enumerate(read_affect(data).items(), 1):
             bags = bags_of_words([texts[item] for item in ratings.items.ids])
             truth = np.array([gold[item] for item in ratings.items.ids])
-            found[name, EXPERTS] = self._tested(bags, [truth], truth)
+            correlations[name, EXPERTS] = self._tested(bags, [truth], truth)
             for size in self.sizes:
                 samples = self.samples if size < len(ratings) / len(ratings.items) else 1
-                found[name, size] = self._tested(bags, [self._sample(ratings, size, n) for n in range(samples)], truth)
+                correlations[name, size] = self._tested(
+                    bags, [self._sample(ratings, size, n) for n in range(samples)], truth
+                )
             progress(done, len(AFFECT))
         table = pl.DataFrame(
-            [(name, size, r, TEN[name] if size == 10 else None) for (name, size), (r, _) in found.items()],
+            [(name, size, r, TEN[name] if size == 10 else None) for (name, size), (r, _) in correlations.items()],
             schema={"emotion": pl.String, "annotators": pl.Int64, "r": pl.Float64, "published": pl.Float64},
             orient="row",
         )
         last = self.sizes[-1]
         expert_why = "the paper's is one expert, ours the mean of all six: single experts are not in the data"
         claims = (
-            _claim("trained on ten, mean of six emotions: r", [found[e, last] for e in EMOTIONS], TEN_EMOTIONS, WHY),
-            _claim("trained on ten, mean of all seven: r", [found[e, last] for e in AFFECT], TEN_ALL, WHY),
-            _claim("trained on one, mean of all seven: r", [found[e, self.sizes[0]] for e in AFFECT]),
+            _claim(
+                "trained on ten, mean of six emotions: r", [correlations[e, last] for e in EMOTIONS], TEN_EMOTIONS, WHY
+            ),
+            _claim("trained on ten, mean of all seven: r", [correlations[e, last] for e in AFFECT], TEN_ALL, WHY),
+            _claim("trained on one, mean of all seven: r", [correlations[e, self.sizes[0]] for e in AFFECT]),
             _claim(
                 "trained on experts, mean of all seven: r",
-                [found[e, EXPERTS] for e in AFFECT],
+                [correlations[e, EXPERTS] for e in AFFECT],
                 ONE_EXPERT_ALL,
                 expert_why,
             ),
-            *(_claim(f"{e}: trained on ten: r", [found[e, last]], TEN[e], WHY) for e in AFFECT),
+            *(_claim(f"{e}: trained on ten: r", [correlations[e, last]], TEN[e], WHY) for e in AFFECT),
         )
         return Outcome(
             claims,
@@ -111,10 +115,10 @@ class AffectClassifier(Experiment):
             for part in range(self.folds):
                 inside = fold == part
                 predicted[inside] = predict(bags[~inside], scores[~inside], bags[inside])
-            found = pearson(predicted, truth)
-            if found is not None:
-                total += found.r / len(trained)
-                influence += found.influence / len(trained)
+            correlation = pearson(predicted, truth)
+            if correlation is not None:
+                total += correlation.r / len(trained)
+                influence += correlation.influence / len(trained)
         return total, influence
 
 
@@ -137,9 +141,9 @@ def predict(trained: FloatArray, scores: FloatArray, bags: FloatArray) -> FloatA
     inside = trained > 0
     times = inside.sum(axis=0)
     weight = (scores @ inside) / np.maximum(times, 1)
-    known = bags * (times > 0)
-    length = known.sum(axis=1)
-    return np.asarray(np.where(length > 0, (known @ weight) / np.maximum(length, 1), scores.mean()))
+    trained_words = bags * (times > 0)
+    length = trained_words.sum(axis=1)
+    return np.asarray(np.where(length > 0, (trained_words @ weight) / np.maximum(length, 1), scores.mean()))
 
 
 def _claim(

@@ -33,15 +33,15 @@ class DisputedGold(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Find the disputed items, mend their gold by the vote, and measure again."""
         labels, gold = read_labels(data, "wsd")
-        found = disputed_gold(labels, gold, share=self.share)
-        mended = gold | dict(found.select("item", "label").iter_rows())
+        disputes = disputed_gold(labels, gold, share=self.share)
+        mended = gold | dict(disputes.select("item", "label").iter_rows())
         after = meta_annotator(labels, mended, sizes=(10,))[10]
         progress(1, 1)
-        most = found.row(0, named=True)
+        most = disputes.row(0, named=True)
         code = labels.items.code(NAMED)
         against = sum(labels.classes[label] != gold[NAMED] for label in labels.label[labels.item == code].tolist())
         claims = (
-            Claim("word-sense items with disputed gold", found.height, published=1),
+            Claim("word-sense items with disputed gold", disputes.height, published=1),
             Claim("labels against the gold of the most disputed", most["judgments"] - most["gold_votes"], published=9),
             Claim(
                 "labels against the gold of the item named in footnote 6",
@@ -58,5 +58,5 @@ class DisputedGold(Experiment):
             ),
         )
         return Outcome(
-            claims, found, None, (f"disputed: at least {100 * self.share:.0f} % of the labels agree on another",)
+            claims, disputes, None, (f"disputed: at least {100 * self.share:.0f} % of the labels agree on another",)
         )

@@ -61,12 +61,12 @@ class GoldCalibration(Experiment):
                         kept.append(right[how] - right[VOTE])
                 progress(number * len(self.sizes) + done, steps)
             span = f"{NAMES[task]}: gain of {{}}, mean over {min(s for s in self.sizes if s > 1)} to {self.sizes[-1]}"
-            found = interval_of_mean(100 * np.mean(gains[CALIBRATED], axis=0))
-            why = WHY if found[1] <= published <= found[2] else OUTSIDE
-            claims.append(Claim(span.format("calibration"), *found, published, "points", why))
-            found = interval_of_mean(100 * np.mean(gains[WEIGHTED], axis=0))
+            gain = interval_of_mean(100 * np.mean(gains[CALIBRATED], axis=0))
+            why = WHY if gain[1] <= published <= gain[2] else OUTSIDE
+            claims.append(Claim(span.format("calibration"), *gain, published, "points", why))
+            gain = interval_of_mean(100 * np.mean(gains[WEIGHTED], axis=0))
             why = "the paper names this simpler form and gives no number for it"
-            claims.append(Claim(span.format("votes weighted by accuracy"), *found, None, "points", why))
+            claims.append(Claim(span.format("votes weighted by accuracy"), *gain, None, "points", why))
         table = pl.DataFrame(rows, schema=("task", "annotators", "labels", "accuracy", "lower", "upper"), orient="row")
         notes = (
             "intervals are Student's t over items, of the items' mean over the samples",
@@ -94,8 +94,8 @@ def right_by_item(fit: Fit, gold: Mapping[str, str], items: Sequence[str]) -> Fl
     classes = {name.removeprefix("p(").removesuffix(")"): name for name in fit.scores.columns if name.startswith("p(")}
     shares = fit.scores.select("item", *classes.values())
     top = shares.select(pl.max_horizontal(classes.values()))[:, 0].to_numpy()
-    found = np.stack([shares[column].to_numpy() for column in classes.values()], axis=1)
-    winners = found >= top[:, None] - 1e-9
+    probabilities = np.stack([shares[column].to_numpy() for column in classes.values()], axis=1)
+    winners = probabilities >= top[:, None] - 1e-9
     place = {name: number for number, name in enumerate(classes)}
     truth = [place[gold[item]] for item in shares["item"]]
     right = winners[np.arange(len(truth)), truth] / winners.sum(axis=1)

@@ -38,8 +38,8 @@ class MajorityByAnnotators(Experiment):
         claims, tables = [], []
         for done, (task, published) in enumerate(PUBLISHED.items(), 1):
             labels, gold = read_labels(data, task)
-            found = meta_annotator(labels, gold, sizes=self.sizes)
-            last = found[self.sizes[-1]]
+            curve = meta_annotator(labels, gold, sizes=self.sizes)
+            last = curve[self.sizes[-1]]
             claims.append(
                 Claim(
                     f"{NAMES[task]}: accuracy of the majority of {self.sizes[-1]}",
@@ -50,7 +50,7 @@ class MajorityByAnnotators(Experiment):
                 )
             )
             tables.append(
-                found.table.select(
+                curve.table.select(
                     pl.lit(NAMES[task]).alias("task"),
                     "annotators",
                     pl.col("value").alias("accuracy"),

@@ -98,14 +98,14 @@ class NumericCalibration(Experiment):
             rng = np.random.default_rng([self.seed, size, number])
             sample = few_of_each(ratings, size, rng)
             model = GaussianCalibration(draws=100, seed=number)
-            found = [
+            correlations = [
                 pearson(_scores(fit.scores, ratings.items.ids), truth)
                 for fit in (Mean().fit(sample), model.fit(sample, gold=gold))
             ]
-            if found[0] is not None and found[1] is not None:
-                plain += found[0].r / samples
-                calibrated += found[1].r / samples
-                influence += (found[1].influence - found[0].influence) / samples
+            if correlations[0] is not None and correlations[1] is not None:
+                plain += correlations[0].r / samples
+                calibrated += correlations[1].r / samples
+                influence += (correlations[1].influence - correlations[0].influence) / samples
         return plain, calibrated, influence
 
 

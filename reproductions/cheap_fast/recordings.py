@@ -38,20 +38,20 @@ def read_affect(data: Path) -> dict[str, tuple[Ratings, dict[str, float]]]:
     columns = {"criterion": "emotion"}
     gold = read_gold(file, columns=columns)
     judged = read_judgments(file, columns=columns, scale=(-100, 100)).by_criterion
-    found = {}
+    by_emotion = {}
     for name in AFFECT:
         ratings = cast("Ratings", judged[name])
         if name in EMOTIONS:
             ratings = replace(ratings, scale=(0.0, 100.0))
-        found[name] = ratings, {item: float(value) for item, value in gold[name].items()}
-    return found
+        by_emotion[name] = ratings, {item: float(value) for item, value in gold[name].items()}
+    return by_emotion
 
 
 def few_of_each(observations: _Pointwise, count: int, rng: np.random.Generator) -> _Pointwise:
     """Keep `count` annotations of every item, at random; all, where it has no more."""
     shuffled = np.lexsort((rng.random(len(observations)), observations.item))
     item = observations.item[shuffled]
-    kept = np.sort(shuffled[np.arange(len(item)) - np.searchsorted(item, item) < count])
+    sample = np.sort(shuffled[np.arange(len(item)) - np.searchsorted(item, item) < count])
     columns = ("item", "annotator", "task", "label" if observations.kind == Labels.kind else "value")
-    chosen: dict[str, Any] = {name: getattr(observations, name)[kept] for name in columns}
+    chosen: dict[str, Any] = {name: getattr(observations, name)[sample] for name in columns}
     return replace(observations, **chosen)

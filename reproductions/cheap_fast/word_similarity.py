@@ -37,10 +37,10 @@ class WordSimilarity(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Compute the curve."""
         ratings, gold = read_similarities(data)
-        found = meta_annotator(ratings, gold, sizes=self.sizes, expert=RESNIK)
-        last = found[self.sizes[-1]]
+        curve = meta_annotator(ratings, gold, sizes=self.sizes, expert=RESNIK)
+        last = curve[self.sizes[-1]]
         progress(1, 1)
-        table = found.table.select(
+        table = curve.table.select(
             pl.lit("mean of n annotators").alias("who"),
             "annotators",
             pl.col("value").alias("r"),
@@ -64,5 +64,5 @@ class WordSimilarity(Experiment):
                 x_title="annotators",
                 y_title="Pearson’s r with gold",
             ),
-            tuple(found.notes),
+            tuple(curve.notes),
         )

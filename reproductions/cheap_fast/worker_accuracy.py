@@ -32,7 +32,7 @@ class WorkerAccuracy(Experiment):
         return self
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Fit the annotators, and count who did the least."""
+        """Estimate the annotators' accuracy, and count those with few labels."""
         labels, gold = read_labels(data, "rte")
         people = cast("pl.DataFrame", GoldCalibrated(disputed=1.0).fit(labels, gold=gold).annotators)
         table = people.select("annotator", "judgments", "accuracy", "accuracy_lower", "accuracy_upper")

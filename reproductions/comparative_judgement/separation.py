@@ -19,7 +19,7 @@ _SSR, _G, _IN_LINE = "scale_separation_reliability", "separation_index", "decisi
 
 @dataclass(frozen=True, slots=True)
 class ScaleSeparation(Experiment):
-    """Fit a Bradley–Terry scale to every session, as sirt::btm does, and hold its reliability against the published."""
+    """Fit a Bradley–Terry scale to every session, as sirt::btm, and compare its reliability with the published one."""
 
     name: ClassVar[str] = "comparative_judgement.separation"
     paper: ClassVar[str] = PAPER
@@ -41,8 +41,8 @@ class ScaleSeparation(Experiment):
         rows, claims = [], []
         for done, session in enumerate(sessions):
             short = len(session.comparisons) <= self.with_interval
-            found = scale_separation(session.comparisons, replicates=200 if short else 0)
-            ssr = found[_SSR]
+            separation = scale_separation(session.comparisons, replicates=200 if short else 0)
+            ssr = separation[_SSR]
             value = float(ssr.value or 0.0)
             what = f"{session.name} ({session.published['n_items']} items, {len(session.comparisons):,} decisions)"
             claims.append(Claim(what, value, ssr.lower, ssr.upper, published=session.published["ssr"]))
@@ -53,11 +53,11 @@ class ScaleSeparation(Experiment):
                     ssr.lower,
                     ssr.upper,
                     session.published["ssr"],
-                    float(found[_G].value or 0.0),
+                    float(separation[_G].value or 0.0),
                     session.published["separation_g"],
-                    float(found[_IN_LINE].value or 0.0),
+                    float(separation[_IN_LINE].value or 0.0),
                     session.published["prop_correct_judgements"],
-                    found.pairs,
+                    separation.pairs,
                     session.published["n_pairs_judged"],
                 )
             )
@@ -99,5 +99,5 @@ def _chart(table: pl.DataFrame) -> Chart:
         "ssr",
         title="Every published reliability is met",
         subtitle="diamonds: published; lines: 95 % intervals over judges",
-        value_title="scale_separation_reliability",
+        value_title="scale separation reliability",
     )

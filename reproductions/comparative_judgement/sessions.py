@@ -29,7 +29,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Session:
-    """One session: who won, and the published figures by their column."""
+    """One session: its comparisons, and the published statistics by column."""
 
     name: str
     comparisons: Comparisons
@@ -37,7 +37,7 @@ class Session:
 
 
 def read_sessions(data: Path, most: int | None = None) -> list[Session]:
-    """Read the sessions with at most so many decisions, the shortest first."""
+    """Read the sessions up to a maximum number of decisions, the shortest first."""
     decisions = read_table(data / DECISIONS)
     published = read_table(data / SESSIONS).with_columns(pl.col(name).cast(dtype) for name, dtype in _NUMBERS.items())
     if most is not None:

@@ -72,15 +72,15 @@ def _median(session: Session, trials: int, seed: int) -> tuple[float, float, flo
     """Return the median correlation, its interval, and the published one."""
     comparisons = session.comparisons
     splitter = Splitter.of(comparisons, "annotator", seed)
-    found = []
+    correlations = []
     for trial in range(trials):
         halves = splitter.halves(trial, None)
         one, other = (_scale(session, halves == half) for half in (FIRST, SECOND))
-        known = ~(np.isnan(one) | np.isnan(other))
-        correlation = pearson(one[known], other[known])
+        present = ~(np.isnan(one) | np.isnan(other))
+        correlation = pearson(one[present], other[present])
         if correlation is not None:
-            found.append(correlation.r)
-    ordered = np.sort(found)
+            correlations.append(correlation.r)
+    ordered = np.sort(correlations)
     # The ranks between which the median of the population of splits lies with 95 % confidence.
     reach = 0.98 * np.sqrt(len(ordered))
     low, high = int(max(len(ordered) / 2 - reach, 0)), int(min(len(ordered) / 2 + reach, len(ordered) - 1))

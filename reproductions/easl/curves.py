@@ -19,8 +19,8 @@ _RESAMPLES = 500
 
 def correlations(score: FloatArray, truth: FloatArray) -> tuple[float, ...]:
     """Return ρ and r; 0 where all scores are the same."""
-    found = (correlate(score, truth) for correlate in CORRELATIONS.values())
-    return tuple(0.0 if one is None else one.r for one in found)
+    correlations = (correlate(score, truth) for correlate in CORRELATIONS.values())
+    return tuple(0.0 if one is None else one.r for one in correlations)
 
 
 def curve_table(runs: Mapping[Method, FloatArray]) -> pl.DataFrame:
@@ -50,8 +50,8 @@ def gain(
     """
     of_method, direct = runs[method][:, annotations - 1, 0], runs[Method.DA][:, :, 0]
     rng = np.random.default_rng(seed)
-    drawn: NDArray[np.int64] = rng.integers(len(of_method), size=(_RESAMPLES, len(of_method)))
-    resampled = [_more(of_method[rows].mean(), direct[rows].mean(axis=0), annotations) for rows in drawn]
+    samples: NDArray[np.int64] = rng.integers(len(of_method), size=(_RESAMPLES, len(of_method)))
+    resampled = [_more(of_method[rows].mean(), direct[rows].mean(axis=0), annotations) for rows in samples]
     lower, upper = np.quantile(resampled, [0.025, 0.975]).tolist()
     return _more(of_method.mean(), direct.mean(axis=0), annotations), lower, upper
 

@@ -46,8 +46,8 @@ class ReplayedCurves(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Replay run by run, each with items of its own."""
         ratings = read_sliders(data)
-        found = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
-        drawn: Counter[str] = Counter()
+        by_method = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
+        answer_counts: Counter[str] = Counter()
         for run in range(self.runs):
             rng = np.random.default_rng([self.seed, run])
             items, truth, answers = parted(ratings, self.items, rng)
@@ -55,20 +55,22 @@ class ReplayedCurves(Experiment):
                 people = RecordedAnnotators(answers, 1, rng)
                 panel = RecordedPanel(people, Index(items))
                 for done, state in enumerate(rounds(method, panel, self.rounds, rng)):
-                    found[method][run, done] = correlations(state.mode, truth)
+                    by_method[method][run, done] = correlations(state.mode, truth)
                 if method == Method.RA:
-                    drawn += people.counts
+                    answer_counts += people.counts
             progress(run + 1, self.runs)
-        table = curve_table(found)
+        table = curve_table(by_method)
         claims = [
-            gain_claim(found, method, annotations, where="NLI sliders", seed=self.seed, published=published, why=why)
+            gain_claim(
+                by_method, method, annotations, where="NLI sliders", seed=self.seed, published=published, why=why
+            )
             for method, published, why in (
                 (Method.EASL, 50.0, _WHY),
                 (Method.FIVES, None, "not in the paper: fives without the choice"),
             )
             for annotations in (2, 4)
         ]
-        last = {method: of_method[:, -1, 0] for method, of_method in found.items()}
+        last = {method: of_method[:, -1, 0] for method, of_method in by_method.items()}
         claims += [
             Claim(
                 f"Spearman's ρ after {self.rounds} annotations an item, {method}",
@@ -77,7 +79,9 @@ class ReplayedCurves(Experiment):
             )
             for method, values in last.items()
         ]
-        together = drawn["by one person"] / max(drawn["by one person"] + drawn["item by item"], 1)
+        together = answer_counts["by one person"] / max(
+            answer_counts["by one person"] + answer_counts["item by item"], 1
+        )
         return Outcome(
             tuple(claims),
             table,

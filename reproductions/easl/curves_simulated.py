@@ -24,7 +24,7 @@ _GAINS = {"lexical frequency": (2, 50.0), "political spectrum": (4, 50.0)}
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCurves(Experiment):
-    """Collect the same items three ways, from simulated people who agree as much as those of the paper."""
+    """Collect the same items three ways, from simulated annotators who agree as much as those of the paper."""
 
     name: ClassVar[str] = "easl.curves_simulated"
     paper: ClassVar[str] = PAPER
@@ -74,7 +74,7 @@ class SimulatedCurves(Experiment):
 
     def _simulate(self, population: Population) -> tuple[dict[Method, FloatArray], FloatArray]:
         """Return runs × rounds × (ρ, r) of each method, and the agreement of direct assessment in each run."""
-        found = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
+        by_method = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
         agreed = np.empty(self.runs)
         names = [f"item-{number}" for number in range(self.items)]
         for run in range(self.runs):
@@ -85,9 +85,9 @@ class SimulatedCurves(Experiment):
             for method in Method:
                 panel = SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng)
                 for done, state in enumerate(rounds(method, panel, self.rounds, rng)):
-                    found[method][run, done] = correlations(state.mode, value)
+                    by_method[method][run, done] = correlations(state.mode, value)
             agreed[run] = agreement(SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng), 10)
-        return found, agreed
+        return by_method, agreed
 
 
 def _why(name: str) -> str:
@@ -111,11 +111,11 @@ _NOTES = (
 
 
 def _chart(table: pl.DataFrame) -> Chart:
-    drawn = table.filter(pl.col("correlation") == "Spearman").with_columns(
+    panels = table.filter(pl.col("correlation") == "Spearman").with_columns(
         pl.format("{}: {}", "task", "context").alias("panel")
     )
     return curves(
-        drawn,
+        panels,
         "annotations",
         "value",
         "method",

@@ -87,13 +87,13 @@ class Histograms(Experiment):
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
 
     def _scores(self, truth: FloatArray, panels: Sequence[Panel], rng: np.random.Generator) -> dict[str, FloatArray]:
-        found = {_TRUTH: truth}
+        scores = {_TRUTH: truth}
         for method, panel in zip(_COLUMN, panels, strict=True):
             *_, state = rounds(method, panel, self.rounds, rng)
-            found[str(method)] = state.mode
+            scores[str(method)] = state.mode
             if method == Method.RA:
-                found[_MEAN] = state.mean
-        return found
+                scores[_MEAN] = state.mean
+        return scores
 
 
 _NOTES = (

@@ -29,7 +29,7 @@ class MatchQualityMaps(Experiment):
     title: ClassVar[str] = "Figure 8: match quality of all pairs, in the order of the truth"
 
     items: int = 150
-    shown: tuple[int, ...] = (0, 2, 5, 10)
+    displayed_rounds: tuple[int, ...] = (0, 2, 5, 10)
     runs: int = 20
     cells: int = 15
     """Rows and columns of the map, each several items."""
@@ -42,8 +42,8 @@ class MatchQualityMaps(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Average the maps over simulated runs of the lexical-frequency task."""
         population = TASKS["lexical frequency"]
-        maps = {done: np.zeros((self.cells, self.cells)) for done in self.shown}
-        near: dict[int, list[float]] = {done: [] for done in self.shown}
+        maps = {done: np.zeros((self.cells, self.cells)) for done in self.displayed_rounds}
+        near: dict[int, list[float]] = {done: [] for done in self.displayed_rounds}
         names = [f"item-{number}" for number in range(self.items)]
         for run in range(self.runs):
             rng = np.random.default_rng([self.seed, run])
@@ -51,8 +51,8 @@ class MatchQualityMaps(Experiment):
             order = np.argsort(list(truth.values()))
             crowd = make_crowd(50, rng, population)
             panel = SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng)
-            states = [EASL().start(self.items), *rounds(Method.EASL, panel, max(self.shown), rng)]
-            for done in self.shown:
+            states = [EASL().start(self.items), *rounds(Method.EASL, panel, max(self.displayed_rounds), rng)]
+            for done in self.displayed_rounds:
                 quality = _quality(states[done], order)
                 maps[done] += _blocks(quality, self.cells) / self.runs
                 near[done].append(_near(quality))

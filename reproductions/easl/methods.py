@@ -43,7 +43,7 @@ class Method(StrEnum):
 
 
 class Panel(Protocol):
-    """People who rate items, alone or five at a time."""
+    """Annotators who rate items, one or five at a time."""
 
     @property
     def index(self) -> Index:
@@ -55,7 +55,7 @@ class Panel(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedPanel:
-    """Simulated people, each task to one of them at random."""
+    """Simulated annotators; each task goes to a random one."""
 
     people: SimulatedAnnotators
     rng: np.random.Generator
@@ -91,7 +91,7 @@ class RecordedPanel:
 
 
 def rounds(method: Method, panel: Panel, count: int, rng: np.random.Generator) -> Iterator[BetaState]:
-    """Ask for so many rounds and yield what is believed of every item after each."""
+    """Run several rounds and yield the posterior of every item after each."""
     n = len(panel.index)
     easl, ranking = EASL(), BoundedRanking(gamma=GAMMA, epsilon=GAMMA)
     state = easl.start(n)

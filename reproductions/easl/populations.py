@@ -1,4 +1,4 @@
-"""Simulated people who agree as much as those of Sakaguchi & Van Durme (2018), with several effects of context."""
+"""Simulated annotators who agree as much as those of Sakaguchi & Van Durme (2018), with several effects of context."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def agreement(panel: Panel, people: int) -> float:
     """Have every item rated so often alone, and return the mean ρ of any two of these columns."""
     alone = np.arange(len(panel.index), dtype=np.int32)[:, None]
     columns = [panel.rate(alone)[:, 0] for _ in range(people)]
-    found = [spearman(columns[one], columns[other]) for one in range(people) for other in range(one)]
-    return float(np.mean([correlation.r for correlation in found if correlation is not None]))
+    correlations = [spearman(columns[one], columns[other]) for one in range(people) for other in range(one)]
+    return float(np.mean([correlation.r for correlation in correlations if correlation is not None]))

@@ -38,8 +38,8 @@ def parted(ratings: Ratings, items: int, rng: np.random.Generator) -> tuple[list
     first = np.searchsorted(ratings.item[order], np.arange(n))
     place = np.empty(len(ratings), np.int64)
     place[order] = np.arange(len(ratings)) - first[ratings.item[order]]
-    held = place < np.bincount(ratings.item, minlength=n)[ratings.item] // 2
-    total = np.bincount(ratings.item[held], ratings.unit_value[held], minlength=n)
-    mean = total / np.maximum(np.bincount(ratings.item[held], minlength=n), 1)
-    rest = take(ratings, ~held & np.isin(ratings.item, chosen))
+    in_truth = place < np.bincount(ratings.item, minlength=n)[ratings.item] // 2
+    total = np.bincount(ratings.item[in_truth], ratings.unit_value[in_truth], minlength=n)
+    mean = total / np.maximum(np.bincount(ratings.item[in_truth], minlength=n), 1)
+    rest = take(ratings, ~in_truth & np.isin(ratings.item, chosen))
     return [ratings.items[int(code)] for code in chosen], mean[chosen], rest

@@ -109,7 +109,7 @@ def _read(data: Path, pair: str) -> tuple[FloatArray, FloatArray]:
 def _collect(
     method: Method, score: FloatArray, checkpoints: tuple[int, ...], rng: np.random.Generator
 ) -> list[BetaState]:
-    """Return what is believed of every system after so many judgments a system."""
+    """Return the posterior of every system after a number of judgments per system."""
     model = EASL()
     systems = len(score)
     state, asked, reached = model.start(systems), 0, []
@@ -171,8 +171,8 @@ def _by_fives(score: FloatArray, rng: np.random.Generator) -> _Draw:
 
 
 def _agreement(state: BetaState, official: FloatArray) -> float:
-    found = spearman(state.mode, official)
-    return 0.0 if found is None else found.r
+    correlation = spearman(state.mode, official)
+    return 0.0 if correlation is None else correlation.r
 
 
 def _table(pair: str, found: dict[Method, FloatArray], checkpoints: tuple[int, ...]) -> pl.DataFrame:

@@ -27,7 +27,7 @@ _NO_NUMBERS = "Figures 2 and 3 are drawn, of rankings of translations: the form 
 
 @dataclass(frozen=True, slots=True)
 class TimeAndLength(Experiment):
-    """Relate the length of NLI pairs to how people agree on them and how long a page takes, and sum up WMT's hours."""
+    """Relate the length of NLI pairs to agreement and time per page, and sum up the hours of WMT."""
 
     name: ClassVar[str] = "easl.time_and_length"
     paper: ClassVar[str] = "Pighin et al., 2012"
@@ -76,8 +76,8 @@ class TimeAndLength(Experiment):
         )
         both, square = by_person["both"].to_numpy(), by_person["square"].to_numpy()
         rng = np.random.default_rng(self.seed)
-        drawn = rng.integers(len(both), size=(self.resamples, len(both)))
-        resampled: FloatArray = both[drawn].sum(axis=1) / square[drawn].sum(axis=1)
+        samples = rng.integers(len(both), size=(self.resamples, len(both)))
+        resampled: FloatArray = both[samples].sum(axis=1) / square[samples].sum(axis=1)
         lower, upper = (float(end) for end in np.quantile(resampled, [0.025, 0.975]))
         return Claim(
             "growth of a page's time for 1 % more words, by the same person",

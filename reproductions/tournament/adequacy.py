@@ -44,9 +44,9 @@ def judged(rehearsal: SimulatedStudy, items: list[Item]) -> tuple[Effort, list[A
     for number, asked in enumerate(rehearsal.config.stages):
         for judgment in rehearsal.judgments(number):
             codes = tuple(rehearsal.index.code(name) for name in judgment.items)
-            said: list[Observation] = list(asked.protocol.observations(judgment.items, judgment.answer))
-            own = not isinstance(said[0], Comparison)
+            observations: list[Observation] = list(asked.protocol.observations(judgment.items, judgment.answer))
+            own = not isinstance(observations[0], Comparison)
             progress.notify_answer(
-                AnswerNotice(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, said, own_stage=own)
+                AnswerNotice(f"{number}-{judgment.judgment_id}", judgment.annotator, codes, observations, own_stage=own)
             )
     return design.effort(progress), design.labels(progress)

@@ -1,10 +1,10 @@
-"""§4.1: how often a majority of annotators takes the same decision, beside what chance would give."""
+"""§4.1: how often a majority of annotators makes the same decision, compared with chance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from reproductions.charts import curves
 from reproductions.tournament.recordings import FILE, PAPER
 from steelyard.formats import read_judgments
 from steelyard.observations import Comparisons, Index, Labels, Rankings
-from steelyard.reliability import agreement
+from steelyard.reliability import Agreement, agreement
 from steelyard.reliability.majority import largest_class_chance, majority_histogram
 
 CHANCE = 15.0
@@ -46,62 +46,12 @@ class AgreementByOverlap(Experiment):
         """Count majorities, and the agreement of all pairs of judges."""
         rankings = cast("Rankings", read_judgments(data / FILE).observations)
         pairs = labels_of_pairs(rankings.to_comparisons())
-        answers = np.bincount(pairs.item, minlength=len(pairs.items))
-        rows = []
-        for done, count in enumerate(range(2, self.most + 1), 1):
-            if (answers == count).sum() < 20:
-                continue
-            found = majority_histogram(_only(pairs, answers == count))
-            absolute = found.filter(pl.col("size") > count // 2).row(0, named=True)
-            n = int(found["items"].sum())
-            share, chance = absolute["at_least"], absolute["chance_at_least"]
-            spread = 1.96 * float(np.sqrt(share * (1 - share) / n))
-            rows += [
-                (count, "observed", share, max(share - spread, 0.0), min(share + spread, 1.0), n),
-                (count, "chance", chance, chance, chance, n),
-            ]
-            progress(done, self.most)
+        table = self._majorities(pairs, progress)
         whole = agreement(rankings, replicates=self.replicates)
         progress(self.most, self.most)
-        table = pl.DataFrame(rows, schema=("judges", "share_of", "share", "lower", "upper", "pairs"), orient="row")
-        observed, kappa = whole["observed_agreement"], whole["kappa_fixed_chance"]
         largest = table.filter(pl.col("share_of") == "observed").row(-1, named=True)
         by_chance = table.filter(pl.col("share_of") == "chance").row(-1, named=True)
-        who = "Callison-Burch et al. (2010), for these very judgments"
-        claims = (
-            Claim(
-                "chance that 9 or more of 16 agree on one of three classes",
-                100 * float(1 - largest_class_chance(16, 3)[8]),
-                published=CHANCE,
-                unit="%",
-                why="the exact multinomial; the paper prints a whole number",
-            ),
-            Claim(
-                f"pairs on which more than half of {largest['judges']} judges agree",
-                100 * largest["share"],
-                100 * largest["lower"],
-                100 * largest["upper"],
-                OBSERVED,
-                "%",
-                f"other people, texts and numbers: 16 in the paper. By chance {100 * by_chance['share']:.0f} % here",
-            ),
-            Claim(
-                "observed agreement of two judges",
-                observed.value or 0.0,
-                observed.lower,
-                observed.upper,
-                WMT_AGREEMENT,
-                why=f"published by {who}",
-            ),
-            Claim(
-                "κ of two judges, chance 1/3",
-                kappa.value or 0.0,
-                kappa.lower,
-                kappa.upper,
-                WMT_KAPPA,
-                why=f"published by {who}",
-            ),
-        )
+        claims = _claims(largest, by_chance, whole)
         return Outcome(
             claims,
             table,
@@ -118,11 +68,69 @@ class AgreementByOverlap(Experiment):
             ("the share falls from odd to even numbers and back, because half is no majority",),
         )
 
+    def _majorities(self, pairs: Labels, progress: Progress) -> pl.DataFrame:
+        """Return the proportion of pairs with an absolute majority by the number of judges, and that by chance."""
+        answers = np.bincount(pairs.item, minlength=len(pairs.items))
+        rows = []
+        for done, count in enumerate(range(2, self.most + 1), 1):
+            if (answers == count).sum() < 20:
+                continue
+            histogram = majority_histogram(_only(pairs, answers == count))
+            absolute = histogram.filter(pl.col("size") > count // 2).row(0, named=True)
+            n = int(histogram["items"].sum())
+            share, chance = absolute["at_least"], absolute["chance_at_least"]
+            half_width = 1.96 * float(np.sqrt(share * (1 - share) / n))
+            rows += [
+                (count, "observed", share, max(share - half_width, 0.0), min(share + half_width, 1.0), n),
+                (count, "chance", chance, chance, chance, n),
+            ]
+            progress(done, self.most)
+        return pl.DataFrame(rows, schema=("judges", "share_of", "share", "lower", "upper", "pairs"), orient="row")
+
+
+def _claims(largest: dict[str, Any], by_chance: dict[str, Any], whole: Agreement) -> tuple[Claim, ...]:
+    observed, kappa = whole["observed_agreement"], whole["kappa_fixed_chance"]
+    source = "Callison-Burch et al. (2010), for these very judgments"
+    return (
+        Claim(
+            "chance that 9 or more of 16 agree on one of three classes",
+            100 * float(1 - largest_class_chance(16, 3)[8]),
+            published=CHANCE,
+            unit="%",
+            why="the exact multinomial; the paper prints a whole number",
+        ),
+        Claim(
+            f"pairs on which more than half of {largest['judges']} judges agree",
+            100 * largest["share"],
+            100 * largest["lower"],
+            100 * largest["upper"],
+            OBSERVED,
+            "%",
+            f"other people, texts and numbers: 16 in the paper. By chance {100 * by_chance['share']:.0f} % here",
+        ),
+        Claim(
+            "observed agreement of two judges",
+            observed.value or 0.0,
+            observed.lower,
+            observed.upper,
+            WMT_AGREEMENT,
+            why=f"published by {source}",
+        ),
+        Claim(
+            "κ of two judges, chance 1/3",
+            kappa.value or 0.0,
+            kappa.lower,
+            kappa.upper,
+            WMT_KAPPA,
+            why=f"published by {source}",
+        ),
+    )
+
 
 def labels_of_pairs(comparisons: Comparisons) -> Labels:
     """Turn comparisons into labels: an item is a pair of systems on a segment, its classes >, < and =.
 
-    Where a judge compared a pair more than once, the first time counts.
+    If a judge compared a pair more than once, the first comparison counts.
     """
     low = np.minimum(comparisons.left, comparisons.right).astype(np.int64)
     high = np.maximum(comparisons.left, comparisons.right)
@@ -141,8 +149,8 @@ def labels_of_pairs(comparisons: Comparisons) -> Labels:
     )
 
 
-def _only(labels: Labels, wanted: NDArray[np.bool_]) -> Labels:
-    rows = np.flatnonzero(wanted[labels.item])
+def _only(labels: Labels, selected: NDArray[np.bool_]) -> Labels:
+    rows = np.flatnonzero(selected[labels.item])
     return replace(
         labels,
         item=labels.item[rows],

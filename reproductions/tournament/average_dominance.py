@@ -39,7 +39,7 @@ class AverageDominance(Experiment):
         return replace(self, sources=200)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Make the table, and hold it against the ranks that the judges gave."""
+        """Compute the table and compare it with the ranks of the judges."""
         every = read_sources(data)
         sources = every.chosen([n for n, pair in enumerate(every.languages) if pair == LANGUAGES])
         sources = sources.sample(self.sources, self.seed)

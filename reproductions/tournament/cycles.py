@@ -42,12 +42,12 @@ class TournamentCycles(Experiment):
         mixed, total, cyclic, inside, items = [], 0, 0, 0.0, 0.0
         for number in range(self.times):
             rehearsal = hold(sources, self.seed + number, rankings=_both(sources, again))
-            figures = cycle_consistency(by_source(comparisons_of(rehearsal)))
-            mixed.append(figures)
-            total += figures.graphs.height
-            cyclic += int((figures.graphs["items_in_cycles"] > 0).sum())
-            inside += float(figures.graphs["items_in_cycles"].sum())
-            items += float(figures.graphs["items"].sum())
+            consistency = cycle_consistency(by_source(comparisons_of(rehearsal)))
+            mixed.append(consistency)
+            total += consistency.graphs.height
+            cyclic += int((consistency.graphs["items_in_cycles"] > 0).sum())
+            inside += float(consistency.graphs["items_in_cycles"].sum())
+            items += float(consistency.graphs["items"].sum())
             progress(number + 1, self.times + 1)
         once = cycle_consistency(by_source(comparisons_of(hold(sources, self.seed))))
         progress(self.times + 1, self.times + 1)

@@ -107,10 +107,10 @@ class TournamentEffort(Experiment):
             outcome=np.array(outcome, np.int8),
         )
         graphs = graphs_of(comparisons)
-        found = np.zeros(size * self.sources, np.int64)
-        found[graphs.item] = graphs.rank
+        ranks = np.zeros(size * self.sources, np.int64)
+        ranks[graphs.item] = graphs.rank
         true = np.array(
             [np.random.default_rng([self.seed, size, source]).permutation(size) for source in range(self.sources)],
             np.int32,
         )
-        return len(left) / self.sources, correlations(true, found.reshape(true.shape))
+        return len(left) / self.sources, correlations(true, ranks.reshape(true.shape))

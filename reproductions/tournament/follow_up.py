@@ -55,7 +55,7 @@ class FollowUp(Experiment):
             wrong[follow_up] = ~best_is_right(sources, ranks)
             progress(2 * done + 1, 4)
             harmonized = agreement_after(sources, self.seed, slip=0.0, follow_up=follow_up)
-            differ[follow_up] = float(harmonized.filter(pl.col("figure") == "differ")["value"][0])
+            differ[follow_up] = float(harmonized.filter(pl.col("statistic") == "differ")["value"][0])
             progress(2 * done + 2, 4)
             r = mean_interval(correlations(sources.ranks, ranks))
             right = 100 * float((~wrong[follow_up]).mean())
@@ -83,12 +83,12 @@ class FollowUp(Experiment):
             Claim("mean r of the ranks, tournament alone", rows[0][2]),
             Claim("mean r of the ranks, with follow-up", rows[1][2]),
         )
-        shown = table.select("how", pl.col("best_right"))
+        bar_data = table.select("how", pl.col("best_right"))
         return Outcome(
             claims,
             table,
             lambda: bars(
-                shown,
+                bar_data,
                 "how",
                 "best_right",
                 title=f"{claims[2].ours:.1f} more comparisons a source mend {claims[1].ours:.0f} % of wrong winners",

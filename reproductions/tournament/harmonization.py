@@ -32,7 +32,7 @@ WORDS = {
     "differ": "sources in which a rank differs",
 }
 TOPOLOGICAL = 0.6
-"""Share of the paper's conflicts that come from comparisons never asked; the rest are people's inconsistencies."""
+"""Proportion of the paper's conflicts due to missing comparisons; the others are inconsistencies of annotators."""
 SHARE = "the published share is 60 % of 11.26 %: the conflicts that the paper puts down to comparisons never asked"
 MORE = "the paper's annotators also contradict themselves, in 40 % of its conflicts; slips here are simulated"
 
@@ -49,7 +49,7 @@ def agreement_after(sources: Sources, seed: int, *, slip: float, follow_up: bool
 
 @dataclass(frozen=True, slots=True)
 class Harmonization(Experiment):
-    """Harmonize ranks of simulated two-stage annotations, by how often people change their criterion."""
+    """Harmonize ranks of simulated two-stage annotations, by how often annotators change their criterion."""
 
     name: ClassVar[str] = "tournament.harmonization"
     paper: ClassVar[str] = PAPER
@@ -61,19 +61,19 @@ class Harmonization(Experiment):
     seed: int = 0
 
     def small(self) -> Self:
-        """Take 200 rankings, and people who never change their mind or do so often."""
+        """Simulate 200 rankings with consistent and with inconsistent annotators."""
         return replace(self, slips=(0.0, 0.3), sources=200)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Measure the agreement for each share of slips."""
         sources = read_sources(data).with_reference().sample(self.sources, self.seed)
-        found = {}
+        by_lapse_rate = {}
         for done, slip in enumerate(self.slips, 1):
-            found[slip] = agreement_after(sources, self.seed, slip=slip, follow_up=False)
+            by_lapse_rate[slip] = agreement_after(sources, self.seed, slip=slip, follow_up=False)
             progress(done, len(self.slips))
-        table = pl.concat([frame.with_columns(pl.lit(slip).alias("slip")) for slip, frame in found.items()])
-        claims = self._claims(found)
-        shown = table.filter(pl.col("figure") == "differ").select(
+        table = pl.concat([frame.with_columns(pl.lit(slip).alias("slip")) for slip, frame in by_lapse_rate.items()])
+        claims = self._claims(by_lapse_rate)
+        bar_data = table.filter(pl.col("statistic") == "differ").select(
             pl.format("slips: {} %", (100 * pl.col("slip")).round(0).cast(pl.Int64)).alias("people"),
             *(pl.col(name) * 100 for name in ("value", "lower", "upper")),
             pl.lit(PUBLISHED["differ"]).alias("published"),
@@ -82,7 +82,7 @@ class Harmonization(Experiment):
             claims,
             table,
             lambda: bars(
-                shown,
+                bar_data,
                 "people",
                 "value",
                 title=f"Harmonization changes {claims[3].ours:.0f} % of sources even if nobody errs (published: 11 %)",
@@ -94,18 +94,18 @@ class Harmonization(Experiment):
         )
 
     def _claims(self, found: Mapping[float, pl.DataFrame]) -> tuple[Claim, ...]:
-        """Hold what consistent people give against Table 3, and what the others give against §4.5."""
+        """Compare consistent annotators with Table 3, and inconsistent ones with §4.5."""
         claims = []
         for slip, frame in found.items():
             who = "nobody errs" if not slip else f"another criterion for {100 * slip:.0f} % of the outputs"
             for row in frame.iter_rows(named=True):
-                differ = row["figure"] == "differ"
+                differ = row["statistic"] == "differ"
                 if slip and not differ:
                     continue
-                published, reason = PUBLISHED[row["figure"]], MORE
+                published, reason = PUBLISHED[row["statistic"]], MORE
                 if differ and not slip:
                     published, reason = TOPOLOGICAL * published, SHARE
                 scale, unit = (100, "%") if differ else (1, "")
                 value, lower, upper = (scale * row[name] for name in ("value", "lower", "upper"))
-                claims.append(Claim(f"{who}: {WORDS[row['figure']]}", value, lower, upper, published, unit, reason))
+                claims.append(Claim(f"{who}: {WORDS[row['statistic']]}", value, lower, upper, published, unit, reason))
         return tuple(claims)

@@ -10,9 +10,9 @@ from steelyard.observations import FloatArray
 
 def mean_interval(values: FloatArray) -> tuple[float, float, float]:
     """Return the mean of what is known, and its interval, Student's t."""
-    known = values[~np.isnan(values)]
-    mean = float(known.mean())
-    half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / len(known) ** 0.5)
+    present = values[~np.isnan(values)]
+    mean = float(present.mean())
+    half = float(stats.t.ppf(0.975, len(present) - 1) * present.std(ddof=1) / len(present) ** 0.5)
     return mean, mean - half, mean + half
 
 

@@ -54,19 +54,19 @@ class Reconstruction(Experiment):
         sources = read_sources(data).sample(self.sources, self.seed)
         pairs = sorted(set(sources.languages))
         rows = []
-        found: list[FloatArray] = []
+        measurements: list[FloatArray] = []
         for done, languages in enumerate(pairs, 1):
             part = sources.chosen([n for n, pair in enumerate(sources.languages) if pair == languages])
             measured = _measure(part, comparisons_of(hold(part, self.seed)))
-            found.append(measured)
+            measurements.append(measured)
             r, right = mean_interval(measured[0]), ratio_interval(measured[1], measured[2])
             rows.append((languages, len(part), *r, right[0]))
             progress(done, len(pairs))
-        r, strict_right, uncompared, right, untied = np.concatenate(found, axis=1)
-        known = r[~np.isnan(r)]
+        r, strict_right, uncompared, right, untied = np.concatenate(measurements, axis=1)
+        present = r[~np.isnan(r)]
         claims = (
             Claim("mean r of the original and the new ranks", *mean_interval(r), MEAN_R, why=OTHERS),
-            Claim("standard deviation of r", float(known.std(ddof=1)), published=SD_R, why=OTHERS),
+            Claim("standard deviation of r", float(present.std(ddof=1)), published=SD_R, why=OTHERS),
             Claim(
                 "uncompared pairs that come out right; untied ones, half for those that come out tied",
                 *percent(ratio_interval(right, untied)),
@@ -103,12 +103,12 @@ class Reconstruction(Experiment):
 def _measure(sources: Sources, comparisons: Comparisons) -> FloatArray:
     """Return, for each source: r; uncompared pairs right and in all; untied of them right, and in all."""
     ranks = ranks_of(sources, comparisons)
-    asked = np.zeros((sources.ranks.size, SIZE), np.bool_)
-    asked[comparisons.left, comparisons.right % SIZE] = True
-    asked[comparisons.right, comparisons.left % SIZE] = True
+    compared = np.zeros((sources.ranks.size, SIZE), np.bool_)
+    compared[comparisons.left, comparisons.right % SIZE] = True
+    compared[comparisons.right, comparisons.left % SIZE] = True
     counts = np.zeros((4, len(sources)))
     for one, other in combinations(range(SIZE), 2):
-        new = ~asked.reshape(len(sources), SIZE, SIZE)[:, one, other]
+        new = ~compared.reshape(len(sources), SIZE, SIZE)[:, one, other]
         true, said = _sign(sources.ranks, one, other), _sign(ranks, one, other)
         untied = new & (true != 0)
         counts += new & (true == said), new, untied * np.where(said == 0, 0.5, said == true), untied

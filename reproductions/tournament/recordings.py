@@ -1,4 +1,4 @@
-"""The five-way rankings of WMT 2010 as sources to hold tournaments on, and the people who answer by them."""
+"""The five-way rankings of WMT 2010 as sources of tournaments, and annotators who answer by them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Sources:
         )
 
     def sample(self, count: int | None, seed: int) -> Sources:
-        """Return so many at random; all, where `count` is None."""
+        """Return `count` random ones; all if `count` is None."""
         if count is None or count >= len(self):
             return self
         return self.chosen(np.sort(np.random.default_rng(seed).permutation(len(self))[:count]))

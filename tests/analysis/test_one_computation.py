@@ -118,7 +118,7 @@ def work(study: Study) -> None:
             study.flag(task, "typo")
             study.skip(task, "cannot tell")
             continue
-        protocol = study.stage_of(task).protocol
+        protocol = study.core.stage_of(task).protocol
         judgment = study.tell(task, answer(protocol, task.item_ids, rng), seconds=float(rng.gamma(4, 2)))
         if turn % 17 == 0:
             study.revise(judgment.judgment_id, answer(protocol, task.item_ids, rng))

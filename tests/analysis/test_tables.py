@@ -24,7 +24,7 @@ from steelyard.analysis.tables import (
 )
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.records import Item
-from steelyard.study.config_tables import Stop
+from steelyard.study.config.tables import Stop
 from tests.analysis.conftest import MINUTE, START, answer_all
 
 BEGIN = datetime.fromtimestamp(START / 1e6, UTC)

@@ -84,7 +84,8 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     run("export", "study", "--what", "scores", "-o", "scores.csv", cwd=tmp_path)
     found = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
     assert (found[0]["item"], len(found)) == ("word 49", 50)
-    assert float(found[0]["score"]) == pytest.approx(49, abs=1)
+    # Two annotators who agree exactly leave the stretch of the scale to the prior of their slopes.
+    assert float(found[0]["score"]) == pytest.approx(49, abs=4)
     # The plain model is one word away.
     file = tmp_path / "study" / "study.toml"
     assert '"calibrated_scale"  # or the plain mean' in file.read_text()
@@ -228,7 +229,7 @@ def test_who_stops_gives_the_task_back(tmp_path):
     for end in ("q\n", ""):
         done = run("judge", "words", "--annotator", "me", cwd=tmp_path, text=f"5\n{end}")
         assert "1 answer saved" in done.stdout
-    assert json.loads(run("status", "words", "-f", "json", cwd=tmp_path).stdout)[0]["stage_tasks_out"] == 0
+    assert json.loads(run("status", "words", "-f", "json", cwd=tmp_path).stdout)[0]["stage_leased"] == 0
 
 
 def test_a_slip_costs_only_the_value_it_was_in(tmp_path):

@@ -59,8 +59,9 @@ def comparisons(left: Any, right: Any, outcome: Any, annotator: Any) -> Comparis
 
 
 def choices(shown: Any, best: Any, worst: Any, annotator: Any) -> Choices:
-    shown = codes(shown)
-    return Choices(shown=shown, best=codes(best), worst=codes(worst), **shared_fields(int(shown.max()) + 1, annotator))
+    tuples = codes(shown)
+    fields = shared_fields(int(tuples.max()) + 1, annotator)
+    return Choices(shown=tuples, best=codes(best), worst=codes(worst), **fields)
 
 
 def rankings(rows: Sequence[Sequence[int]], ranks: Sequence[Sequence[int]], annotator: Any) -> Rankings:
@@ -130,24 +131,24 @@ def comparison_cases() -> dict[str, Observations]:
 
 
 def choice_cases() -> dict[str, Observations]:
-    shown = np.tile(list(combinations(range(6), 4)), (3, 1))
+    tuples = np.tile(list(combinations(range(6), 4)), (3, 1))
     annotator = np.repeat(np.arange(3), 15)
     neither = np.full(45, UNKNOWN)
     return {
-        "all agree": choices(shown, shown[:, 0], shown[:, 3], annotator),
-        "one judgment": choices(shown[:1], shown[:1, 0], shown[:1, 3], [0]),
-        "one annotator": choices(shown[:15], shown[:15, 0], shown[:15, 3], annotator[:15]),
+        "all agree": choices(tuples, tuples[:, 0], tuples[:, 3], annotator),
+        "one judgment": choices(tuples[:1], tuples[:1, 0], tuples[:1, 3], [0]),
+        "one annotator": choices(tuples[:15], tuples[:15, 0], tuples[:15, 3], annotator[:15]),
         "two halves": choices([[0, 1, 2], [3, 4, 5]] * 3, [0, 3] * 3, [2, 5] * 3, [0, 1, 2] * 2),
-        "best only": choices(shown, shown[:, 0], neither, annotator),
-        "worst only": choices(shown, neither, shown[:, 0], annotator),
-        "neither": choices(shown, neither, neither, annotator),
-        "one item as best and worst": choices(shown, shown[:, 0], shown[:, 0], annotator),
+        "best only": choices(tuples, tuples[:, 0], neither, annotator),
+        "worst only": choices(tuples, neither, tuples[:, 0], annotator),
+        "neither": choices(tuples, neither, neither, annotator),
+        "one item as best and worst": choices(tuples, tuples[:, 0], tuples[:, 0], annotator),
         "contradictions": choices([[0, 1, 2]] * 2, [0, 2], [2, 0], [0, 1]),
         "pairs": choices([[0, 1]] * 3, [0] * 3, [1] * 3, [0, 1, 2]),
         "an annotator with one answer": choices(
-            np.vstack([shown, shown[:1]]),
-            np.append(shown[:, 0], shown[0, 1]),
-            np.append(shown[:, 3], shown[0, 0]),
+            np.vstack([tuples, tuples[:1]]),
+            np.append(tuples[:, 0], tuples[0, 1]),
+            np.append(tuples[:, 3], tuples[0, 0]),
             np.append(annotator, 3),
         ),
     }

@@ -14,6 +14,7 @@ import pytest
 
 from steelyard import Study, registry
 from steelyard.errors import DataError, SteelyardWarning
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.fit import Fit
 from steelyard.observations import UNKNOWN, Index, Mixed, Observations
@@ -26,13 +27,12 @@ from steelyard.reliability import (
     self_consistency,
     split_half,
 )
-from steelyard.study.fitting import fit_by_criterion
 from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, with_some_names, without_names
 
 FITS = [
     (name, kind, case)
     for name in registry.names("models")
-    for kind in registry.find("models", name).eats
+    for kind in registry.find("models", name).accepts
     for case in CASES[kind]
 ]
 NEEDS_GOLD = {"gold_calibrated", "weighted_vote", "gaussian_calibration"}
@@ -125,9 +125,9 @@ DESIGNS = {
         'name = "pairwise"\nties = true',
         'name = "match_quality"\nmodel = "trueskill"\nrounds = 2',
     ),
-    "information_gain of ratings": ('name = "direct"', 'name = "information_gain"\njudgments = 4\naim = "scores"'),
-    "information_gain of pairs": ('name = "pairwise"\nties = true', 'name = "information_gain"\njudgments = 4'),
-    "redundant": ('name = "direct"', 'name = "redundant"\njudgments = 6'),
+    "adaptive of ratings": ('name = "direct"', 'name = "adaptive"\njudgments = 4\nobjective = "scores"'),
+    "adaptive of pairs": ('name = "pairwise"\nties = true', 'name = "adaptive"\njudgments = 4'),
+    "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 6'),
 }
 
 

@@ -70,7 +70,7 @@ DATA["mixed"] = {
 CASES = [
     (name, kind, extreme)
     for name in registry.names("models")
-    for kind in registry.find("models", name).eats
+    for kind in registry.find("models", name).accepts
     for extreme in DATA[kind]
 ]
 

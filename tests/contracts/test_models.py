@@ -54,21 +54,21 @@ def comparisons(rng: np.random.Generator) -> Comparisons:
 
 
 def choices(rng: np.random.Generator) -> Choices:
-    shown = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(150)], np.int32)
-    seen = TRUTH[shown] + rng.gumbel(size=shown.shape) * 0.5
+    tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(150)], np.int32)
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
     rows = np.arange(150)
     return Choices(
-        shown=shown,
-        best=shown[rows, seen.argmax(axis=1)],
-        worst=shown[rows, seen.argmin(axis=1)],
+        shown=tuples,
+        best=tuples[rows, percepts.argmax(axis=1)],
+        worst=tuples[rows, percepts.argmin(axis=1)],
         **who(rng, 150),
     )
 
 
 def rankings(rng: np.random.Generator) -> Rankings:
-    shown = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(120)], np.int32)
-    seen = TRUTH[shown] + rng.gumbel(size=shown.shape) * 0.5
-    order = np.take_along_axis(shown, np.argsort(-seen, axis=1), axis=1)
+    tuples = np.array([rng.choice(N_ITEMS, 4, replace=False) for _ in range(120)], np.int32)
+    percepts = TRUTH[tuples] + rng.gumbel(size=tuples.shape) * 0.5
+    order = np.take_along_axis(tuples, np.argsort(-percepts, axis=1), axis=1)
     return Rankings(
         start=np.arange(0, 481, 4, dtype=np.int64),
         item=order.ravel(),
@@ -91,7 +91,7 @@ def mixed(rng: np.random.Generator) -> Mixed:
 
 
 MAKERS = {f.__name__: f for f in (ratings, comparisons, choices, rankings, labels, mixed)}
-CASES = [(name, kind) for name in registry.names("models") for kind in registry.find("models", name).eats]
+CASES = [(name, kind) for name in registry.names("models") for kind in registry.find("models", name).accepts]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -105,12 +105,12 @@ def fit(model: Model, observations: Observations) -> pl.DataFrame:
     if "gold" in inspect.signature(model.fit).parameters:
         # Gold for every other item, and at least one of each class.
         is_labels = isinstance(observations, Labels)
-        known = range(0, N_ITEMS, 2)
+        gold_items = range(0, N_ITEMS, 2)
         extra["gold"] = {
             observations.items[observations.items.code(NAMES[n])]: (
                 ("yes" if TRUTH[n] > 0 else "no") if is_labels else 50 + 20 * TRUTH[n]
             )
-            for n in known
+            for n in gold_items
             if NAMES[n] in observations.items
         }
     with warnings.catch_warnings():
@@ -165,7 +165,7 @@ def test_the_table_has_its_columns_and_every_item_once(case):
     model, observations = case
     frame = fit(model, observations)
     assert sorted(frame["item"]) == sorted(NAMES.ids)
-    if "labels" in model.eats:
+    if "labels" in model.accepts:
         assert {"item", "label", "probability", "judgments", "p(no)", "p(yes)"} <= set(frame.columns)
     else:
         assert tuple(frame.columns) == SCORE_COLUMNS
@@ -255,9 +255,9 @@ def test_fitting_twice_gives_the_same_bytes(case):
     assert fit(model, observations).write_csv() == fit(model, observations).write_csv()
 
 
-def test_observations_it_does_not_eat_are_refused_with_a_remedy(case):
+def test_observations_it_does_not_accept_are_refused_with_a_remedy(case):
     model, _ = case
-    other = next(maker for kind, maker in MAKERS.items() if kind not in model.eats)(np.random.default_rng(0))
+    other = next(maker for kind, maker in MAKERS.items() if kind not in model.accepts)(np.random.default_rng(0))
     with pytest.raises(DataError, match=rf"{model.name} needs .*; these are {other.kind}.* Use .*, or collect with "):
         fit(model, other)
 
@@ -275,7 +275,7 @@ def test_settings_are_in_the_fit(case):
         warnings.simplefilter("ignore", SteelyardWarning)
         gold = (
             {"gold": {"item 0": "no", "item 8": "yes"}}
-            if "labels" in model.eats
+            if "labels" in model.accepts
             else {"gold": {"item 0": 20.0, "item 8": 80.0}}
         )
         takes_gold = "gold" in inspect.signature(model.fit).parameters

@@ -39,10 +39,10 @@ def test_seen_forgets_a_set_only_when_every_showing_is(steps):
         elif twin[key]:
             seen_sets.discard(key)
             twin[key] -= 1
-        there = {key for key, times in twin.items() if times}
-        assert all((codes in seen_sets) for codes in there)
-        assert {tuple(sorted(set(row.tolist()))) for row in seen_sets.rows} == there
-        assert len(seen_sets.rows) == len(there)
+        present_keys = {key for key, times in twin.items() if times}
+        assert all((codes in seen_sets) for codes in present_keys)
+        assert {tuple(sorted(set(row.tolist()))) for row in seen_sets.rows} == present_keys
+        assert len(seen_sets.rows) == len(present_keys)
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():

@@ -49,10 +49,10 @@ class Stage:
     def compare(self, rows: Iterable[tuple[str, str, int]], annotator: str = "ann", *, forget: bool = False) -> None:
         for left, right, outcome in rows:
             codes = (self.code[left], self.code[right])
-            said = AnswerNotice(
+            notice = AnswerNotice(
                 f"{annotator}-{left}-{right}", annotator, codes, [Comparison(left, right, outcome)], own_stage=False
             )
-            (self.progress.notify_retraction if forget else self.progress.notify_answer)(said)
+            (self.progress.notify_retraction if forget else self.progress.notify_answer)(notice)
 
     def offer(self, annotator: str = "ann") -> Pick | NoTask:
         return self.design.pick(self.progress, 1, annotator, np.random.default_rng(next(self.events)))
@@ -65,8 +65,8 @@ class Stage:
         return self.items[pick.items[0]].id
 
     def heard(self, item: str, answer: object, annotator: str) -> AnswerNotice:
-        said = self.protocol.observations([item], {item: answer})
-        return AnswerNotice(f"{annotator}-{item}", annotator, (self.code[item],), said)
+        observations = self.protocol.observations([item], {item: answer})
+        return AnswerNotice(f"{annotator}-{item}", annotator, (self.code[item],), observations)
 
     def tell(self, item: str, answer: object, annotator: str = "ann") -> None:
         self.progress.on_answered((self.code[item],), None)
@@ -74,11 +74,11 @@ class Stage:
 
     def work(self, adequate: Iterable[str] = (), annotator: str = "ann") -> list[str]:
         """Let somebody answer until there is nothing left; return whom they were asked about."""
-        asked = []
+        questions = []
         while (item := self.ask(annotator)) is not None:
             self.tell(item, "yes" if item in adequate else "no", annotator)
-            asked.append(item)
-        return asked
+            questions.append(item)
+        return questions
 
     def labels(self) -> dict[str, tuple[bool, str, str]]:
         return {result.item: result[1:] for result in self.design.labels(self.progress)}

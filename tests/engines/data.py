@@ -1,4 +1,4 @@
-"""Judgments made up for the engines' tests, whole and in parts, with the oddities that real logs have."""
+"""Simulated judgments for the engines' tests, with the irregularities of real logs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import polars as pl
 KINDS = ("ratings", "comparisons", "choices", "labels")
 
 
-def made_up(
-    kind: str, *, rows: int = 600, who: str = "annotators", seed: int = 0, people: int = 23, items: int = 14
+def simulated(
+    kind: str, *, rows: int = 600, ids: str = "annotators", seed: int = 0, annotators: int = 23, items: int = 14
 ) -> pl.DataFrame:
     """Draw judgments with ties, repeats, empty answers, spaces around ids and ids beyond ASCII."""
     rng = np.random.default_rng(seed)
     names = np.array([f"item {n}" if n % 5 else f"Übung {n}" for n in range(items)])
-    truth = np.linspace(-1.5, 1.5, len(names))
+    true_score = np.linspace(-1.5, 1.5, len(names))
     columns: dict[str, object] = {}
-    if who in ("annotators", "both"):
-        columns["annotator"] = [f"ann {n}" for n in rng.integers(0, people, rows)]
-    if who in ("tasks", "both"):
+    if ids in ("annotators", "both"):
+        columns["annotator"] = [f"ann {n}" for n in rng.integers(0, annotators, rows)]
+    if ids in ("tasks", "both"):
         columns["task"] = [f"task {n}" for n in rng.integers(0, rows // 3, rows)]
     if kind in ("ratings", "labels"):
         item = rng.integers(0, len(names), rows)
-        noisy = truth[item] + rng.normal(size=rows)
+        noisy = true_score[item] + rng.normal(size=rows)
         columns["item"] = [f" {names[code]}" if n % 50 == 7 else names[code] for n, code in enumerate(item)]
         if kind == "ratings":
             value = np.clip(np.round(50 + 20 * noisy, 1), 0, 100)
@@ -35,19 +35,21 @@ def made_up(
             columns["label"] = [None if n % 89 == 5 else ("low", "mid", "high")[code] for n, code in enumerate(label)]
         return pl.DataFrame(columns)
     size = 2 if kind == "comparisons" else 4
-    shown = np.argsort(rng.random((rows, len(names))), axis=1)[:, :size]
-    noisy = truth[shown] + rng.gumbel(size=shown.shape)
+    tuples = np.argsort(rng.random((rows, len(names))), axis=1)[:, :size]
+    noisy = true_score[tuples] + rng.gumbel(size=tuples.shape)
     best, worst = noisy.argmax(axis=1), noisy.argmin(axis=1)
     if kind == "comparisons":
         word = np.where(best == 0, "left", "right").astype(object)
         word[np.abs(noisy[:, 0] - noisy[:, 1]) < 0.3] = "tie"
         by_name = rng.random(rows) < 0.5
-        spelt = [names[shown[n, best[n]]] if by_name[n] and word[n] != "tie" else word[n] for n in range(rows)]
-        columns |= {"left": names[shown[:, 0]], "right": names[shown[:, 1]]}
+        spelt = [names[tuples[n, best[n]]] if by_name[n] and word[n] != "tie" else word[n] for n in range(rows)]
+        columns |= {"left": names[tuples[:, 0]], "right": names[tuples[:, 1]]}
         columns["winner"] = [None if n % 83 == 3 else w for n, w in enumerate(spelt)]
         return pl.DataFrame(columns)
-    columns |= {f"item{place + 1}": names[shown[:, place]] for place in range(size)}
-    chosen = {name: names[shown[np.arange(rows), at]].astype(object) for name, at in (("best", best), ("worst", worst))}
+    columns |= {f"item{place + 1}": names[tuples[:, place]] for place in range(size)}
+    chosen = {
+        name: names[tuples[np.arange(rows), at]].astype(object) for name, at in (("best", best), ("worst", worst))
+    }
     chosen["best"][::71] = None
     chosen["worst"][5::67] = None
     chosen["worst"][9::101] = chosen["best"][9::101]
@@ -60,7 +62,7 @@ def gold() -> dict[str, str]:
 
 
 def written(frame: pl.DataFrame, folder: Path, parts: int, seed: int = 1) -> list[Path]:
-    """Shuffle the rows and write them in so many files."""
+    """Shuffle the rows and write them to `parts` files."""
     folder.mkdir(parents=True, exist_ok=True)
     shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
     bounds = np.linspace(0, frame.height, parts + 1).astype(int)

@@ -1,4 +1,4 @@
-"""Names of files and columns that would do harm, or be taken for something else, if an engine did not quote them."""
+"""Names of files and columns that would inject SQL or match other files if an engine did not quote them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from steelyard.engines import Engine, fit_files
 from steelyard.models.ratings.mean import Mean
 
-# Each folder has a neighbour that its name would fit, were it a pattern or an encoded address.
+# Each folder has a neighbour that its name would match if it were read as a pattern or an encoded URL.
 FOLDERS = {
     "it's '); DROP VIEW steelyard_files; --": "its",
     "part [1]": "part 1",
@@ -39,8 +39,8 @@ def assert_names_are_only_names(engine: Engine, folder: Path) -> None:
     for name, neighbour in FOLDERS.items():
         _written(theirs, folder / neighbour)
         file = _written(ours, folder / name)
-        found = fit_files(Mean(), file, engine=engine, columns=COLUMNS, scale=(0, 10))
-        assert_frame_equal(found.scores, expected.scores)
+        fitted = fit_files(Mean(), file, engine=engine, columns=COLUMNS, scale=(0, 10))
+        assert_frame_equal(fitted.scores, expected.scores)
 
 
 def _written(frame: pl.DataFrame, folder: Path) -> Path:

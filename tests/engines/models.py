@@ -1,4 +1,4 @@
-"""Every model that engines fit, with every way it makes intervals."""
+"""Every model that engines support, with each of its interval methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an engine's fit is the one in memory."""
+"""Assertions that fits and statistics of an engine equal those in memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ AGREEMENT = {
     "comparisons": {"alpha_nominal", "observed_agreement", "kappa_fixed_chance"},
     "choices": {f"{name}_{side}" for name in ("alpha_nominal", "observed_agreement") for side in ("best", "worst")},
 }
-"""The figures that every engine gives, besides split-half reliability."""
+"""The statistics that every engine computes, besides split-half reliability."""
 
 
 def in_memory(model: Model, frame: pl.DataFrame, gold: Mapping[str, str] | None = None) -> Fit:
-    """Fit as without an engine."""
+    """Fit in memory."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SteelyardWarning)
         return model.fitted(read_judgments(frame, scale=_scale(frame)).observations, gold)
@@ -43,33 +43,33 @@ def by_engine(engine: Engine, model: Model, files: list[Path], gold: Mapping[str
 
 
 def assert_same_agreement(engine: Engine, frame: pl.DataFrame, files: list[Path]) -> list[Statistic]:
-    """Hold every figure of an engine against the one in memory; return those of split-half reliability."""
+    """Compare each statistic of an engine with the one in memory; return those of split-half reliability."""
     expected = agreement(read_judgments(frame, scale=_scale(frame)).observations)
-    found = log_agreement(open_log(engine, files, scale=_scale(frame)).by_criterion[""])
-    assert {figure.key for figure in found.statistics} >= AGREEMENT[found.kind]
-    *notes, left_out = found.notes
+    result = log_agreement(open_log(engine, files, scale=_scale(frame)).by_criterion[""])
+    assert {statistic.key for statistic in result.statistics} >= AGREEMENT[result.kind]
+    *notes, left_out = result.notes
     assert tuple(notes) == expected.notes
     assert "--engine memory" in left_out
-    for figure in found.statistics:
-        same = expected[figure.key]
-        assert (figure.interval, figure.n, figure.note) == (same.interval, same.n, same.note)
+    for statistic in result.statistics:
+        same = expected[statistic.key]
+        assert (statistic.interval, statistic.n, statistic.note) == (same.interval, same.n, same.note)
         for end in ("value", "lower", "upper"):
-            one, other = getattr(figure, end), getattr(same, end)
+            one, other = getattr(statistic, end), getattr(same, end)
             assert one is other if other is None else one == pytest.approx(other, rel=0, abs=CLOSE)
-    return [figure for figure in found.statistics if figure.key.startswith("split_half")]
+    return [statistic for statistic in result.statistics if statistic.key.startswith("split_half")]
 
 
 def _scale(frame: pl.DataFrame) -> tuple[float, float] | None:
     return (0.0, 100.0) if "value" in frame.columns else None
 
 
-def assert_same(found: Fit, expected: Fit) -> None:
-    """Hold every score, interval, rank, note and annotator of two fits against one another."""
-    # Ties in rank come in the order of the items in both, so rows can be held side by side.
-    assert_frame_equal(found.scores, expected.scores, rel_tol=0, abs_tol=CLOSE)
-    if found.annotators is None or expected.annotators is None:
-        assert found.annotators is expected.annotators
+def assert_same(fitted: Fit, expected: Fit) -> None:
+    """Assert that scores, intervals, ranks, notes and annotators of two fits are equal."""
+    # Ties in rank are in the order of the items in both fits, so rows can be compared one by one.
+    assert_frame_equal(fitted.scores, expected.scores, rel_tol=0, abs_tol=CLOSE)
+    if fitted.annotators is None or expected.annotators is None:
+        assert fitted.annotators is expected.annotators
     else:
-        assert_frame_equal(found.annotators, expected.annotators, rel_tol=0, abs_tol=CLOSE)
-    assert found.notes == expected.notes
-    assert (found.iterations, found.converged) == (expected.iterations, expected.converged)
+        assert_frame_equal(fitted.annotators, expected.annotators, rel_tol=0, abs_tol=CLOSE)
+    assert fitted.notes == expected.notes
+    assert (fitted.iterations, fitted.converged) == (expected.iterations, expected.converged)

@@ -1,4 +1,4 @@
-"""What is wrong is said before any work is done, with what to do about it."""
+"""Errors are reported before any work is done, with their remedy."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.models.comparisons.elo import Elo
 from steelyard.models.ratings.mean import Mean
 from tests.cli.running import run
-from tests.engines.data import made_up, written
+from tests.engines.data import simulated, written
 
 
 @pytest.fixture
 def parts(tmp_path):
-    return written(made_up("ratings"), tmp_path / "parts", 3)
+    return written(simulated("ratings"), tmp_path / "parts", 3)
 
 
 class NoEngine(DuckDBEngine):
-    """An engine that must not be asked for anything."""
+    """An engine that must not run any query."""
 
     def query(self, sql: str) -> pl.DataFrame:
         raise AssertionError(f"work was done: {sql}")
@@ -36,29 +36,29 @@ def refused(parts, **options) -> str:
 
 def test_a_partition_without_a_column_is_named(parts):
     pl.read_parquet(parts[1]).rename({"value": "valeu"}).write_parquet(parts[1])
-    said = refused(parts)
-    assert "part-01.parquet" in said
-    assert "(value)" in said
-    assert "Did you mean 'valeu'?" in said
+    message = refused(parts)
+    assert "part-01.parquet" in message
+    assert "(value)" in message
+    assert "Did you mean 'valeu'?" in message
 
 
 def test_a_partition_with_another_type_is_named_with_both_types(parts):
     pl.read_parquet(parts[2]).with_columns(pl.col("value").cast(pl.String)).write_parquet(parts[2])
-    said = refused(parts)
-    assert "part-02.parquet" in said
-    assert "the column holds texts, but float64 values in part-00.parquet" in said
+    message = refused(parts)
+    assert "part-02.parquet" in message
+    assert "the column holds texts, but float64 values in part-00.parquet" in message
 
 
 def test_a_half_written_file_is_named(parts):
     whole = parts[1].read_bytes()
     parts[1].write_bytes(whole[: len(whole) // 2])
-    assert "part-01.parquet: it is not a whole Parquet file" in refused(parts)
+    assert "part-01.parquet: it is not a complete Parquet file" in refused(parts)
 
 
 @pytest.mark.parametrize("pattern", ["nothing/*.parquet", "nothing.parquet"])
 def test_a_pattern_that_fits_no_file_is_refused(pattern, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="no file is there"):
+    with pytest.raises(DataError, match="no such file"):
         files_of(pattern)
 
 
@@ -113,7 +113,7 @@ def test_values_outside_the_scale_are_refused(parts):
 
 def test_a_model_without_sums_in_sql_is_refused_with_those_that_have(tmp_path):
     with pytest.raises(ConfigError, match=r"elo needs all judgments in memory.*bradley_terry"):
-        fit_files(Elo(), written(made_up("comparisons", rows=40), tmp_path, 1))
+        fit_files(Elo(), written(simulated("comparisons", rows=40), tmp_path, 1))
 
 
 def test_an_unknown_engine_is_refused(parts):
@@ -150,7 +150,7 @@ def test_the_command_says_what_was_odd_in_the_same_words(parts):
 
 @pytest.mark.slow
 def test_criteria_are_fitted_one_by_one(tmp_path):
-    frame = pl.concat([made_up("ratings", seed=s).with_columns(pl.lit(f"c{s}").alias("criterion")) for s in (1, 2)])
+    frame = pl.concat([simulated("ratings", seed=s).with_columns(pl.lit(f"c{s}").alias("criterion")) for s in (1, 2)])
     written(frame, tmp_path / "parts", 2)
     memory, duckdb = (
         run("fit", "parts", "--scale", "0", "100", "-f", "csv", "--engine", engine, cwd=tmp_path).stdout

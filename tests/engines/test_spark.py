@@ -1,4 +1,4 @@
-"""Spark gives what the model in memory gives. One session serves all tests: it takes long to start."""
+"""Fits by Spark equal those in memory. All tests share one session, which is slow to start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from steelyard.engines import Log, SparkEngine
-from steelyard.engines.weights import weigh
+from steelyard.engines.weights import create_weights
 from steelyard.errors import ConfigError
 from steelyard.models.choices.counting import Counting
 from steelyard.models.comparisons.bradley_terry import BradleyTerry
@@ -25,7 +25,7 @@ from steelyard.models.labels.gold_calibrated import GoldCalibrated
 from steelyard.models.labels.majority import Majority
 from steelyard.models.ratings.mean import Mean
 from tests.conftest import missing_tool, need_marker
-from tests.engines.data import gold, made_up, written
+from tests.engines.data import gold, simulated, written
 from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
@@ -67,7 +67,7 @@ def engine(spark_session: Any) -> Iterator[SparkEngine]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "who", "model"),
+    ("kind", "ids", "model"),
     [
         ("ratings", "annotators", Mean()),
         ("comparisons", "annotators", WinRate(draws=20)),
@@ -79,30 +79,30 @@ def engine(spark_session: Any) -> Iterator[SparkEngine]:
     ],
     ids=called,
 )
-def test_every_model_is_the_one_in_memory(kind: str, who: str, model: Model, engine, tmp_path):
-    frame = made_up(kind, who=who, rows=300)
-    known = gold() if model.takes_gold() and isinstance(model, GoldCalibrated) else None
-    found = by_engine(engine, model, written(frame, tmp_path, 2), known)
-    assert_same(found, in_memory(model, frame, known))
+def test_every_model_is_the_one_in_memory(kind: str, ids: str, model: Model, engine, tmp_path):
+    frame = simulated(kind, ids=ids, rows=300)
+    classes = gold() if model.takes_gold() and isinstance(model, GoldCalibrated) else None
+    fitted = by_engine(engine, model, written(frame, tmp_path, 2), classes)
+    assert_same(fitted, in_memory(model, frame, classes))
 
 
 @pytest.mark.parametrize("count", [50, HASHED_UNITS + 5])
 def test_weights_in_sql_are_those_of_the_models(count: int, engine):
     names = tuple(f"annotator {n} é" for n in range(count))
     engine.put("steelyard_some", pl.DataFrame({"unit": names}))
-    weigh(Log(engine, "ratings", "steelyard_"), "steelyard_some", range(2), seed=7)
-    found = engine.query("SELECT unit, replicate, weight FROM steelyard_weights")
-    frame = found.pivot("replicate", index="unit", values="weight").sort("unit")
+    create_weights(Log(engine, "ratings", "steelyard_"), "steelyard_some", range(2), seed=7)
+    weights = engine.query("SELECT unit, replicate, weight FROM steelyard_weights")
+    frame = weights.pivot("replicate", index="unit", values="weight").sort("unit")
     expected = pl.DataFrame({"unit": names, **{str(r): w for r, w in enumerate(poisson_weights(names, 2, 7))}})
     assert frame.select("0", "1").rows() == expected.sort("unit").select("0", "1").rows()
 
 
 @pytest.mark.parametrize("kind", ["ratings", "comparisons", "choices"])
 def test_agreement_is_the_one_in_memory(kind: str, engine, tmp_path):
-    frame = made_up(kind, rows=120, people=5, items=6)
-    figures = assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
-    assert len(figures) == 4
-    assert all(figure.value is not None for figure in figures)
+    frame = simulated(kind, rows=120, annotators=5, items=6)
+    statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, 2))
+    assert len(statistics) == 4
+    assert all(statistic.value is not None for statistic in statistics)
 
 
 def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
@@ -110,12 +110,12 @@ def test_names_of_files_and_columns_are_only_names(engine, tmp_path):
 
 
 def test_a_file_with_a_colon_in_its_name_is_refused(engine, tmp_path):
-    (file,) = written(made_up("labels", rows=20), tmp_path, 1)
+    (file,) = written(simulated("labels", rows=20), tmp_path, 1)
     with pytest.raises(ConfigError, match=r"a:b\.parquet: it has a colon in its name\. Give the file another name"):
         by_engine(engine, Majority(), [file.rename(tmp_path / "a:b.parquet")])
 
 
-OF_ITS_OWN = """
+NEW_SESSION = """
 from steelyard.engines import SparkEngine
 from steelyard.errors import DataError
 
@@ -132,9 +132,9 @@ def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(spark_sess
     here, scratch = tmp_path / "here", tmp_path / "scratch"
     here.mkdir()
     scratch.mkdir()
-    # In a process of its own: in this one Spark would hand over the session that is there.
+    # In a separate process: in this one, Spark would return the session of the other tests.
     done = subprocess.run(
-        [sys.executable, "-c", OF_ITS_OWN],
+        [sys.executable, "-c", NEW_SESSION],
         cwd=here,
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
@@ -146,10 +146,10 @@ def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(spark_sess
     assert [path for path in scratch.iterdir() if path.name.startswith("steelyard-")] == []
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["given", "active"])
-def test_an_existing_session_is_left_as_it_was(given, spark_session, tmp_path):
+@pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "active"])
+def test_an_existing_session_is_left_as_it_was(explicit, spark_session, tmp_path):
     before = {table.name for table in spark_session.catalog.listTables()}
-    with SparkEngine(spark_session if given else None) as engine:
-        by_engine(engine, Majority(), written(made_up("labels", rows=60), tmp_path, 1))
+    with SparkEngine(spark_session if explicit else None) as engine:
+        by_engine(engine, Majority(), written(simulated("labels", rows=60), tmp_path, 1))
     assert {table.name for table in spark_session.catalog.listTables()} == before
     assert spark_session.sql("SELECT 1 AS one").first()["one"] == 1

@@ -1,4 +1,4 @@
-"""Split-half reliability by DuckDB is the one in memory, however the log is cut up."""
+"""Split-half reliability by DuckDB equals that in memory, however the log is partitioned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from steelyard.engines import DuckDBEngine, Log, open_log, split_half
 from steelyard.engines.split_half import LogSplit
 from steelyard.reliability.split_half import BY_ANNOTATORS
-from tests.engines.data import made_up, written
+from tests.engines.data import simulated, written
 from tests.engines.same import assert_same_agreement
 
 pytest.importorskip("duckdb")
@@ -26,9 +26,9 @@ def engine() -> Iterator[DuckDBEngine]:
         yield engine
 
 
-def often_judged(kind: str, who: str = "annotators") -> pl.DataFrame:
-    """Few items, so that units are judged often and by the same people again; some tuples are of three."""
-    frame = made_up(kind, who=who, people=5, items=8)
+def often_judged(kind: str, ids: str = "annotators") -> pl.DataFrame:
+    """Return judgments of few items: many per unit, some by the same annotator; some tuples have three items."""
+    frame = simulated(kind, ids=ids, annotators=5, items=8)
     if kind != "choices":
         return frame
     chosen = (pl.col("item2") == pl.col("best")) | (pl.col("item2") == pl.col("worst"))
@@ -41,38 +41,38 @@ def often_judged(kind: str, who: str = "annotators") -> pl.DataFrame:
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
 def test_units_are_split_as_in_memory(kind: str, parts: int, engine, tmp_path):
     frame = often_judged(kind)
-    figures = assert_same_agreement(engine, frame, written(frame, tmp_path, parts, seed=parts))
-    assert [figure.key for figure in figures] == [
-        f"split-half ({name})" for name in ("Spearman", "Spearman, stepped up", "Pearson", "Pearson, stepped up")
+    statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, parts, seed=parts))
+    assert [statistic.key for statistic in statistics] == [
+        f"split_half_{name}" for name in ("spearman", "spearman_corrected", "pearson", "pearson_corrected")
     ]
-    assert all(figure.lower is not None and BY_ANNOTATORS not in figure.note for figure in figures)
+    assert all(statistic.lower is not None and BY_ANNOTATORS not in statistic.note for statistic in statistics)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["tasks", "both", "nobody"])
+@pytest.mark.parametrize("ids", ["tasks", "both", "nobody"])
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
-def test_whoever_is_known(kind: str, who: str, engine, tmp_path):
-    frame = often_judged(kind, who=who)
-    if who == "both":  # tasks of many judgments, so that there is a pair to split within one; some of nobody
+def test_units_are_split_as_in_memory_with_other_ids(kind: str, ids: str, engine, tmp_path):
+    frame = often_judged(kind, ids=ids)
+    if ids == "both":  # tasks with many judgments, so that pairs repeat within a task; some rows without an annotator
         several = pl.Series("task", [f"task {n % 4}" for n in range(frame.height)])
-        nobody = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise("annotator").alias("annotator")
-        frame = frame.with_columns(several, nobody)
-    figures = assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
-    # Made up, a task by itself has three comparisons: hardly ever of the same pair.
-    assert all((figure.value is None) == (kind == "comparisons" and who == "tasks") for figure in figures)
+        annotator = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise("annotator").alias("annotator")
+        frame = frame.with_columns(several, annotator)
+    statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
+    # A simulated task has three comparisons, hardly ever of the same pair.
+    assert all((statistic.value is None) == (kind == "comparisons" and ids == "tasks") for statistic in statistics)
 
 
-@pytest.mark.parametrize("people", [3, 9])
+@pytest.mark.parametrize("annotators", [3, 9])
 @pytest.mark.parametrize("kind", ["comparisons", "choices"])
-def test_annotators_are_split_where_units_are_judged_once(kind: str, people: int, engine, tmp_path):
-    frame = made_up(kind, items=60, rows=400, people=people)
-    figures = assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
-    note = BY_ANNOTATORS if people > 3 else "nothing to split"
-    assert all(note in figure.note for figure in figures)
+def test_annotators_are_split_where_units_are_judged_once(kind: str, annotators: int, engine, tmp_path):
+    frame = simulated(kind, items=60, rows=400, annotators=annotators)
+    statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
+    note = BY_ANNOTATORS if annotators > 3 else "nothing to split"
+    assert all(note in statistic.note for statistic in statistics)
 
 
 @pytest.mark.slow
-def test_trials_by_parts_are_those_at_once(engine, tmp_path, monkeypatch):
+def test_trials_in_parts_equal_trials_in_one_query(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(split_half, "RESULT_ROWS", 600 * 30)
     for kind in SPLIT_KINDS:
         frame = often_judged(kind)

@@ -96,10 +96,10 @@ def choices(draw: st.DrawFn) -> Choices:
     rows.append([f"item {number}" for number in range(width)])
     chosen = [draw(st.tuples(st.none() | st.sampled_from(row), st.none() | st.sampled_from(row))) for row in rows]
     items = Index(sorted({name for row in rows for name in row}))
-    shown = np.stack([items.codes([*row, *[None] * (width - len(row))]) for row in rows])
+    tuples = np.stack([items.codes([*row, *[None] * (width - len(row))]) for row in rows])
     return Choices(
         items=items,
-        shown=shown,
+        shown=tuples,
         best=items.codes([best for best, _ in chosen]),
         worst=items.codes([worst for _, worst in chosen]),
         **draw(who(len(rows))),

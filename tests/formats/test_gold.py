@@ -31,7 +31,7 @@ def test_two_answers_for_one_item_are_refused_with_the_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("item,colour\nx,1\n", "no column gold"), ("item,gold\nx,\n", "no gold in it")]
+    ("text", "message"), [("item,colour\nx,1\n", "no column gold"), ("item,gold\nx,\n", "no gold answers")]
 )
 def test_a_table_without_gold_is_refused(tmp_path, text, message):
     (tmp_path / "g.csv").write_text(text)

@@ -61,9 +61,9 @@ def test_media_may_stand_without_text(tmp_path: Path) -> None:
 
 
 def test_all_wrong_rows_are_reported_at_once_by_line(tmp_path: Path) -> None:
-    found = problems(tmp_path, 'id,text\ndog,"a\ndog"\n,b\ncat,\ndog,c\n')
-    assert [(p.line, p.field) for p in found] == [(4, "id"), (5, "text"), (6, "id")]
-    assert found[2].what == "id 'dog' appears twice; it is first on line 2."
+    messages = problems(tmp_path, 'id,text\ndog,"a\ndog"\n,b\ncat,\ndog,c\n')
+    assert [(p.line, p.field) for p in messages] == [(4, "id"), (5, "text"), (6, "id")]
+    assert messages[2].what == "id 'dog' appears twice; it is first on line 2."
 
 
 def test_repeated_texts_cannot_be_ids(tmp_path: Path) -> None:

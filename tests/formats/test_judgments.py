@@ -112,9 +112,9 @@ def test_nan_in_a_frame_is_refused_but_pandas_writes_missing_so() -> None:
 
 
 def test_a_value_outside_the_scale_is_refused(tmp_path: Path) -> None:
-    found = problems(tmp_path, 'item,score\n"x\nx",-1\ny,5\nz,101\n', scale=(0, 100))
-    assert [(p.line, p.field) for p in found] == [(2, "score"), (5, "score")]
-    assert found[1].what == "value 101 is outside the scale 0 to 100."
+    messages = problems(tmp_path, 'item,score\n"x\nx",-1\ny,5\nz,101\n', scale=(0, 100))
+    assert [(p.line, p.field) for p in messages] == [(2, "score"), (5, "score")]
+    assert messages[1].what == "value 101 is outside the scale 0 to 100."
 
 
 def test_an_empty_item_is_refused(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_an_empty_item_is_refused(tmp_path: Path) -> None:
 
 
 def test_problems_of_every_sort_come_together_in_the_order_of_the_file(tmp_path: Path) -> None:
-    found = problems(tmp_path, "item,value\nx,bad\n,2\ny,200\n", scale=(0, 100))
-    assert [p.line for p in found] == [2, 3, 4]
+    messages = problems(tmp_path, "item,value\nx,bad\n,2\ny,200\n", scale=(0, 100))
+    assert [p.line for p in messages] == [2, 3, 4]
 
 
 def test_more_than_twenty_problems_are_counted(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_an_empty_winner_is_not_a_tie(tmp_path: Path) -> None:
 
 
 def test_impossible_comparisons_are_refused(tmp_path: Path) -> None:
-    found = problems(tmp_path, "left,right,winner\nx,y,z\nx,x,left\nx,,left\nz,y,z\n")
-    assert [(p.line, p.field) for p in found] == [(2, "winner"), (3, "right"), (4, "right")]
-    assert found[0].what == "winner 'z' is neither 'x' nor 'y'."
+    messages = problems(tmp_path, "left,right,winner\nx,y,z\nx,x,left\nx,,left\nz,y,z\n")
+    assert [(p.line, p.field) for p in messages] == [(2, "winner"), (3, "right"), (4, "right")]
+    assert messages[0].what == "winner 'z' is neither 'x' nor 'y'."
     (problem,) = problems(tmp_path, "winner,loser\nx,x\n")
     assert problem.what == "'x' is compared with itself."
 
@@ -239,16 +239,16 @@ def test_incomplete_choices_are_kept_and_counted_or_refused_when_strict(tmp_path
 
 
 def test_impossible_choices_are_refused(tmp_path: Path) -> None:
-    found = problems(tmp_path, "item1,item2,item3,best,worst\nx,y,z,w,z\nx,y,z,x,v\nx,y,x,x,y\n")
-    assert [p.line for p in found] == [2, 3, 4]
-    assert found[0].what == "best 'w' is not among the items of its row."
-    assert found[1].field == "worst"
-    assert found[2].what == "'x' is in the tuple twice."
+    messages = problems(tmp_path, "item1,item2,item3,best,worst\nx,y,z,w,z\nx,y,z,x,v\nx,y,x,x,y\n")
+    assert [p.line for p in messages] == [2, 3, 4]
+    assert messages[0].what == "best 'w' is not among the items of its row."
+    assert messages[1].field == "worst"
+    assert messages[2].what == "'x' is in the tuple twice."
 
 
 def test_broken_lists_are_refused_by_line(tmp_path: Path) -> None:
-    found = problems(tmp_path, 'items,best,worst\na|b,a,b\n"[""a"",""b",a,b\n')
-    assert [p.line for p in found if "JSON list" in p.what] == [3]
+    messages = problems(tmp_path, 'items,best,worst\na|b,a,b\n"[""a"",""b",a,b\n')
+    assert [p.line for p in messages if "JSON list" in p.what] == [3]
 
 
 # Labels
@@ -298,10 +298,10 @@ def test_short_rankings_are_left_out_and_impossible_ones_refused(tmp_path: Path)
     assert len(file.observations) == 1
     assert file.observations.annotators.ids == ("p",)
     assert file.notes == ("Fewer than two ranked items in 2 rows: left out.",)
-    found = problems(tmp_path, "annotator,ranking\np,a>b>a\nq,a>>b\nr,a>b=\n")
-    assert [p.line for p in found] == [2, 3, 4]
-    assert found[0].what == "'a' is in the ranking twice."
-    assert found[1].what == "a place in the ranking is empty."
+    messages = problems(tmp_path, "annotator,ranking\np,a>b>a\nq,a>>b\nr,a>b=\n")
+    assert [p.line for p in messages] == [2, 3, 4]
+    assert messages[0].what == "'a' is in the ranking twice."
+    assert messages[1].what == "a place in the ranking is empty."
 
 
 # Kinds and columns
@@ -321,11 +321,11 @@ def test_short_rankings_are_left_out_and_impossible_ones_refused(tmp_path: Path)
 def test_missing_columns_name_the_kind_and_the_way_to_map(
     tmp_path: Path, header: str, kind: str | None, missing: str | None
 ) -> None:
-    found = problems(tmp_path, f"{header}\n{','.join('x' * len(header.split(',')))}\n")
-    assert "--columns" in found[0].remedy
+    messages = problems(tmp_path, f"{header}\n{','.join('x' * len(header.split(',')))}\n")
+    assert "--columns" in messages[0].remedy
     if kind:
-        assert found[0].what == f"these look like {kind}, but there is no {missing} column."
-        assert found[0].field == missing
+        assert messages[0].what == f"these look like {kind}, but there is no {missing} column."
+        assert messages[0].field == missing
 
 
 def test_a_missing_column_suggests_the_closest(tmp_path: Path) -> None:
@@ -348,9 +348,9 @@ def test_extra_columns_are_listed_or_refused_when_strict(tmp_path: Path) -> None
         "Ignored columns: colour, critreion.",
         "'critreion': Did you mean 'criterion'?",
     )
-    found = problems(tmp_path, text, scale=(0, 9), strict=True)
-    assert [p.field for p in found] == ["colour", "critreion"]
-    assert "Did you mean 'criterion'?" in found[1].remedy
+    messages = problems(tmp_path, text, scale=(0, 9), strict=True)
+    assert [p.field for p in messages] == ["colour", "critreion"]
+    assert "Did you mean 'criterion'?" in messages[1].remedy
 
 
 def test_mappings_choose_columns_and_wrong_ones_are_refused(tmp_path: Path) -> None:
@@ -358,8 +358,8 @@ def test_mappings_choose_columns_and_wrong_ones_are_refused(tmp_path: Path) -> N
     assert "could both be the annotator" in problems(tmp_path, text, columns={"item": "what"})[0].what
     file = judged(tmp_path, text, columns={"item": "what", "annotator": "who", "value": "score_z"})
     assert judgment_table(file.observations).rows() == [("a", "x", 0.0), ("a", "y", 9.0)]
-    found = problems(tmp_path, text, columns={"itme": "what", "value": "scoer"})
-    assert [p.remedy for p in found] == ["Did you mean 'item'?", "Did you mean 'score'?"]
+    messages = problems(tmp_path, text, columns={"itme": "what", "value": "scoer"})
+    assert [p.remedy for p in messages] == ["Did you mean 'item'?", "Did you mean 'score'?"]
 
 
 @pytest.mark.parametrize(

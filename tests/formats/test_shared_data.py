@@ -44,10 +44,10 @@ def test_semeval_gold_follows_from_the_choices_by_relation() -> None:
     for relation, choices in by_relation.items():
         assert isinstance(choices, Choices)
         count = len(choices.items)
-        shown = np.bincount(choices.shown.ravel(), minlength=count)
+        appearances = np.bincount(choices.shown.ravel(), minlength=count)
         best = np.bincount(choices.best[choices.best >= 0], minlength=count)
         worst = np.bincount(choices.worst[choices.worst >= 0], minlength=count)
-        for name, score in zip(choices.items.ids, 100 * (best - worst) / shown, strict=True):
+        for name, score in zip(choices.items.ids, 100 * (best - worst) / appearances, strict=True):
             scores[relation, name] = score
     assert len(scores) == gold.height == 3218
     assert max(abs(scores[relation, item] - score) for relation, item, score in gold.rows()) <= 0.0500001

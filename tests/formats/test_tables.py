@@ -130,7 +130,7 @@ def test_what_is_no_parquet_or_gzip_is_refused(tmp_path: Path) -> None:
     assert "not a Parquet file" in refusal(tmp_path, "t.parquet", b"a,b\n1,2\n").what
     whole = gzip.compress(b"a,b\n1,2\n" * 100)
     (tmp_path / "cut.csv.gz").write_bytes(whole[:-12])
-    with pytest.raises(DataError, match="not a whole gzip file"):
+    with pytest.raises(DataError, match="not a complete gzip file"):
         read_table(tmp_path / "cut.csv.gz")
 
 

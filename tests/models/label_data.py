@@ -80,8 +80,8 @@ def snow(shared_data: Path, name: str) -> tuple[Labels, dict[str, str]]:
 
 def accuracy(fit: Fit, truth: dict[str, str]) -> float:
     """Return the share of items with truth that got it."""
-    found = dict(zip(fit.scores["item"], fit.scores["label"], strict=True))
-    return float(np.mean([found[item] == label for item, label in truth.items()]))
+    labels_by_item = dict(zip(fit.scores["item"], fit.scores["label"], strict=True))
+    return float(np.mean([labels_by_item[item] == label for item, label in truth.items()]))
 
 
 def permuted(labels: Labels, seed: int) -> Labels:

@@ -76,13 +76,13 @@ def some_comparisons(draw: st.DrawFn, *, with_tasks: bool | None = None) -> Comp
 
 def batches_of(comparisons: Comparisons) -> list[list[tuple[int, int, int]]]:
     """Cut comparisons into mini-batches, the plain way: by task, in the order in which tasks first come."""
-    found: dict[int, list[tuple[int, int, int]]] = {}
+    pairs_by_task: dict[int, list[tuple[int, int, int]]] = {}
     for row in range(len(comparisons)):
         key = int(comparisons.task[row]) if comparisons.knows_tasks else row
-        found.setdefault(key, []).append(
+        pairs_by_task.setdefault(key, []).append(
             (int(comparisons.left[row]), int(comparisons.right[row]), int(comparisons.outcome[row]))
         )
-    return list(found.values())
+    return list(pairs_by_task.values())
 
 
 def relabelled(comparisons: Comparisons, order: Sequence[int]) -> Comparisons:

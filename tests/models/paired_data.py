@@ -35,24 +35,26 @@ def choices(n=10, rows=300, size=4, seed=0, sd=0.7):
     """Best and worst by the maxdiff model itself."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(0, sd, n)
-    shown = tuples(n, rows, size, rng)
+    tuple_items = tuples(n, rows, size, rng)
     pair = np.array([(i, j) for i in range(size) for j in range(size) if i != j])
-    utility = theta[shown][:, pair[:, 0]] - theta[shown][:, pair[:, 1]]
+    utility = theta[tuple_items][:, pair[:, 0]] - theta[tuple_items][:, pair[:, 1]]
     picked = pair[(utility + rng.gumbel(size=utility.shape)).argmax(axis=1)]
     row = np.arange(rows)
-    return Choices(items=ids(n), shown=shown, best=shown[row, picked[:, 0]], worst=shown[row, picked[:, 1]])
+    return Choices(
+        items=ids(n), shown=tuple_items, best=tuple_items[row, picked[:, 0]], worst=tuple_items[row, picked[:, 1]]
+    )
 
 
 def rankings(n=10, rows=200, size=5, seed=0, sd=1.0, tiers=None):
     rng = np.random.default_rng(seed)
     theta = rng.normal(0, sd, n)
-    shown = tuples(n, rows, size, rng)
-    place = (-(theta[shown] + rng.gumbel(size=shown.shape))).argsort(axis=1).argsort(axis=1) + 1
+    tuple_items = tuples(n, rows, size, rng)
+    place = (-(theta[tuple_items] + rng.gumbel(size=tuple_items.shape))).argsort(axis=1).argsort(axis=1) + 1
     rank = place if tiers is None else np.minimum(place, tiers)
     return Rankings(
         items=ids(n),
         start=np.arange(0, rows * size + 1, size),
-        item=shown.ravel(),
+        item=tuple_items.ravel(),
         rank=rank.astype(np.int32).ravel(),
     )
 

@@ -10,10 +10,10 @@ import pytest
 
 from steelyard import Counting, Elo, Mean, TrueSkill, WinRate, position_bias, read_judgments
 from steelyard.errors import DataError, SteelyardWarning
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.inference.resampling import poisson_weights
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import Comparisons, Index, Rankings
-from steelyard.study.fitting import fit_by_criterion
 
 
 @pytest.mark.parametrize("total", [30_000, 32_768, 100_000, 2_000_000])

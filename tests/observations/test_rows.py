@@ -23,20 +23,20 @@ def content(observations: Any) -> list[Any]:
     for row in range(len(observations)):
         if isinstance(observations, Rankings):
             span = slice(observations.start[row], observations.start[row + 1])
-            said: Any = [
+            fields: Any = [
                 (name[i], int(r)) for i, r in zip(observations.item[span], observations.rank[span], strict=True)
             ]
         elif isinstance(observations, Choices):
-            said = [
+            fields = [
                 [name[i] for i in observations.shown[row]],
                 name[observations.best[row]],
                 name[observations.worst[row]],
             ]
         elif isinstance(observations, Comparisons):
-            said = [name[observations.left[row]], name[observations.right[row]], int(observations.outcome[row])]
+            fields = [name[observations.left[row]], name[observations.right[row]], int(observations.outcome[row])]
         else:
-            said = [name[observations.item[row]], observations.answer_at(row)]
-        rows.append((said, int(observations.annotator[row])))
+            fields = [name[observations.item[row]], observations.answer_at(row)]
+        rows.append((fields, int(observations.annotator[row])))
     return rows
 
 

@@ -25,9 +25,9 @@ def test_the_crowd_teaches_what_guessing_looks_like():
     """Thirteen of twenty right is doubtful from one alone, and telling beside eighty who get nearly all right."""
     rng = np.random.default_rng(0)
     right = np.concatenate([[13], rng.binomial(20, 0.5, 19), rng.binomial(20, 0.93, 80)])
-    asked = np.full(100, 20)
-    alone = probability_below(right[:1], asked[:1], 0.7)[0]
-    among = probability_below(right, asked, 0.7)[0]
+    check_counts = np.full(100, 20)
+    alone = probability_below(right[:1], check_counts[:1], 0.7)[0]
+    among = probability_below(right, check_counts, 0.7)[0]
     assert alone < 0.75
     assert among > 0.9
 

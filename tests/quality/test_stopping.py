@@ -53,7 +53,7 @@ def test_the_target_is_plain_split_half_unless_it_says_spearman_brown():
     plain = take_look(StopRule("split_half", 0.5), 1, ratings, Mean())
     stepped = take_look(StopRule("split_half", 0.5, spearman_brown=True), 1, ratings, Mean())
     assert stepped.value > plain.value
-    assert "stepped up" in stepped.said
+    assert "stepped up" in stepped.summary
 
 
 def test_more_looks_ask_for_wider_intervals():

@@ -13,7 +13,7 @@ import pytest
 from steelyard.errors import ConfigError
 from steelyard.recruitment.links import LinkRefusedError, ending_for, link_for, link_template, read_arrival
 from steelyard.study import Study, parse_config
-from steelyard.study.config_tables import Link
+from steelyard.study.config.tables import Link
 from steelyard.study.recruitment_state import Arrival
 
 SECRET = b"a secret that is long enough"

@@ -103,15 +103,15 @@ def test_observed_agreement_of_comparisons_is_the_share_over_all_pairs_of_judgme
     agree, total = naive_share(rows, tasks)
     if tasks and not total:  # no pair answered twice within a task: pairs across tasks are used, and said so
         agree, total = naive_share(rows, False)
-    found = agreement(comparisons_of(rows, tasks=tasks), replicates=0)
-    share = found["observed_agreement"].value
+    statistics = agreement(comparisons_of(rows, tasks=tasks), replicates=0)
+    share = statistics["observed_agreement"].value
     chance = 1 / 3 if any(row[4] == 0 for row in rows) else 1 / 2
     if total == 0:
         assert share is None
-        assert found["alpha_nominal"].value is None
+        assert statistics["alpha_nominal"].value is None
     else:
         assert share == pytest.approx(agree / total, abs=1e-12)
-        assert found["kappa_fixed_chance"].value == pytest.approx((agree / total - chance) / (1 - chance))
+        assert statistics["kappa_fixed_chance"].value == pytest.approx((agree / total - chance) / (1 - chance))
 
 
 @pytest.mark.slow
@@ -150,8 +150,8 @@ def test_alpha_of_comparisons_is_that_of_both_ways_round() -> None:
     rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 0, 2, 3, 1), (1, 0, 2, 3, 0)]
     expected = (16 - 1.5**2 - 1.5**2 - 1) / (4 * 3)
     observed = (2 * 0 + 2 * 1) / 4
-    found = agreement(comparisons_of(rows))["alpha_nominal"].value
-    assert found == pytest.approx(1 - observed / expected, abs=1e-12)
+    statistics = agreement(comparisons_of(rows))["alpha_nominal"].value
+    assert statistics == pytest.approx(1 - observed / expected, abs=1e-12)
 
 
 def test_within_a_task_only_judgments_of_that_task_are_held_against_each_other() -> None:
@@ -163,9 +163,9 @@ def test_within_a_task_only_judgments_of_that_task_are_held_against_each_other()
 
 
 def test_tasks_that_are_each_judged_once_fall_back_to_pairs_across_tasks_and_say_so() -> None:
-    found = agreement(comparisons_of([(0, 0, 0, 1, 1), (1, 1, 1, 0, -1)], tasks=True))
-    assert found["observed_agreement"].value == 1.0
-    assert any("across tasks" in note for note in found.notes)
+    statistics = agreement(comparisons_of([(0, 0, 0, 1, 1), (1, 1, 1, 0, -1)], tasks=True))
+    assert statistics["observed_agreement"].value == 1.0
+    assert any("across tasks" in note for note in statistics.notes)
 
 
 def test_rankings_agree_as_their_pairs_do() -> None:
@@ -177,15 +177,15 @@ def test_rankings_agree_as_their_pairs_do() -> None:
         item=int32([0, 1, 2, 2, 1, 0]),
         rank=int32([1, 2, 2, 3, 2, 1]),
     )
-    found = agreement(rankings)
-    assert found.kind == "rankings"
+    statistics = agreement(rankings)
+    assert statistics.kind == "rankings"
     # 0 > 1 and 0 > 2 by both; 1 = 2 by the first, 1 > 2 by the second.
-    assert found["observed_agreement"].value == pytest.approx(2 / 3)
+    assert statistics["observed_agreement"].value == pytest.approx(2 / 3)
 
 
 def test_ratings_get_alpha_ita_and_the_mean_difference_each_with_an_interval() -> None:
-    found = agreement(random_ratings())
-    assert list(values(found)) == [
+    statistics = agreement(random_ratings())
+    assert list(values(statistics)) == [
         "alpha_interval",
         "alpha_ordinal",
         "ita_pearson",
@@ -196,7 +196,7 @@ def test_ratings_get_alpha_ita_and_the_mean_difference_each_with_an_interval() -
         "split_half_pearson",
         "split_half_pearson_corrected",
     ]
-    for figure in found.statistics:
+    for figure in statistics.statistics:
         assert figure.value is not None
         assert figure.lower is not None
         assert figure.upper is not None
@@ -218,44 +218,44 @@ def test_mean_absolute_difference_is_over_pairs_of_different_annotators() -> Non
         scale=ratings.scale,
     )
     gaps = [abs(x - y) for (i, a, x), (j, b, y) in combinations(rows, 2) if i == j and a != b]
-    found = agreement(repeated)
-    assert found["mean_absolute_difference"].value == pytest.approx(np.mean(gaps), abs=1e-12)
-    assert any("more than once" in note for note in found.notes)
+    statistics = agreement(repeated)
+    assert statistics["mean_absolute_difference"].value == pytest.approx(np.mean(gaps), abs=1e-12)
+    assert any("more than once" in note for note in statistics.notes)
 
 
 def test_choices_agree_on_best_and_worst_of_one_set_in_whatever_order_it_was_shown() -> None:
     rows = [((0, 1, 2, 3), 0, 3), ((3, 2, 1, 0), 0, 2), ((4, 5, 6, 7), 4, 7), ((4, 5, 6, 7), 5, 7)]
-    found = agreement(choices_of(rows, [0, 1, 0, 1]))
-    assert found["observed_agreement_best"].value == pytest.approx(1 / 2)
-    assert found["observed_agreement_worst"].value == pytest.approx(1 / 2)
+    statistics = agreement(choices_of(rows, [0, 1, 0, 1]))
+    assert statistics["observed_agreement_best"].value == pytest.approx(1 / 2)
+    assert statistics["observed_agreement_worst"].value == pytest.approx(1 / 2)
     # By chance two people name different items of four in 3/4 of all cases, however many answers there are.
-    assert found["alpha_nominal_best"].value == pytest.approx(1 - (1 / 2) / (3 / 4))
+    assert statistics["alpha_nominal_best"].value == pytest.approx(1 - (1 / 2) / (3 / 4))
 
 
 def test_two_people_who_disagree_on_one_set_agree_less_than_chance() -> None:
-    found = agreement(choices_of([((0, 1, 2, 3), 0, 3), ((0, 1, 2, 3), 1, 3)], [0, 1]))
-    assert found["alpha_nominal_best"].value == pytest.approx(1 - 1 / (3 / 4))
-    assert found["alpha_nominal_worst"].value == pytest.approx(1)
+    statistics = agreement(choices_of([((0, 1, 2, 3), 0, 3), ((0, 1, 2, 3), 1, 3)], [0, 1]))
+    assert statistics["alpha_nominal_best"].value == pytest.approx(1 - 1 / (3 / 4))
+    assert statistics["alpha_nominal_worst"].value == pytest.approx(1)
 
 
 def test_alpha_of_choices_weighs_chance_by_the_answers_to_each_set() -> None:
     # Three answers to a set of two items, of which one pair of three agrees; two that agree on one of four.
     rows = [((0, 1, -1, -1), 0, 1), ((0, 1, -1, -1), 0, 1), ((1, 0, -1, -1), 1, 0)]
     rows += [((2, 3, 4, 5), 2, 5), ((2, 3, 4, 5), 2, 5)]
-    found = agreement(choices_of(rows, [0, 1, 2, 0, 1]))
+    statistics = agreement(choices_of(rows, [0, 1, 2, 0, 1]))
     observed = (3 * (2 / 3) + 2 * 0) / 5
     chance = (3 * (1 / 2) + 2 * (3 / 4)) / 5
-    assert found["alpha_nominal_best"].value == pytest.approx(1 - observed / chance)
+    assert statistics["alpha_nominal_best"].value == pytest.approx(1 - observed / chance)
 
 
 def test_alpha_of_choices_is_zero_on_average_over_all_answers_that_two_people_can_give() -> None:
-    shown = (0, 1, 2, 3)
+    items = (0, 1, 2, 3)
     alphas = [
-        agreement(choices_of([(shown, one, (one + 1) % 4), (shown, other, (other + 1) % 4)], [0, 1]), replicates=0)[
+        agreement(choices_of([(items, one, (one + 1) % 4), (items, other, (other + 1) % 4)], [0, 1]), replicates=0)[
             "alpha_nominal_best"
         ].value
-        for one in shown
-        for other in shown
+        for one in items
+        for other in items
     ]
     assert np.mean([alpha for alpha in alphas if alpha is not None]) == pytest.approx(0, abs=1e-12)
     assert alphas.count(1.0) == 4
@@ -265,28 +265,28 @@ def test_choices_at_random_have_an_alpha_near_zero() -> None:
     rng = np.random.default_rng(1)
     tuples = np.array([rng.permutation(9)[:4] for _ in range(100)])
     rows = [(tuple(t), *rng.permutation(t)[:2]) for t in tuples for _ in range(8)]
-    found = agreement(choices_of(rows))
+    statistics = agreement(choices_of(rows))
     for side in ("best", "worst"):
-        figure = found[f"alpha_nominal_{side}"]
+        figure = statistics[f"alpha_nominal_{side}"]
         assert figure.value == pytest.approx(0, abs=0.05)
 
 
 def test_choices_that_name_no_best_are_left_out_of_best_only() -> None:
     rows = [((0, 1, 2), 0, 2), ((0, 1, 2), -1, 2), ((0, 1, 2), 0, 2)]
-    found = agreement(choices_of(rows, [0, 1, 2]))
-    assert "2 answers, 1 pairs" in found["observed_agreement_best"].note
-    assert "3 answers, 3 pairs" in found["observed_agreement_worst"].note
-    assert "1 answers that name no best item are left out" in found.notes
+    statistics = agreement(choices_of(rows, [0, 1, 2]))
+    assert "2 answers, 1 pairs" in statistics["observed_agreement_best"].note
+    assert "3 answers, 3 pairs" in statistics["observed_agreement_worst"].note
+    assert "1 answers that name no best item are left out" in statistics.notes
 
 
 def test_unknown_annotators_leave_alpha_and_say_why_the_rest_is_missing() -> None:
-    known = random_ratings()
-    unknown = Ratings(items=known.items, item=known.item, value=known.value, scale=known.scale)
-    found = agreement(unknown)
-    assert found["alpha_interval"].value == agreement(known)["alpha_interval"].value
-    assert found["ita_pearson"].value is None
-    assert "not known" in found["ita_pearson"].note
-    assert any("not known" in note for note in found.notes)
+    ratings = random_ratings()
+    unknown = Ratings(items=ratings.items, item=ratings.item, value=ratings.value, scale=ratings.scale)
+    statistics = agreement(unknown)
+    assert statistics["alpha_interval"].value == agreement(ratings)["alpha_interval"].value
+    assert statistics["ita_pearson"].value is None
+    assert "not known" in statistics["ita_pearson"].note
+    assert any("not known" in note for note in statistics.notes)
 
 
 def empty_of_each_kind() -> list[Observations]:
@@ -302,17 +302,17 @@ def empty_of_each_kind() -> list[Observations]:
 
 @pytest.mark.parametrize("nothing", empty_of_each_kind(), ids=lambda observations: observations.kind)
 def test_no_judgments_give_figures_without_values_and_with_reasons(nothing: Observations) -> None:
-    found = agreement(nothing)
-    assert found.statistics
-    for figure in found.statistics:
+    statistics = agreement(nothing)
+    assert statistics.statistics
+    for figure in statistics.statistics:
         assert figure.value is None
         assert figure.note
 
 
 def test_comparisons_get_cycles_and_position_bias_and_repeats_where_there_are_any() -> None:
     rows = [(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 0, 1), (1, 0, 0, 1, -1), (1, 0, 0, 1, 1)]
-    found = agreement(comparisons_of(rows))
-    assert list(values(found))[3:] == [
+    statistics = agreement(comparisons_of(rows))
+    assert list(values(statistics))[3:] == [
         "split_half_spearman",
         "split_half_spearman_corrected",
         "split_half_pearson",
@@ -326,16 +326,16 @@ def test_comparisons_get_cycles_and_position_bias_and_repeats_where_there_are_an
         "intra_annotator_agreement",
         "intra_annotator_kappa",
     ]
-    assert found["inconsistency_rate"].value == 1.0
-    assert found["cyclic_graphs"].value == 1.0
-    assert found["position_bias"].value == pytest.approx(4 / 5)
+    assert statistics["inconsistency_rate"].value == 1.0
+    assert statistics["cyclic_graphs"].value == 1.0
+    assert statistics["position_bias"].value == pytest.approx(4 / 5)
     assert "inconsistency_rate" not in values(agreement(comparisons_of(rows[:4])))
 
 
 def test_pairs_that_are_judged_once_have_no_split_half_but_a_reason() -> None:
-    found = agreement(comparisons_of([(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 3, 1), (0, 0, 3, 4, 1)]))
-    assert found["split_half_spearman"].value is None
-    assert "nothing to split" in found["split_half_spearman"].note
+    statistics = agreement(comparisons_of([(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 3, 1), (0, 0, 3, 4, 1)]))
+    assert statistics["split_half_spearman"].value is None
+    assert "nothing to split" in statistics["split_half_spearman"].note
 
 
 def test_the_same_seed_gives_the_same_agreement_and_the_table_has_no_nan() -> None:
@@ -350,10 +350,10 @@ def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
         agreement(random_ratings())["alpha interval"]
 
 
-def test_where_no_pair_was_judged_twice_halves_are_of_annotators():
+def test_annotators_are_split_if_no_pair_was_judged_twice():
     rng = np.random.default_rng(3)
     left, right = np.triu_indices(40, 1)
-    asked = Comparisons(
+    comparisons = Comparisons(
         items=Index([f"i{n}" for n in range(40)]),
         annotators=Index([f"a{n}" for n in range(6)]),
         annotator=rng.integers(6, size=len(left)).astype(np.int32),
@@ -361,10 +361,10 @@ def test_where_no_pair_was_judged_twice_halves_are_of_annotators():
         right=right.astype(np.int32),
         outcome=np.where(rng.random(len(left)) < 0.9, 1, -1).astype(np.int8),
     )
-    figures = {figure.key: figure for figure in agreement(asked).statistics}
-    found = figures["split_half_spearman"]
+    figures = {figure.key: figure for figure in agreement(comparisons).statistics}
+    reliability = figures["split_half_spearman"]
     # The earlier item wins nine times in ten, whoever is asked: two halves of the annotators give much the same order.
-    assert found.value > 0.7
-    assert "halves are of annotators" in found.note
-    alone = {f.key: f for f in agreement(replace(asked, annotator=asked.annotator % 3)).statistics}
+    assert reliability.value > 0.7
+    assert "annotators are split" in reliability.note
+    alone = {f.key: f for f in agreement(replace(comparisons, annotator=comparisons.annotator % 3)).statistics}
     assert alone["split_half_spearman"].value is None

@@ -47,14 +47,14 @@ def naive_alpha(answers: Answers, metric: str) -> float | None:
     for unit, annotator, value in answers:
         units.setdefault(unit, []).append((annotator, value))
     pairs = {unit: [(x, y) for (a, x), (b, y) in combinations(rows, 2) if a != b] for unit, rows in units.items()}
-    kept = [unit for unit in units if pairs[unit]]
-    pooled = [value for unit in kept for _, value in units[unit]]
+    units_with_pairs = [unit for unit in units if pairs[unit]]
+    pooled = [value for unit in units_with_pairs for _, value in units[unit]]
     if not pooled or len(set(pooled)) == 1:
         return None
     delta = metric_of(metric, pooled)
-    observed = sum(len(units[unit]) * float(np.mean([delta(x, y) for x, y in pairs[unit]])) for unit in kept) / len(
-        pooled
-    )
+    observed = sum(
+        len(units[unit]) * float(np.mean([delta(x, y) for x, y in pairs[unit]])) for unit in units_with_pairs
+    ) / len(pooled)
     expected = float(np.mean([delta(x, y) for x, y in combinations(pooled, 2)]))
     return 1 - observed / expected
 

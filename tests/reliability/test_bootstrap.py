@@ -8,7 +8,7 @@ import pytest
 from steelyard.models.inference.resampling import poisson_weights
 from steelyard.reliability import krippendorff_alpha
 from steelyard.reliability.alpha import interval_alpha
-from steelyard.reliability.bootstrap import Bootstrap, SumStatistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, SumStatistic, weighted_proportion
 from steelyard.reliability.units import Units, distinct
 
 
@@ -35,15 +35,15 @@ def test_the_same_seed_gives_the_same_interval_in_any_order_and_another_seed_ano
     again = krippendorff_alpha(unit[order], value[order], seed=5)
     assert again.lower == pytest.approx(first.lower, abs=1e-12)
     assert krippendorff_alpha(unit, value, seed=6).lower != first.lower
-    drawn = [krippendorff_alpha(unit, value, seed=np.random.default_rng(9)) for _ in range(2)]
-    assert drawn[0] == drawn[1]
+    alphas = [krippendorff_alpha(unit, value, seed=np.random.default_rng(9)) for _ in range(2)]
+    assert alphas[0] == alphas[1]
 
 
 @pytest.mark.slow
 def test_the_standard_error_of_a_mean_is_recovered() -> None:
     values = np.random.default_rng(2).normal(size=400)
     figure = Bootstrap(0, 4000).statistic(
-        "mean", weighted_share(values, np.ones(400)), 400, unit="items", note="", undefined="", high=np.inf
+        "mean", weighted_proportion(values, np.ones(400)), 400, unit="items", note="", undefined="", high=np.inf
     )
     assert figure.lower is not None
     assert figure.upper is not None
@@ -55,10 +55,10 @@ def test_members_of_one_cluster_are_drawn_together() -> None:
     values = np.random.default_rng(2).normal(size=50)
     cluster = np.repeat(np.arange(50), 4)
     make = Bootstrap(0, 500).statistic
-    alone = make("m", weighted_share(values, np.ones(50)), 50, unit="items", note="", undefined="")
+    alone = make("m", weighted_proportion(values, np.ones(50)), 50, unit="items", note="", undefined="")
     copied = make(
         "m",
-        weighted_share(np.repeat(values, 4), np.ones(200)),
+        weighted_proportion(np.repeat(values, 4), np.ones(200)),
         50,
         unit="items",
         note="",
@@ -71,10 +71,10 @@ def test_members_of_one_cluster_are_drawn_together() -> None:
 @pytest.mark.parametrize(
     ("unit", "value", "replicates", "reason"),
     [
-        ([0, 0, 1, 1], [1, 1, 2, 2], 200, "undefined in most resamples"),
-        ([0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 2, 2, 3, 3, 4, 4], 200, "tell the same"),
-        ([0, 0], [1, 2], 200, "rests on one"),
-        ([0, 0, 1, 1], [1, 2, 2, 2], 0, "no interval was asked for"),
+        ([0, 0, 1, 1], [1, 1, 2, 2], 200, "most resamples are undefined"),
+        ([0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 2, 2, 3, 3, 4, 4], 200, "give the same value"),
+        ([0, 0], [1, 2], 200, "only one of the"),
+        ([0, 0, 1, 1], [1, 2, 2, 2], 0, "no interval was requested"),
     ],
 )
 def test_where_resampling_says_nothing_there_is_no_interval_but_a_reason(
@@ -117,7 +117,7 @@ def test_many_units_get_the_spread_that_the_bootstrap_tends_to() -> None:
 
 def test_the_influence_of_a_unit_is_the_derivative_by_its_weight() -> None:
     part, whole = np.array([1.0, 0.0, 2.0]), np.array([2.0, 1.0, 3.0])
-    statistic = weighted_share(part, whole)
+    statistic = weighted_proportion(part, whole)
     assert isinstance(statistic, SumStatistic)
     # d(Σ w·part / Σ w·whole)/dw = (part - share · whole) / Σ whole.
     assert statistic.influence() == pytest.approx((part - 0.5 * whole) / 6, abs=1e-9)

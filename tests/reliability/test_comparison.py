@@ -18,17 +18,17 @@ SECOND = {"a": -1.0, "b": 0.0, "c": 1.0, "d": -1.0}
 
 
 def test_differences_are_those_worked_by_hand() -> None:
-    found = compare_scorings(FIRST, SECOND)
+    comparison = compare_scorings(FIRST, SECOND)
     # On [0, 1]: 0 1 .5 .2 against 0 .5 1 0; ranks 4 1 2 3 against 3.5 2 1 3.5.
-    assert found["mean_score_difference"].value == pytest.approx((0 + 0.5 + 0.5 + 0.2) / 4)
-    assert found["median_score_difference"].value == pytest.approx((0.2 + 0.5) / 2)
-    assert found["mean_rank_difference"].value == pytest.approx((0.5 + 1 + 1 + 0.5) / 4)
-    assert found["median_rank_difference"].value == pytest.approx(0.75)
+    assert comparison["mean_score_difference"].value == pytest.approx((0 + 0.5 + 0.5 + 0.2) / 4)
+    assert comparison["median_score_difference"].value == pytest.approx((0.2 + 0.5) / 2)
+    assert comparison["mean_rank_difference"].value == pytest.approx((0.5 + 1 + 1 + 0.5) / 4)
+    assert comparison["median_rank_difference"].value == pytest.approx(0.75)
     x, y = list(FIRST.values()), list(SECOND.values())
-    assert found["pearson"].value == pytest.approx(stats.pearsonr(x, y)[0])
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(x, y)[0])
-    assert found.moved["item"].to_list() == ["b", "c", "d", "a"]
-    assert found.moved.row(0, named=True)["rank_difference"] == 1.0
+    assert comparison["pearson"].value == pytest.approx(stats.pearsonr(x, y)[0])
+    assert comparison["spearman"].value == pytest.approx(stats.spearmanr(x, y)[0])
+    assert comparison.moved["item"].to_list() == ["b", "c", "d", "a"]
+    assert comparison.moved.row(0, named=True)["rank_difference"] == 1.0
 
 
 def test_every_figure_has_an_interval_around_it() -> None:
@@ -50,18 +50,18 @@ def test_tables_are_compared_by_their_unit_scores_over_shared_items() -> None:
     )
     fit = Mean(draws=20).fit(ratings)
     other = {"a": 0.1, "b": 0.8, "c": 0.5, "x": 0.0, "y": 1.0}
-    found = compare_scorings(fit, other)
-    assert found["mean_score_difference"].value == pytest.approx(0.0, abs=1e-12)
-    assert found["mean_score_difference"].n == 3
-    assert "2 items of the second are not in the other" in found.notes
-    assert compare_scorings(fit.scores, other)["pearson"].value == found["pearson"].value
+    comparison = compare_scorings(fit, other)
+    assert comparison["mean_score_difference"].value == pytest.approx(0.0, abs=1e-12)
+    assert comparison["mean_score_difference"].n == 3
+    assert "2 items of the second are not in the other" in comparison.notes
+    assert compare_scorings(fit.scores, other)["pearson"].value == comparison["pearson"].value
 
 
 def test_a_scoring_equals_itself() -> None:
-    found = compare_scorings(FIRST, FIRST)
-    assert found["mean_rank_difference"].value == 0.0
-    assert found["spearman"].value == pytest.approx(1.0)
-    assert "no interval" in found["spearman"].note
+    comparison = compare_scorings(FIRST, FIRST)
+    assert comparison["mean_rank_difference"].value == 0.0
+    assert comparison["spearman"].value == pytest.approx(1.0)
+    assert "no interval" in comparison["spearman"].note
 
 
 def test_the_weighted_median_is_that_of_the_repeated_values() -> None:

@@ -47,12 +47,12 @@ PAIRS = [(pearson, stats.pearsonr, weighted_pearson), (spearman, stats.spearmanr
 @given(pairs=vectors)
 def test_correlations_are_those_of_scipy_with_ties(ours: Correlate, peer: Any, _weighted: Any, pairs: Any) -> None:
     x, y = np.array(pairs, float).T
-    found = ours(x, y)
+    correlation = ours(x, y)
     if len(set(x)) == 1 or len(set(y)) == 1:
-        assert found is None
+        assert correlation is None
         return
-    assert found is not None
-    assert found.r == pytest.approx(peer(x, y)[0], abs=1e-9)
+    assert correlation is not None
+    assert correlation.r == pytest.approx(peer(x, y)[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(("ours", "_peer", "weighted"), PAIRS)
@@ -62,8 +62,8 @@ def test_influences_are_the_derivatives_by_the_items_weights(
     ours: Correlate, _peer: Any, weighted: Callable[[FloatArray, FloatArray, FloatArray], float], pairs: Any
 ) -> None:
     x, y = np.array(pairs, float).T
-    found = ours(x, y)
-    if found is None:
+    correlation = ours(x, y)
+    if correlation is None:
         return
     step = 1e-5
     for item in range(len(x)):
@@ -71,7 +71,7 @@ def test_influences_are_the_derivatives_by_the_items_weights(
         up[item] += step
         down[item] -= step
         slope = (weighted(x, y, up) - weighted(x, y, down)) / (2 * step)
-        assert found.influence[item] == pytest.approx(slope, abs=1e-5)
+        assert correlation.influence[item] == pytest.approx(slope, abs=1e-5)
 
 
 def test_the_jackknifes_standard_error_is_the_spread_over_new_samples() -> None:
@@ -80,10 +80,10 @@ def test_the_jackknifes_standard_error_is_the_spread_over_new_samples() -> None:
         values, errors = [], []
         for _ in range(400):
             x = rng.normal(size=150)
-            found = correlate(x, 0.8 * x + 0.6 * rng.normal(size=150))
-            assert found is not None
-            values.append(found.r)
-            errors.append(np.sqrt(jackknife_variance(found.influence, 150)))
+            correlation = correlate(x, 0.8 * x + 0.6 * rng.normal(size=150))
+            assert correlation is not None
+            values.append(correlation.r)
+            errors.append(np.sqrt(jackknife_variance(correlation.influence, 150)))
         assert np.mean(errors) == pytest.approx(np.std(values), rel=0.12)
 
 
@@ -93,10 +93,12 @@ def test_midranks_share_ties() -> None:
 
 def test_a_perfect_correlation_has_no_interval_but_a_reason() -> None:
     x = np.arange(5.0)
-    found = pearson(x, x)
-    assert found is not None
-    figure = correlation_statistic("r", found.r, jackknife_variance(found.influence, 5), 5, Bootstrap(), note="n")
+    correlation = pearson(x, x)
+    assert correlation is not None
+    figure = correlation_statistic(
+        "r", correlation.r, jackknife_variance(correlation.influence, 5), 5, Bootstrap(), note="n"
+    )
     assert (figure.lower, figure.upper) == (None, None)
-    assert "tell the same" in figure.note
+    assert "give the same value" in figure.note
     unasked = correlation_statistic("r", 0.5, 0.01, 5, Bootstrap(0, 0), note="n")
-    assert "no interval was asked for" in unasked.note
+    assert "no interval was requested" in unasked.note

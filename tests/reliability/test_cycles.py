@@ -73,14 +73,14 @@ edges = st.lists(
 @settings(deadline=None, max_examples=100)
 @given(rows=edges)
 def test_graphs_and_items_in_cycles_are_those_found_by_walking(rows: list[Edge]) -> None:
-    found = cycle_consistency(comparisons_of(rows), replicates=20)
+    cycles = cycle_consistency(comparisons_of(rows), replicates=20)
     graphs = sorted({row[:2] for row in rows})
     bad = [naive_items_in_cycles([row for row in rows if row[:2] == graph]) for graph in graphs]
     items = [len({side for row in rows if row[:2] == graph for side in row[2:4]}) for graph in graphs]
-    assert found["cyclic_graphs"].value == pytest.approx(np.mean([len(each) > 0 for each in bad]))
-    assert found["items_in_no_cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
-    assert found.graphs["items_in_cycles"].to_list() == [len(each) for each in bad]
-    for figure in found.statistics[:2]:
+    assert cycles["cyclic_graphs"].value == pytest.approx(np.mean([len(each) > 0 for each in bad]))
+    assert cycles["items_in_no_cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
+    assert cycles.graphs["items_in_cycles"].to_list() == [len(each) for each in bad]
+    for figure in cycles.statistics[:2]:
         if figure.lower is None:
             assert "no interval" in figure.note
             continue
@@ -102,11 +102,11 @@ def test_circular_triads_are_those_found_by_looking_at_every_three_items(rows: l
             if all(net.get(pair, 0) != 0 for pair in combinations(three, 2)):
                 total += 1
                 circular += any(net[a, b] > 0 and net[b, c] > 0 and net[c, a] > 0 for a, b, c in permutations(three))
-    found = cycle_consistency(comparisons_of(rows), replicates=0)["circular_triads"]
+    cycles = cycle_consistency(comparisons_of(rows), replicates=0)["circular_triads"]
     if not total:
-        assert found.value is None
+        assert cycles.value is None
     else:
-        assert found.value == pytest.approx(circular / total, abs=1e-12)
+        assert cycles.value == pytest.approx(circular / total, abs=1e-12)
 
 
 def test_kendalls_coefficient_follows_its_formula() -> None:

@@ -55,9 +55,9 @@ def two_annotators(table: list[list[int]]) -> Labels:
 def test_fleiss_worked_example_gives_the_printed_kappa() -> None:
     item, label, annotator = [], [], []
     for subject, row in enumerate(FLEISS):
-        given = np.repeat(np.arange(5), row)
+        answers = np.repeat(np.arange(5), row)
         item += [subject] * 14
-        label += given.tolist()
+        label += answers.tolist()
         annotator += list(range(14))
     figure = agreement(labels_of(item, label, annotator, 5))["fleiss_kappa"]
     assert figure.value == pytest.approx(0.210, abs=5e-4)
@@ -118,4 +118,4 @@ def test_cohen_says_why_it_is_missing() -> None:
     assert few.value is None
     assert "share 5 items" in few.note
     assert constant.value is None
-    assert "one and the same class" in constant.note
+    assert "same single class" in constant.note

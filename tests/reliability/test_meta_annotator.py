@@ -64,11 +64,11 @@ def test_all_labels_together_are_the_majority_with_expected_ties() -> None:
     )
     truth = rng.integers(0, 3, 40).astype(np.int32)
     gold = {f"i{number}": f"c{label}" for number, label in enumerate(truth)}
-    found = meta_annotator(labels, gold, sizes=[1, 6, 7])
-    assert found[6].value == pytest.approx(expected_accuracy(vote_counts(labels), truth), abs=1e-12)
-    assert found[1].value == pytest.approx((labels.label == truth[item]).mean(), abs=1e-12)
-    assert found[7].value is None
-    assert "7 labels" in found[7].note
+    curve = meta_annotator(labels, gold, sizes=[1, 6, 7])
+    assert curve[6].value == pytest.approx(expected_accuracy(vote_counts(labels), truth), abs=1e-12)
+    assert curve[1].value == pytest.approx((labels.label == truth[item]).mean(), abs=1e-12)
+    assert curve[7].value is None
+    assert "7 labels" in curve[7].note
 
 
 def test_a_gold_class_that_nobody_gave_counts_as_wrong() -> None:
@@ -84,20 +84,20 @@ def test_a_gold_class_that_nobody_gave_counts_as_wrong() -> None:
 def test_crossed_ratings_are_averaged_over_all_subsets_of_annotators() -> None:
     ratings, table, gold = crossed(12, 5, 1.5)
     truth = np.array(list(gold.values()))
-    found = meta_annotator(ratings, gold, sizes=[1, 2, 5])
+    curve = meta_annotator(ratings, gold, sizes=[1, 2, 5])
     for size in (1, 2, 5):
         rs = [np.corrcoef(table[:, list(these)].mean(axis=1), truth)[0, 1] for these in combinations(range(5), size)]
-        assert found[size].value == pytest.approx(np.mean(rs), abs=1e-9)
-        assert f"all {len(rs)} subsets" in found[size].note
+        assert curve[size].value == pytest.approx(np.mean(rs), abs=1e-9)
+        assert f"all {len(rs)} subsets" in curve[size].note
 
 
 def test_many_subsets_are_drawn_by_the_seed_and_come_near_the_exact_mean() -> None:
     ratings, _, gold = crossed(60, 8, 1.5)
     exact = meta_annotator(ratings, gold, sizes=[3])[3]
-    drawn = meta_annotator(ratings, gold, sizes=[3], subsets=40, seed=4)[3]
-    assert "40 random subsets" in drawn.note
-    assert drawn == meta_annotator(ratings, gold, sizes=[3], subsets=40, seed=4)[3]
-    assert drawn.value == pytest.approx(exact.value, abs=0.04)
+    point = meta_annotator(ratings, gold, sizes=[3], subsets=40, seed=4)[3]
+    assert "40 random subsets" in point.note
+    assert point == meta_annotator(ratings, gold, sizes=[3], subsets=40, seed=4)[3]
+    assert point.value == pytest.approx(exact.value, abs=0.04)
 
 
 def test_uncrossed_ratings_are_drawn_item_by_item() -> None:
@@ -111,11 +111,11 @@ def test_uncrossed_ratings_are_drawn_item_by_item() -> None:
         value=ratings.value[keep],
         scale=ratings.scale,
     )
-    found = meta_annotator(some, gold, sizes=[1, 2, 4])
-    assert "each item's ratings" in found[2].note
+    curve = meta_annotator(some, gold, sizes=[1, 2, 4])
+    assert "each item's ratings" in curve[2].note
     # Item variance 1, noise 1/k: r² = 1/(1 + 1/k).
     for size in (1, 2, 4):
-        assert found[size].value == pytest.approx(np.sqrt(1 / (1 + 1 / size)), abs=0.06)
+        assert curve[size].value == pytest.approx(np.sqrt(1 / (1 + 1 / size)), abs=0.06)
 
 
 def test_the_least_number_that_matches_an_expert_is_found() -> None:
@@ -150,11 +150,11 @@ SNOW = [("rte", 0.897, 0.0005), ("temp", 0.936, 0.0005), ("wsd", 0.994, 0.0005)]
 def test_ten_labels_reach_the_papers_accuracy(shared_data: Path, task: str, accuracy: float, within: float) -> None:
     rows = pl.read_csv(shared_data / f"snow2008/{task}.csv.gz", infer_schema_length=0)
     labels = read_judgments(rows.select("annotator", "item", "label"), kind="labels").observations
-    found = meta_annotator(labels, dict(rows.select("item", "gold").iter_rows()))
-    assert found[10].value == pytest.approx(accuracy, abs=within)
-    values = [figure.value or 0.0 for figure in found.statistics]
+    curve = meta_annotator(labels, dict(rows.select("item", "gold").iter_rows()))
+    assert curve[10].value == pytest.approx(accuracy, abs=within)
+    values = [figure.value or 0.0 for figure in curve.statistics]
     assert values == sorted(values)
-    for figure in found.statistics:
+    for figure in curve.statistics:
         assert figure.lower is not None
         assert figure.upper is not None
         assert figure.lower < (figure.value or 0.0) < figure.upper
@@ -164,6 +164,6 @@ def test_ten_labels_reach_the_papers_accuracy(shared_data: Path, task: str, accu
 def test_ten_word_similarity_ratings_reach_the_papers_correlation(shared_data: Path) -> None:
     rows = pl.read_csv(shared_data / "snow2008/wordsim.csv.gz", schema_overrides={"item": pl.String})
     ratings = read_judgments(rows.select("annotator", "item", "value"), scale=(0, 10)).observations
-    found = meta_annotator(ratings, dict(rows.select("item", "gold").iter_rows()), expert=0.958)
-    assert found[10].value == pytest.approx(0.952, abs=5e-4)
-    assert found.least is None  # Resnik's .958 stays above, as in Figure 2
+    curve = meta_annotator(ratings, dict(rows.select("item", "gold").iter_rows()), expert=0.958)
+    assert curve[10].value == pytest.approx(0.952, abs=5e-4)
+    assert curve.least is None  # Resnik's .958 stays above, as in Figure 2

@@ -25,25 +25,25 @@ def comparisons_of(outcome: ArrayLike, annotator: ArrayLike = ()) -> Comparisons
 
 
 def test_without_annotators_the_test_is_the_exact_binomial() -> None:
-    found = position_bias(comparisons_of([1] * 30 + [-1] * 14 + [0] * 6))
-    assert found.statistic.value == pytest.approx(30 / 44)
-    assert found.p_value == pytest.approx(stats.binomtest(30, 44).pvalue)
+    bias = position_bias(comparisons_of([1] * 30 + [-1] * 14 + [0] * 6))
+    assert bias.statistic.value == pytest.approx(30 / 44)
+    assert bias.p_value == pytest.approx(stats.binomtest(30, 44).pvalue)
     peer = stats.binomtest(30, 44).proportion_ci(method="wilson")
-    assert (found.statistic.lower, found.statistic.upper) == pytest.approx((peer.low, peer.high))
-    assert "6 ties left out" in found.statistic.note
+    assert (bias.statistic.lower, bias.statistic.upper) == pytest.approx((peer.low, peer.high))
+    assert "6 ties left out" in bias.statistic.note
 
 
 def test_with_annotators_the_spread_is_over_annotators() -> None:
     # Four annotators of ten answers each: shares .9, .8, .7, .6.
     outcome = [x for wins in (9, 8, 7, 6) for x in [1] * wins + [-1] * (10 - wins)]
-    found = position_bias(comparisons_of(outcome, np.repeat(np.arange(4), 10)))
+    bias = position_bias(comparisons_of(outcome, np.repeat(np.arange(4), 10)))
     shares = np.array([0.9, 0.8, 0.7, 0.6])
     peer = stats.ttest_1samp(shares, 0.5)
-    assert found.statistic.value == pytest.approx(0.75)
-    assert found.p_value == pytest.approx(peer.pvalue)
-    assert found.statistic.n == 4
+    assert bias.statistic.value == pytest.approx(0.75)
+    assert bias.p_value == pytest.approx(peer.pvalue)
+    assert bias.statistic.n == 4
     ends = peer.confidence_interval()
-    assert (found.statistic.lower, found.statistic.upper) == pytest.approx((ends.low, ends.high))
+    assert (bias.statistic.lower, bias.statistic.upper) == pytest.approx((ends.low, ends.high))
 
 
 def test_answers_of_one_habitual_annotator_are_not_many_witnesses() -> None:
@@ -60,14 +60,14 @@ def test_answers_of_one_habitual_annotator_are_not_many_witnesses() -> None:
 
 
 def test_files_of_winners_and_losers_have_no_position_bias_but_a_reason() -> None:
-    found = position_bias(comparisons_of([1, 1, 0, 1]))
-    assert found.statistic.value is None
-    assert found.p_value is None
-    assert "always on the left" in found.statistic.note
+    bias = position_bias(comparisons_of([1, 1, 0, 1]))
+    assert bias.statistic.value is None
+    assert bias.p_value is None
+    assert "always on the left" in bias.statistic.note
     assert position_bias(comparisons_of([1, 1, 1]), order_known=True).statistic.value == 1.0
-    told = position_bias(comparisons_of([1, -1, 1]), order_known=False)
-    assert told.statistic.value is None
-    assert "not known" in told.statistic.note
+    unordered = position_bias(comparisons_of([1, -1, 1]), order_known=False)
+    assert unordered.statistic.value is None
+    assert "not known" in unordered.statistic.note
 
 
 def test_only_ties_are_undefined_and_ratings_are_refused() -> None:

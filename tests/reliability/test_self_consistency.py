@@ -50,31 +50,31 @@ rows_of_ratings = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.in
 @settings(deadline=None, max_examples=60)
 @given(rows=rows_of_ratings)
 def test_figures_are_those_over_all_pairs_of_repeats(rows: list[Row]) -> None:
-    found = self_consistency(ratings_of(rows), when=np.arange(len(rows)), replicates=20)
+    consistency = self_consistency(ratings_of(rows), when=np.arange(len(rows)), replicates=20)
     pairs = repeats(rows)
     if not pairs:
-        assert all(figure.value is None and figure.note for figure in found.statistics)
+        assert all(figure.value is None and figure.note for figure in consistency.statistics)
         return
     gaps = np.array([abs(x - y) for x, y in pairs])
-    assert found["inconsistency_rate"].value == pytest.approx((gaps > 0).mean(), abs=1e-12)
-    assert found["difference_of_repeats"].value == pytest.approx(gaps.mean(), abs=1e-9)
-    among = found["difference_if_inconsistent"].value
+    assert consistency["inconsistency_rate"].value == pytest.approx((gaps > 0).mean(), abs=1e-12)
+    assert consistency["difference_of_repeats"].value == pytest.approx(gaps.mean(), abs=1e-9)
+    among = consistency["difference_if_inconsistent"].value
     assert among == (None if not gaps.any() else pytest.approx(gaps[gaps > 0].mean(), abs=1e-9))
     earlier, later = np.array(pairs, float).T
-    r = found["correlation_of_repeats"].value
+    r = consistency["correlation_of_repeats"].value
     if len(set(earlier)) == 1 or len(set(later)) == 1:
         assert r is None
     else:
         assert r == pytest.approx(np.corrcoef(earlier, later)[0, 1], abs=1e-9)
 
 
-def test_without_times_each_pair_counts_both_ways_round() -> None:
+def test_without_times_each_pair_counts_in_both_orders() -> None:
     rows = [(0, 0, 1), (0, 0, 3), (0, 1, 5), (0, 1, 5), (0, 1, 8), (1, 0, 2), (1, 0, 2)]
     pairs = repeats(rows)
     both = np.array(pairs + [(y, x) for x, y in pairs], float).T
-    found = self_consistency(ratings_of(rows))
-    assert found["correlation_of_repeats"].value == pytest.approx(np.corrcoef(*both)[0, 1], abs=1e-12)
-    assert "both ways round" in found["correlation_of_repeats"].note
+    consistency = self_consistency(ratings_of(rows))
+    assert consistency["correlation_of_repeats"].value == pytest.approx(np.corrcoef(*both)[0, 1], abs=1e-12)
+    assert "both orders" in consistency["correlation_of_repeats"].note
 
 
 def test_the_papers_rate_and_differences_come_out() -> None:
@@ -93,11 +93,11 @@ def test_the_papers_rate_and_differences_come_out() -> None:
         value=np.array(value),
         scale=(-4.0, 8.0),
     )
-    found = self_consistency(ratings)
-    assert found["inconsistency_rate"].value == pytest.approx(0.37)
-    assert found["difference_if_inconsistent"].value == pytest.approx(1.27, abs=0.005)
-    assert found["difference_of_repeats"].value == pytest.approx(0.47, abs=0.005)
-    figure = found["inconsistency_rate"]
+    consistency = self_consistency(ratings)
+    assert consistency["inconsistency_rate"].value == pytest.approx(0.37)
+    assert consistency["difference_if_inconsistent"].value == pytest.approx(1.27, abs=0.005)
+    assert consistency["difference_of_repeats"].value == pytest.approx(0.47, abs=0.005)
+    figure = consistency["inconsistency_rate"]
     assert figure.interval == "bootstrap(annotators)"
     assert figure.lower is not None
     assert figure.upper is not None
@@ -120,9 +120,9 @@ def test_inconsistency_is_given_by_the_time_between() -> None:
         for item in range(6):
             rows += [(annotator, item, 2), (annotator, item, 2 if item < 3 else 5)]
             when += [100.0 * annotator, 100.0 * annotator + (1 if item < 3 else 50)]
-    found = self_consistency(ratings_of(rows), when=when, edges=[0, 10, 60])
-    assert found.by_time is not None
-    assert found.by_time.select("from", "to", "value").rows() == [(0.0, 10.0, 0.0), (10.0, 60.0, 1.0)]
+    consistency = self_consistency(ratings_of(rows), when=when, edges=[0, 10, 60])
+    assert consistency.by_time is not None
+    assert consistency.by_time.select("from", "to", "value").rows() == [(0.0, 10.0, 0.0), (10.0, 60.0, 1.0)]
     default = self_consistency(ratings_of(rows), when=when).by_time
     assert default is not None
     assert default["from"][0] == 1.0
@@ -140,10 +140,10 @@ def test_comparisons_turn_with_their_pair_and_stay_within_their_task() -> None:
         right=int32([1, 0, 1, 1, 1]),
         outcome=np.array([1, -1, -1, 1, 0], np.int8),
     )
-    found = self_consistency(comparisons)
+    consistency = self_consistency(comparisons)
     # Annotator 0 said 0 > 1 twice in task 0, annotator 1 once 0 > 1 and once a tie.
-    assert found["intra_annotator_agreement"].value == pytest.approx(1 / 2)
-    assert found["intra_annotator_kappa"].value == pytest.approx((1 / 2 - 1 / 3) / (2 / 3))
+    assert consistency["intra_annotator_agreement"].value == pytest.approx(1 / 2)
+    assert consistency["intra_annotator_kappa"].value == pytest.approx((1 / 2 - 1 / 3) / (2 / 3))
 
 
 def test_labels_and_choices_count_best_and_worst_apart() -> None:
@@ -164,9 +164,9 @@ def test_labels_and_choices_count_best_and_worst_apart() -> None:
         best=int32([0, 0, 0, 1]),
         worst=int32([2, 1, 2, -1]),
     )
-    found = self_consistency(choices)
-    assert found["inconsistency_rate_best"].value == pytest.approx(1 / 2)
-    assert found["inconsistency_rate_worst"].value == 1.0
+    consistency = self_consistency(choices)
+    assert consistency["inconsistency_rate_best"].value == pytest.approx(1 / 2)
+    assert consistency["inconsistency_rate_worst"].value == 1.0
 
 
 def test_nobody_known_or_nobody_twice_is_none_with_the_reason() -> None:
@@ -202,16 +202,16 @@ def test_wmt21_repeats_give_the_recorded_figures(
         rows.select("annotator", item.alias("item"), value="score_raw"), scale=(0, 100)
     ).observations
     # The original is the earlier one, its repeat the later.
-    found = self_consistency(ratings, when=(rows["type"] == "REPEAT").to_numpy().astype(float))
-    assert f"{count:,} pairs" in found["inconsistency_rate"].note
-    assert found["correlation_of_repeats"].value == pytest.approx(r, abs=6e-4)
-    assert found["difference_of_repeats"].value == pytest.approx(gap, abs=0.05)
+    consistency = self_consistency(ratings, when=(rows["type"] == "REPEAT").to_numpy().astype(float))
+    assert f"{count:,} pairs" in consistency["inconsistency_rate"].note
+    assert consistency["correlation_of_repeats"].value == pytest.approx(r, abs=6e-4)
+    assert consistency["difference_of_repeats"].value == pytest.approx(gap, abs=0.05)
 
 
 @pytest.mark.shared_data
 def test_nli_repeats_give_the_recorded_correlation(shared_data: Path) -> None:
     rows = pl.read_csv(shared_data / "nli/sliders.csv.gz", infer_schema_length=None).filter(pl.col("na") == 0)
     ratings = read_judgments(rows.select("annotator", "item", "value"), scale=(0, 100)).observations
-    found = self_consistency(ratings, when=np.arange(len(ratings)))
-    assert "687 pairs" in found["correlation_of_repeats"].note
-    assert found["correlation_of_repeats"].value == pytest.approx(0.660, abs=5e-4)
+    consistency = self_consistency(ratings, when=np.arange(len(ratings)))
+    assert "687 pairs" in consistency["correlation_of_repeats"].note
+    assert consistency["correlation_of_repeats"].value == pytest.approx(0.660, abs=5e-4)

@@ -37,9 +37,9 @@ def naive_theta(comparisons: Comparisons, weights: FloatArray, epsilon: float) -
     n = len(comparisons.items)
     left, right = comparisons.left, comparisons.right
     won = (comparisons.outcome + 1) / 2
-    shown = np.bincount(left, weights, n) + np.bincount(right, weights, n)
+    appearances = np.bincount(left, weights, n) + np.bincount(right, weights, n)
     wins = np.bincount(left, weights * won, n) + np.bincount(right, weights * (1 - won), n)
-    score = epsilon + (shown - 2 * epsilon) * wins / shown
+    score = epsilon + (appearances - 2 * epsilon) * wins / appearances
     theta, information = np.zeros(n), np.ones(n)
     for _ in range(5000):
         p = 1 / (1 + np.exp(theta[right] - theta[left]))
@@ -55,12 +55,12 @@ def naive_theta(comparisons: Comparisons, weights: FloatArray, epsilon: float) -
 def test_the_scale_is_the_fixed_point_of_sirts_iteration(ties: float) -> None:
     comparisons = judged(8, 5, 16, ties=ties)
     theta, information = naive_theta(comparisons, np.ones(len(comparisons)), 0.3)
-    found = scale_separation(comparisons)
-    scale = dict(found.scale.select("item", "theta").iter_rows())
+    separation = scale_separation(comparisons)
+    scale = dict(separation.scale.select("item", "theta").iter_rows())
     assert [scale[name] for name in comparisons.items.ids] == pytest.approx(theta.tolist(), abs=1e-6)
     ssr = 1 - (1 / information).mean() / theta.var(ddof=1)
-    assert found["scale_separation_reliability"].value == pytest.approx(ssr, abs=1e-8)
-    assert found["separation_index"].value == pytest.approx(1 / np.sqrt(1 - ssr), abs=1e-6)
+    assert separation["scale_separation_reliability"].value == pytest.approx(ssr, abs=1e-8)
+    assert separation["separation_index"].value == pytest.approx(1 / np.sqrt(1 - ssr), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_islands_few_items_and_equal_items_are_none_with_the_reason() -> None:
     assert "2 islands" in islands["scale_separation_reliability"].note
     assert "three items" in scale_separation(of([0], [1], [1])).statistics[0].note
     equal = scale_separation(of([0, 1, 2], [1, 2, 0], [0, 0, 0]))
-    assert "no item comes out above" in equal.statistics[0].note
+    assert "all items have the same score" in equal.statistics[0].note
 
 
 def test_an_undefeated_item_stays_finite() -> None:
@@ -159,10 +159,10 @@ def test_an_undefeated_item_stays_finite() -> None:
         right=np.array([1, 2, 3, 2, 3, 1, 3], np.int32),
         outcome=np.ones(7, np.int8),
     )
-    found = scale_separation(comparisons)
-    assert found.scale["item"][0] == "a"
-    assert np.isfinite(found.scale["theta"].to_numpy()).all()
-    assert found["scale_separation_reliability"].interval == "infinitesimal jackknife(decisions)"
+    separation = scale_separation(comparisons)
+    assert separation.scale["item"][0] == "a"
+    assert np.isfinite(separation.scale["theta"].to_numpy()).all()
+    assert separation["scale_separation_reliability"].interval == "infinitesimal jackknife(decisions)"
 
 
 def test_wrong_input_is_refused() -> None:
@@ -182,13 +182,13 @@ def test_all_twenty_published_sessions_are_reproduced(shared_data: Path) -> None
         rows = decisions.filter(pl.col("session") == session["session"])
         comparisons = read_judgments(rows.select("winner", "loser", annotator="judge")).observations
         intervals = len(rows) < 5000
-        found = scale_separation(comparisons, replicates=200 if intervals else 0)
-        figure = found["scale_separation_reliability"]
+        separation = scale_separation(comparisons, replicates=200 if intervals else 0)
+        figure = separation["scale_separation_reliability"]
         assert figure.value == pytest.approx(session["ssr"], abs=5e-5), session["session"]
-        assert found["separation_index"].value == pytest.approx(session["separation_g"], abs=5e-3)
-        in_line = found["decision_consistency"].value
+        assert separation["separation_index"].value == pytest.approx(session["separation_g"], abs=5e-3)
+        in_line = separation["decision_consistency"].value
         assert in_line == pytest.approx(session["prop_correct_judgements"], abs=1e-6)
-        assert found.pairs == session["n_pairs_judged"]
+        assert separation.pairs == session["n_pairs_judged"]
         if intervals:
             assert figure.lower is not None
             assert figure.upper is not None

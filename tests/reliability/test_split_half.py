@@ -46,14 +46,14 @@ def ratings_of(
 
 def choices_of(items: int, tuples: int, each: int, rng: np.random.Generator) -> Choices:
     quality = rng.normal(size=items)
-    shown = np.repeat(np.array([rng.permutation(items)[:4] for _ in range(tuples)], np.int32), each, axis=0)
-    felt = quality[shown] + rng.gumbel(size=shown.shape)
-    rows = np.arange(len(shown))
+    shown_items = np.repeat(np.array([rng.permutation(items)[:4] for _ in range(tuples)], np.int32), each, axis=0)
+    felt = quality[shown_items] + rng.gumbel(size=shown_items.shape)
+    rows = np.arange(len(shown_items))
     return Choices(
         items=index(items, "i"),
-        shown=shown,
-        best=shown[rows, felt.argmax(axis=1)],
-        worst=shown[rows, felt.argmin(axis=1)],
+        shown=shown_items,
+        best=shown_items[rows, felt.argmax(axis=1)],
+        worst=shown_items[rows, felt.argmin(axis=1)],
     )
 
 
@@ -82,11 +82,11 @@ def naive_halves(splitter: Splitter, trial: int) -> np.ndarray:
     multiplier, shift = (int(x) for x in hashed((f"trial {trial}", f"shift {trial}"), splitter.seed))
     halves = np.empty(len(splitter.order), int)
     for group, (low, high) in enumerate(zip(splitter.start[:-1], splitter.start[1:], strict=True)):
-        drawn = [pow(multiplier * int(key) + shift, 5, PRIME) for key in splitter.key[low:high]]
+        random_keys = [pow(multiplier * int(key) + shift, 5, PRIME) for key in splitter.key[low:high]]
         coin = pow(multiplier * int(splitter.coin[group]) + shift, 5, PRIME) % 2
         size = int(high - low)
         first = size // 2 + (size % 2 and coin)
-        for rank, place in enumerate(sorted(range(size), key=drawn.__getitem__)):
+        for rank, place in enumerate(sorted(range(size), key=random_keys.__getitem__)):
             halves[splitter.order[low + place]] = FIRST if rank < first else SECOND
     return halves
 
@@ -116,8 +116,8 @@ def test_every_way_to_halve_four_judgments_comes_equally_often() -> None:
     item = np.repeat(np.arange(50), 4).astype(np.int32)
     ratings = Ratings(items=index(50, "i"), item=item, value=np.zeros(200), scale=(0.0, 1.0))
     splitter = Splitter.of(ratings, "unit", 0)
-    drawn = np.concatenate([splitter.halves(trial).reshape(50, 4) for trial in range(120)])
-    counts = np.unique(drawn @ [1, 2, 4, 8], return_counts=True)[1]
+    halves = np.concatenate([splitter.halves(trial).reshape(50, 4) for trial in range(120)])
+    counts = np.unique(halves @ [1, 2, 4, 8], return_counts=True)[1]
     assert len(counts) == 6
     assert stats.chisquare(counts).pvalue > 1e-3
     # And from one trial to the next the split is new.
@@ -168,12 +168,12 @@ def test_plain_and_stepped_up_values_are_those_of_the_definition() -> None:
         )
         rs.append(stats.pearsonr(a, b)[0])
         rhos.append(stats.spearmanr(a, b)[0])
-    found = split_half(ratings, trials=7)
-    assert found["split_half_pearson"].value == pytest.approx(np.mean(rs), abs=1e-9)
-    assert found["split_half_spearman"].value == pytest.approx(np.mean(rhos), abs=1e-9)
+    reliability = split_half(ratings, trials=7)
+    assert reliability["split_half_pearson"].value == pytest.approx(np.mean(rs), abs=1e-9)
+    assert reliability["split_half_spearman"].value == pytest.approx(np.mean(rhos), abs=1e-9)
     r = float(np.mean(rs))
-    assert found["split_half_pearson_corrected"].value == pytest.approx(2 * r / (1 + r), abs=1e-9)
-    for figure in found.statistics:
+    assert reliability["split_half_pearson_corrected"].value == pytest.approx(2 * r / (1 + r), abs=1e-9)
+    for figure in reliability.statistics:
         assert figure.lower is not None
         assert figure.upper is not None
         assert figure.lower < (figure.value or 0.0) < figure.upper
@@ -207,9 +207,9 @@ def test_any_model_can_score_the_halves() -> None:
     comparisons = comparisons_of(6, 6, np.random.default_rng(3))
     from steelyard.models.comparisons.bradley_terry import BradleyTerry
 
-    found = split_half(comparisons, model=BradleyTerry(), trials=5)
+    reliability = split_half(comparisons, model=BradleyTerry(), trials=5)
     quick = split_half(comparisons, trials=5)
-    assert found["split_half_spearman"].value == pytest.approx(quick["split_half_spearman"].value, abs=0.1)
+    assert reliability["split_half_spearman"].value == pytest.approx(quick["split_half_spearman"].value, abs=0.1)
 
 
 def test_repeated_ratings_of_an_annotator_count_one_by_one_in_the_mean_of_a_half() -> None:
@@ -342,7 +342,7 @@ def test_wrong_input_is_refused_with_the_remedy() -> None:
 def test_items_without_spread_have_no_figure_but_a_reason() -> None:
     item = np.repeat(np.arange(5), 4).astype(np.int32)
     flat = Ratings(items=index(5, "i"), item=item, value=np.ones(20), scale=(0.0, 1.0))
-    found = split_half(flat, trials=3)
-    assert all(figure.value is None for figure in found.statistics)
-    assert "different scores" in found["split_half_spearman"].note
+    reliability = split_half(flat, trials=3)
+    assert all(figure.value is None for figure in reliability.statistics)
+    assert "different scores" in reliability["split_half_spearman"].note
     assert split_half_difference(flat, flat, trials=3).p_value is None

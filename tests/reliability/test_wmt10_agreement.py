@@ -44,10 +44,10 @@ def wmt10() -> Rankings:
 @pytest.mark.shared_data
 @pytest.mark.skipif(not (DATA / "wmt10" / "rankings.csv.gz").exists(), reason="the shared data are absent")
 def test_wmt10_gives_the_published_agreement_among_its_judges() -> None:
-    found = agreement(wmt10())
-    assert found["observed_agreement"].value == pytest.approx(0.658, abs=5e-4)
-    assert found["kappa_fixed_chance"].value == pytest.approx(0.487, abs=1e-3)
-    assert "11,180 pairs" in found["observed_agreement"].note
-    assert found["intra_annotator_agreement"].value == pytest.approx(0.755, abs=5e-4)
-    assert found["intra_annotator_kappa"].value == pytest.approx(0.633, abs=5e-4)
-    assert "5,750 pairs" in found["intra_annotator_agreement"].note
+    statistics = agreement(wmt10())
+    assert statistics["observed_agreement"].value == pytest.approx(0.658, abs=5e-4)
+    assert statistics["kappa_fixed_chance"].value == pytest.approx(0.487, abs=1e-3)
+    assert "11,180 pairs" in statistics["observed_agreement"].note
+    assert statistics["intra_annotator_agreement"].value == pytest.approx(0.755, abs=5e-4)
+    assert statistics["intra_annotator_kappa"].value == pytest.approx(0.633, abs=5e-4)
+    assert "5,750 pairs" in statistics["intra_annotator_agreement"].note

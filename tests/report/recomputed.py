@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from steelyard import BradleyTerry, Comparisons, Index, Mean, Ratings, agreement, cycle_consistency, split_half
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
 
 Rows = list[dict[str, Any]]
@@ -33,10 +33,7 @@ class Log:
             if event["kind"] in {"judgment", "revision"}:
                 first = self.answers.get(event["judgment_id"])
                 self.answers[event["judgment_id"]] = {
-                    # The log leaves out default values.
                     "purpose": "judgment",
-                    "seconds": None,
-                    "late": False,
                     **event["data"],
                     "id": event["judgment_id"],
                     "annotator": event["annotator"],
@@ -161,7 +158,7 @@ def answers(log: Log) -> Rows:
         len(log.set_aside()),
         len(log.of_purpose("check")),
         len(log.of_purpose("repeat")),
-        sum(bool(a["late"]) for a in log.all()),
+        sum(bool(a.get("late", False)) for a in log.all()),
         sum(a["revised"] for a in log.all()),
         len(log.kinds("skip")),
         len(log.kinds("flag")),
@@ -172,7 +169,7 @@ def answers(log: Log) -> Rows:
 
 def time(log: Log) -> Rows:
     at = [a["at"] for a in log.all()]
-    seconds = [a["seconds"] for a in log.all() if a["seconds"] is not None]
+    seconds = [a["seconds"] for a in log.all() if "seconds" in a]
     between = (max(at) - min(at)) / HOUR
     return [{}, {}, {"value": between}, {"value": median(seconds)}, {"value": sum(seconds) / 3600}]
 
@@ -261,7 +258,7 @@ def annotators(log: Log) -> Rows:
     letters = {item: len(text) for item, text in log.texts.items()}
     for name in sorted({a["annotator"] for a in log.all()}):
         own = [a for a in log.all() if a["annotator"] == name]
-        timed = [a for a in own if a["seconds"] is not None]
+        timed = [a for a in own if "seconds" in a]
         seconds = [a["seconds"] for a in timed]
         fast = [a["seconds"] < 0.4 + sum(letters.get(i, 0) for i in a["items"]) / 75 for a in timed]
         checks = [a["right"] for a in own if a["purpose"] == "check"]
@@ -388,7 +385,7 @@ def _resampled(pairs: list[dict[str, Any]], key: str) -> Any:
     shared |= {"cluster": code.astype(np.int64), "names": lambda: tuple(map(str, names))}
     if key == "differs":
         return proportion("", part, whole, Bootstrap(), counted="repeats", **shared)
-    return Bootstrap().statistic("", weighted_share(part, whole), len(names), low=0.0, high=math.inf, **shared)
+    return Bootstrap().statistic("", weighted_proportion(part, whole), len(names), low=0.0, high=math.inf, **shared)
 
 
 def repeats(log: Log) -> Rows:
@@ -441,7 +438,7 @@ def _bonuses(log: Log) -> float:
 
 
 def costs(log: Log) -> Rows:
-    times = [a["seconds"] for a in log.all() if a["seconds"] is not None]
+    times = [a["seconds"] for a in log.all() if "seconds" in a]
     hours = mean(times) * len(log.all()) / 3600
     bonuses = _bonuses(log)
     cost = (0.05 * len(log.all()) + 0.4 * len({a["annotator"] for a in log.all()}) + 1.5 * hours + bonuses) * 1.2

@@ -40,7 +40,7 @@ def judge(study: Study, people: int = 5, seed: int = 0) -> None:
                 open_for.discard(name)
                 continue
             values = {item: min(1, max(0, hash_of(item) + rng.normal(0, 0.15))) for item in task.item_ids}
-            study.tell(task, answer_for(study.stage_of(task).protocol, values), seconds=3.0)
+            study.tell(task, answer_for(study.core.stage_of(task).protocol, values), seconds=3.0)
 
 
 def hash_of(item: str) -> float:

@@ -112,8 +112,8 @@ def test_progress_ends_at_its_total(numbers):
 
 
 def test_a_reproduction_writes_its_figure_twice_and_its_table(numbers, tmp_path):
-    found = reproduce(Halving(), numbers)
-    files = {path.name: path for path in found.write(tmp_path / "out")}
+    outcome = reproduce(Halving(), numbers)
+    files = {path.name: path for path in outcome.write(tmp_path / "out")}
     assert set(files) == {f"made_up.halving.{kind}" for kind in ("svg", "png", "csv")}
     assert "It halves" in files["made_up.halving.svg"].read_text(encoding="utf-8")
     assert files["made_up.halving.png"].read_bytes().startswith(b"\x89PNG")
@@ -128,8 +128,8 @@ def test_claims_come_as_a_table_with_their_differences(numbers):
 
 @pytest.mark.slow
 def test_two_jobs_say_the_same_as_one_in_the_same_order(tmp_path):
-    wanted = [TournamentEffort(sources=count) for count in (40, 20)]
-    one, two = (claims_table(list(reproduce_all(wanted, tmp_path, jobs=jobs, draw=False))) for jobs in (1, 2))
+    experiments = [TournamentEffort(sources=count) for count in (40, 20)]
+    one, two = (claims_table(list(reproduce_all(experiments, tmp_path, jobs=jobs, draw=False))) for jobs in (1, 2))
     assert one.equals(two)
     assert one["lower"].n_unique() == 3
 
@@ -196,15 +196,15 @@ def test_curves_show_every_line_and_panel(panels):
         rows, schema=("n", "line", "panel", "value", "lower", "upper", "published"), orient="row", strict=False
     )
     chart = curves(table, "n", "value", "line", title="Rising", facet="panel" if panels else None)
-    drawn = svg(chart)
-    assert {"first", "second", "Rising"} <= set(drawn.replace(">", "<").split("<"))
-    assert sum(f"panel {number}" in drawn for number in range(5)) == (panels or 0)
+    image = svg(chart)
+    assert {"first", "second", "Rising"} <= set(image.replace(">", "<").split("<"))
+    assert sum(f"panel {number}" in image for number in range(5)) == (panels or 0)
 
 
 def test_bars_name_every_row():
     table = pl.DataFrame({"what": ["one", "two"], "value": [1.0, 2.0], "lower": [0.5, 1.5], "upper": [1.5, 2.5]})
     chart = bars(table, "what", "value", title="Two")
     assert isinstance(chart, alt.LayerChart)
-    drawn = svg(chart)
-    assert ">one<" in drawn
-    assert ">two<" in drawn
+    image = svg(chart)
+    assert ">one<" in image
+    assert ">two<" in image

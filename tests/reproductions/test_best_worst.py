@@ -40,13 +40,13 @@ def test_more_answers_to_the_same_tuples_agree_better(shared_data: Path) -> None
 
 def test_judgments_in_a_half_are_counted_tuple_by_tuple() -> None:
     # Three answers to one tuple, two to another: halves of one and a half, and of one.
-    shown = np.array([[0, 1, 2]] * 3 + [[3, 1, 2]] * 2, np.int32)
-    choices = Choices(items=Index("abcd"), shown=shown, best=shown[:, 0], worst=shown[:, 1])
+    tuples = np.array([[0, 1, 2]] * 3 + [[3, 1, 2]] * 2, np.int32)
+    choices = Choices(items=Index("abcd"), shown=tuples, best=tuples[:, 0], worst=tuples[:, 1])
     assert _judgments(choices, None) == 2.5
     assert _judgments(choices, 1) == 2
-    kept = _some(choices, 0.25, np.random.default_rng(0))
-    assert len(kept) in {2, 3}
-    assert len(np.unique(kept.shown[:, 0])) == 1
+    sample = _some(choices, 0.25, np.random.default_rng(0))
+    assert len(sample) in {2, 3}
+    assert len(np.unique(sample.shown[:, 0])) == 1
 
 
 @pytest.fixture(scope="module")

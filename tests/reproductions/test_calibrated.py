@@ -22,8 +22,10 @@ def test_judgments_needed_lie_between_those_tried():
 
 def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
     crowd = Crowd(items=400, people=10, random=0.3).drawn(np.random.default_rng(0))
-    told = crowd.ratings(*crowd.who(10))
-    by_person = [(told.value[told.annotator == n], crowd.truth[told.item[told.annotator == n]]) for n in range(10)]
+    ratings = crowd.ratings(*crowd.who(10))
+    by_person = [
+        (ratings.value[ratings.annotator == n], crowd.truth[ratings.item[ratings.annotator == n]]) for n in range(10)
+    ]
     r = [np.corrcoef(said, truth)[0, 1] for said, truth in by_person]
     assert np.abs(r[:3]).max() < 0.2
     assert np.mean(r[3:]) > 0.5
@@ -57,7 +59,7 @@ def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-def test_judgments_never_seen_are_foretold(shared_data: Path):
+def test_held_out_judgments_are_predicted(shared_data: Path):
     claims = HeldOut().small().run(shared_data, ignore_progress).claims
     assert 88 < claims[0].ours < 99
 

@@ -43,12 +43,12 @@ def claim(outcome: Reproduction, what: str) -> Claim:
 @pytest.mark.shared_data
 @pytest.mark.parametrize("cls", EXPERIMENTS, ids=lambda cls: cls.name)
 def test_every_experiment_gives_claims_within_their_intervals_and_a_figure_that_draws(cls, shared_data):
-    found = ran(cls, shared_data)
-    assert found.claims
-    for one in found.claims:
+    outcome = ran(cls, shared_data)
+    assert outcome.claims
+    for one in outcome.claims:
         assert one.lower is None or one.lower <= one.ours <= one.upper
         assert one.published is None or agrees(one) or one.why, one
-    assert found.svg is not None or cls is DisputedGold
+    assert outcome.svg is not None or cls is DisputedGold
 
 
 @pytest.mark.shared_data
@@ -182,11 +182,11 @@ def test_ties_count_by_how_many_share_them():
 
 def test_a_few_of_each_item_are_kept_each_as_likely():
     labels = made_up_labels()
-    kept = np.zeros(len(labels))
+    times_sampled = np.zeros(len(labels))
     for seed in range(400):
         sample = few_of_each(labels, 2, np.random.default_rng(seed))
         assert np.bincount(sample.item).tolist() == [2, 2, 2]
-        kept += np.isin(np.arange(len(labels)), sample.item * 4 + sample.annotator)
+        times_sampled += np.isin(np.arange(len(labels)), sample.item * 4 + sample.annotator)
     # Each is kept with chance 1/2: within four standard deviations of 200.
-    assert np.abs(kept - 200).max() < 40
+    assert np.abs(times_sampled - 200).max() < 40
     assert len(few_of_each(labels, 9, np.random.default_rng(0))) == len(labels)

@@ -128,28 +128,30 @@ def test_every_method_has_one_annotation_an_item_a_round(method: Method) -> None
     rng = np.random.default_rng(0)
     truth = dict(zip(names, np.linspace(0, 1, 20).tolist(), strict=True))
     panel = SimulatedPanel(SimulatedAnnotators([SimulatedAnnotator("only")], truth, rng), rng)
-    asked = []
+    queries = []
     rate = panel.rate
 
     class Counted:
         index = panel.index
 
         def rate(self, tasks: IntArray) -> np.ndarray:
-            asked.append(tasks.size)
+            queries.append(tasks.size)
             return rate(tasks)
 
     states = list(rounds(method, Counted(), 3, rng))
-    assert asked == [20, 20, 20]
+    assert queries == [20, 20, 20]
     assert len(states) == 3
 
 
 def test_pairs_of_a_task_follow_its_values_and_equal_ones_tie() -> None:
     tasks = np.array([[0, 1, 2], [3, 1, 0]], np.int32)
     value = np.array([[0.2, 0.9, 0.2], [0.1, 0.5, 0.7]])
-    found = pairs(tasks, value, Index("abcd"))
+    comparisons = pairs(tasks, value, Index("abcd"))
     outcomes = {
         (int(left), int(right), int(task)): int(outcome)
-        for left, right, task, outcome in zip(found.left, found.right, found.task, found.outcome, strict=True)
+        for left, right, task, outcome in zip(
+            comparisons.left, comparisons.right, comparisons.task, comparisons.outcome, strict=True
+        )
     }
     assert len(outcomes) == 6
     for row, (task, values) in enumerate(zip(tasks.tolist(), value.tolist(), strict=True)):
@@ -181,11 +183,11 @@ def test_truth_and_answers_of_a_replay_are_different_halves() -> None:
     assert len(items) == 2
     for item, mean in zip(items, truth, strict=True):
         code = ratings.items.code(item)
-        kept = rest.value[rest.item == code]
-        assert len(kept) == 3
+        remaining = rest.value[rest.item == code]
+        assert len(remaining) == 3
         everything = ratings.value[ratings.item == code]
-        held = np.setdiff1d(everything, kept)
-        assert mean == pytest.approx(held.mean() / 100)
+        removed = np.setdiff1d(everything, remaining)
+        assert mean == pytest.approx(removed.mean() / 100)
 
 
 def test_recorded_judgments_of_systems_are_drawn_once_each() -> None:
@@ -193,13 +195,13 @@ def test_recorded_judgments_of_systems_are_drawn_once_each() -> None:
     score[0, :5] = np.nan
     rng = np.random.default_rng(0)
     five = np.arange(5, dtype=np.int32)[None, :]
-    drawn = []
+    picks = []
     draw = _by_fives(score, rng)
     for _ in range(5):
         systems, values = draw(five)
         assert (score[systems] == values[:, None]).any(axis=1).all()
-        drawn += values.tolist()
-    assert len(set(drawn)) == 25
+        picks += values.tolist()
+    assert len(set(picks)) == 25
     singles = _one_by_one(score, rng)
-    taken = np.concatenate([singles(five)[1] for _ in range(11)])
-    assert sorted(taken.tolist()) == sorted(score[~np.isnan(score)].tolist())
+    sample = np.concatenate([singles(five)[1] for _ in range(11)])
+    assert sorted(sample.tolist()) == sorted(score[~np.isnan(score)].tolist())

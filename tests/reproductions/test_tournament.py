@@ -64,12 +64,12 @@ def made_up(*ranks: tuple[int, ...], reference: bool = False) -> Sources:
 @pytest.mark.shared_data
 @pytest.mark.parametrize("cls", EXPERIMENTS, ids=lambda cls: cls.name)
 def test_every_experiment_gives_claims_within_their_intervals_and_a_figure_that_draws(cls, shared_data):
-    found = ran(cls, shared_data)
-    assert found.claims
-    for one in found.claims:
+    outcome = ran(cls, shared_data)
+    assert outcome.claims
+    for one in outcome.claims:
         assert one.lower is None or one.lower <= one.ours <= one.upper
         assert one.published is None or agrees(one) or one.why, one
-    assert found.svg is not None or cls is TournamentCycles
+    assert outcome.svg is not None or cls is TournamentCycles
 
 
 @pytest.mark.shared_data
@@ -197,11 +197,11 @@ def test_equal_outputs_come_out_equal():
 
 def test_correlations_are_pearsons_and_not_defined_for_flat_ranks():
     original = np.array([[1, 2, 3, 4, 5], [1, 1, 1, 1, 1], [2, 1, 3, 3, 1]], np.int32)
-    found = np.array([[2, 1, 3, 4, 4], [1, 2, 3, 4, 5], [3, 1, 2, 4, 1]])
-    r = correlations(original, found)
-    assert r[0] == pytest.approx(np.corrcoef(original[0], found[0])[0, 1])
+    ranks = np.array([[2, 1, 3, 4, 4], [1, 2, 3, 4, 5], [3, 1, 2, 4, 1]])
+    r = correlations(original, ranks)
+    assert r[0] == pytest.approx(np.corrcoef(original[0], ranks[0])[0, 1])
     assert np.isnan(r[1])
-    assert r[2] == pytest.approx(np.corrcoef(original[2], found[2])[0, 1])
+    assert r[2] == pytest.approx(np.corrcoef(original[2], ranks[2])[0, 1])
 
 
 def test_the_best_is_right_only_if_all_that_come_out_best_were():
@@ -214,11 +214,11 @@ def test_adequacy_follows_the_ranks_and_the_reference_is_adequate():
     sources = made_up(*([(1, 2, 3, 4, 2)] * 200), reference=True)
     adequate = draw_adequacy(sources, 0.0, 0)
     for source in range(len(sources)):
-        said = [adequate[sources.item(source, place)] for place in range(5)]
-        assert said[4]
+        labels = [adequate[sources.item(source, place)] for place in range(5)]
+        assert labels[4]
         for better, worse in combinations(range(5), 2):
             if sources.ranks[source, better] <= sources.ranks[source, worse]:
-                assert said[better] >= said[worse]
+                assert labels[better] >= labels[worse]
     shares = np.mean([[adequate[sources.item(s, p)] for p in range(5)] for s in range(200)], axis=0)
     assert shares[0] == shares[1] == 1
     assert 0 < shares[3] < shares[2] < 1
@@ -246,11 +246,11 @@ def test_a_pair_shown_either_way_round_is_one_item_and_a_judge_counts_once():
     )
     labels = labels_of_pairs(comparisons)
     assert len(labels.items) == 2
-    said = sorted(
+    rows = sorted(
         (labels.items[int(i)], labels.annotators[int(a)], labels.classes[int(c)])
         for i, a, c in zip(labels.item, labels.annotator, labels.label, strict=True)
     )
-    assert said == [("0", "p", ">"), ("0", "q", ">"), ("1", "p", "=")]
+    assert rows == [("0", "p", ">"), ("0", "q", ">"), ("1", "p", "=")]
 
 
 def test_the_interval_of_a_ratio_covers_it_about_as_often_as_it_says():

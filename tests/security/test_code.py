@@ -60,14 +60,14 @@ def _check_calls(path):
 def test_the_server_has_nothing_to_fetch_addresses_with():
     """Only the client speaks HTTP to others, and only to the server it was told."""
     fetching = {path.relative_to(SOURCE).as_posix() for path in FILES if imported(path) & (FETCHERS | {"httpx"})}
-    # crowd/ speaks to crowd platforms at the researcher's command.
-    assert {name for name in fetching if not name.startswith("crowd/")} <= {"client.py"}
+    # recruitment/ calls platforms at the researcher's command.
+    assert {name for name in fetching if not name.startswith("recruitment/")} <= {"client.py"}
 
 
 def test_secrets_are_compared_in_constant_time():
     """In the rooms that know tokens, nothing named like one is compared with == or !=."""
     places = []
-    for path in [*SOURCE.glob("web/*.py"), SOURCE / "store" / "access.py"]:
+    for path in [*SOURCE.glob("web/*.py"), SOURCE / "storage" / "access.py"]:
         for node in nodes(path):
             if isinstance(node, ast.Compare) and any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
                 sides = [node.left, *node.comparators]

@@ -114,7 +114,7 @@ def test_the_last_tasks_are_shared_out_one_at_a_time_and_for_a_short_while(make_
         for _ in range(4):
             clock.now += 5 * MINUTE
             last = study.offer_many("eve", 4)
-        assert (last[0], last[1].because) == ([], "waiting")
+        assert (last[0], last[1].reason_code) == ([], "waiting")
         assert study.ask("new") is not None
 
 

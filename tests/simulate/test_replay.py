@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_tasks_and_answers(sliders):
         people = RecordedAnnotators(sliders, 20, rng)
         items = [Item(name, name) for name in people.items]
         study = simulate_study(make_config({"name": "scored_ranking"}, {"judgments": 6}), items, people, rng)
-        return study.stages[0].items, study.stages[0].answers
+        return [(judgment.items, judgment.answer) for judgment in study.judgments(0)]
 
     assert run(1) == run(1)
     assert run(1) != run(2)

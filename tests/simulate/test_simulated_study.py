@@ -10,6 +10,7 @@ import pytest
 from steelyard import registry
 from steelyard.errors import ConfigError, DataError
 from steelyard.observations import Observations
+from steelyard.records import Item
 from steelyard.simulate import (
     Population,
     SimulatedAnnotators,
@@ -20,7 +21,7 @@ from steelyard.simulate import (
 )
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.study import Study
-from steelyard.study.opening import check_study
+from steelyard.study.opening import check_study, read_checks
 from tests.simulate.helpers import PROTOCOLS, make_annotators, make_config, make_items
 
 CROWDED = Population(
@@ -52,32 +53,93 @@ def same(a: Observations, b: Observations) -> bool:
     )
 
 
+QUALITY = """
+[quality]
+repeats = 0.15
+repeat_after = 2
+overlap = 0.15
+[quality.checks]
+file = "checks.csv"
+rate = 0.3
+at_least = 1
+rule = "plain"
+"""
+CHECKS = {
+    "direct": [("item-1", "0..45"), ("item-2", "30..100"), ("item-3", "50..60"), ("elsewhere", "0..100")],
+    "pairwise": [("item-1|item-2", "item-2"), ("item-0|elsewhere", "item-0"), ("item-6|item-4", "item-4")],
+}
+
+
+def write_study(folder, protocol, design, items, extra=""):
+    lines = ["id,text", *(f"{item.id},{item.text}" for item in items)]
+    (folder / "items.csv").write_text("\n".join(lines) + "\n")
+    tables = [
+        f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in table.items())
+        for name, table in (("protocol", protocol), ("design", design))
+    ]
+    (folder / "study.toml").write_text(
+        'title = "T"\nquestion = "Q"\nitems = "items.csv"\nseed = 4\n' + "".join(tables) + extra
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "design"), KNOWN, ids=str)
 def test_a_simulated_study_asks_exactly_the_tasks_of_a_real_study(protocol, design, tmp_path):
     items = make_items(11)
     config = make_config(protocol, design, seed=4)
-    lines = ["id,text", *(f"{item.id},{item.text}" for item in items)]
-    (tmp_path / "items.csv").write_text("\n".join(lines) + "\n")
-    tables = [
-        f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in table.items())
-        for name, table in (("protocol", protocol), ("design", design))
-    ]
-    (tmp_path / "study.toml").write_text(
-        'title = "T"\nquestion = "Q"\nitems = "items.csv"\nseed = 4\n' + "".join(tables)
-    )
+    write_study(tmp_path, protocol, design, items)
     simulated = simulate_study(config, items, make_annotators(7, items), np.random.default_rng(1))
     with Study.open(tmp_path) as study:
         assert answer_study(study, make_annotators(7, items), np.random.default_rng(1)) == len(simulated)
         frame = study.judgments()
-        tasks = simulated.stages[0]
-        shown = [[items[code].id for code in codes] for codes in tasks.items]
-        assert frame["items"].to_list() == shown
-        assert frame["annotator"].to_list() == [simulated.annotators.names[who] for who in tasks.who]
+        assert frame["items"].to_list() == [list(ids) for ids in simulated.stages[0].items]
+        assert frame["annotator"].to_list() == simulated.stages[0].annotators
         kind = config.stages[0].protocol.kinds[0]
         ours, theirs = simulated.observations(), study.observations(kind)
     assert set(ours) == set(theirs)
     assert all(same(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("has_checks", [False, True], ids=["repeats and overlap", "checks too"])
+@pytest.mark.parametrize(
+    ("protocol", "design"),
+    [
+        ({"name": "direct"}, {"name": "per_item", "judgments": 5}),
+        ({"name": "pairwise"}, {"name": "random_tuples", "judgments": 8}),
+        ({"name": "pairwise"}, {"name": "adaptive", "judgments": 8}),
+    ],
+    ids=str,
+)
+def test_checks_repeats_and_overlap_are_simulated_as_a_real_study_asks_them(protocol, design, has_checks, tmp_path):
+    items = make_items(11)
+    write_study(tmp_path, protocol, design, items, QUALITY if has_checks else QUALITY.partition("[quality.checks]")[0])
+    rows = [f"{shown},{answer}" for shown, answer in CHECKS[protocol["name"]]]
+    (tmp_path / "checks.csv").write_text("\n".join(["items,answer", *rows]) + "\n")
+    config, _ = check_study(tmp_path)
+    crowd = [*items, Item("elsewhere", "shown in a check only")]
+    simulated = simulate_study(
+        config,
+        items,
+        make_annotators(9, crowd, population=CROWDED),
+        np.random.default_rng(1),
+        checks=read_checks(tmp_path, config, items),
+    )
+    with Study.open(tmp_path) as study:
+        assert answer_study(study, make_annotators(9, crowd, population=CROWDED), np.random.default_rng(1)) == len(
+            simulated
+        )
+        theirs = list(study.stream_judgments())
+        excluded = study.annotators.excluded
+        observations = study.observations(config.stages[0].protocol.kinds[0])
+    ours = simulated.judgments(0)
+    compared = ("annotator", "items", "answer", "purpose", "right", "set_aside", "seq")
+    for name in compared:
+        assert [getattr(j, name) for j in ours] == [getattr(j, name) for j in theirs], name
+    assert {j.purpose for j in ours} == {"judgment", "repeat", "overlap", *({"check"} if has_checks else ())}
+    assert simulated.log.state.excluded == excluded
+    assert bool(excluded) == has_checks
+    assert simulated.learns == (has_checks or design["name"] == "adaptive")
+    assert all(same(simulated.observations()[name], observations[name]) for name in observations)
 
 
 def test_a_tournament_with_an_adequacy_stage_is_simulated_as_it_is_run(tmp_path):
@@ -98,10 +160,9 @@ def test_a_tournament_with_an_adequacy_stage_is_simulated_as_it_is_run(tmp_path)
     with Study.open(tmp_path) as study:
         answer_study(study, make_annotators(3, items), np.random.default_rng(1))
         frame = study.judgments()
-    asked_sets = [iter(stage.items) for stage in simulated.stages]
-    ours = [[items[code].id for code in next(asked_sets[stage])] for stage in simulated.order]
-    assert {0, 1} == set(simulated.order)
-    assert frame["items"].to_list() == ours
+    ours = [event.data for event in simulated.log.events(["judgment"])]
+    assert {0, 1} == {data.stage for data in ours}
+    assert frame["items"].to_list() == [list(data.items) for data in ours]
 
 
 def toml(value: object) -> str:
@@ -116,12 +177,11 @@ def test_answers_given_all_at_once_are_those_given_one_by_one(protocol, populati
     config = make_config(protocol)
     at_once = simulate_study(config, items, make_annotators(12, items, population=population), np.random.default_rng(2))
     people = make_annotators(12, items, population=population)
-    tasks, asked_sets = at_once.stages[0], config.stages[0].protocol
-    for number, (who, codes) in enumerate(zip(tasks.who, tasks.items, strict=True)):
-        ids = [items[code].id for code in codes]
-        answer = people.answer(people.names[who], asked_sets, ids)
+    tasks, asking = at_once.stages[0], config.stages[0].protocol
+    for number, (annotator, ids) in enumerate(zip(tasks.annotators, tasks.items, strict=True)):
+        answer = people.answer(annotator, asking, ids)
         assert answer == at_once.answer(0, number)
-        asked_sets.validate(ids, answer)
+        asking.validate(ids, answer)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
@@ -172,10 +232,8 @@ def test_two_stages_of_one_protocol_are_answered_apart():
     study = simulate_study(config, items, make_annotators(6, items), np.random.default_rng(0))
     people = make_annotators(6, items)
     for number, tasks in enumerate(study.stages):
-        for place, (who, codes) in enumerate(zip(tasks.who, tasks.items, strict=True)):
-            answer = people.answer(
-                people.names[who], config.stages[number].protocol, [items[code].id for code in codes]
-            )
+        for place, (annotator, ids) in enumerate(zip(tasks.annotators, tasks.items, strict=True)):
+            answer = people.answer(annotator, config.stages[number].protocol, ids)
             assert answer == study.answer(number, place)
 
 
@@ -196,7 +254,7 @@ def test_other_people_can_answer_the_same_tasks():
     ours, theirs = first.observations()[""], again.observations()[""]
     assert (ours.shown == theirs.shown).all()
     assert (ours.best != theirs.best).any()
-    with pytest.raises(DataError, match="number of annotators differs"):
+    with pytest.raises(DataError, match="names of the annotators differ"):
         first.answered_by(make_annotators(8, items))
     with pytest.raises(DataError, match="answered before"):
         first.answered_by(first.annotators)

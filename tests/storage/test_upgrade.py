@@ -45,8 +45,8 @@ def test_a_database_of_every_schema_opens_and_goes_on(old_database, tmp_path):
         scores = dict(study.scores().select("item", "score").iter_rows())
         means = {item: sum(said[item] for said in ANSWERS.values()) / len(ANSWERS) for item in "abc"}
         assert scores == pytest.approx(means)
-        held = study.ask("cleo")
-        assert study.tell(held, {held.item_ids[0]: 55}).late in {True, False}
+        task = study.ask("cleo")
+        assert study.tell(task, {task.item_ids[0]: 55}).late in {True, False}
         assert study.status().judgments == 7
         token = study.access.grant("session", annotator="cleo")
         assert study.access.find("session", token).annotator == "cleo"

@@ -42,7 +42,7 @@ def write_items(folder: Path, design: str, count: int) -> None:
 def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
     """Work as one annotator: now and then a task is skipped or given back; return what was acknowledged."""
     rng = np.random.default_rng([seed, *name.encode()])
-    told = []
+    answers = []
     for _ in range(most):
         task = study.ask(name)
         if task is None:
@@ -54,8 +54,8 @@ def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
             study.release(task)
         else:
             values = dict(zip(task.item_ids, rng.random(len(task.items)).tolist(), strict=True))
-            told.append(study.tell(task, answer_for(study.stage_of(task).protocol, values)).judgment_id)
-    return told
+            answers.append(study.tell(task, answer_for(study.core.stage_of(task).protocol, values)).judgment_id)
+    return answers
 
 
 def in_threads(folder: Path, database: str, names: Sequence[str], most: int, threads: int = 16) -> list[str]:
@@ -93,29 +93,29 @@ def check(study: Study, told: Iterable[str]) -> None:
 
 def check_shown_once(events: list[Event]) -> None:
     """Nobody holds or answers one set of items twice; after giving it back they may get it again."""
-    held: Counter[tuple[object, ...]] = Counter()
+    assignments: Counter[tuple[object, ...]] = Counter()
     key_of = {}
     for event in events:
         if event.kind == "picked":
             key = (event.annotator, event.data.stage, tuple(sorted(event.data.items)))
             key_of[event.judgment_id] = key
-            held[key] += 1
-            assert held[key] == 1, f"{key} was shown twice"
+            assignments[key] += 1
+            assert assignments[key] == 1, f"{key} was shown twice"
         elif event.kind == "expired":
-            held[key_of[event.judgment_id]] -= 1
+            assignments[key_of[event.judgment_id]] -= 1
 
 
 def check_places(study: Study, events: list[Event]) -> None:
     """No planned task is out with, or answered by, more people than it is for."""
-    taken: Counter[tuple[object, ...]] = Counter()
+    places: Counter[tuple[object, ...]] = Counter()
     slot_of = {}
     for event in events:
         if event.kind == "picked" and event.data.slot is not None:
             slot_of[event.judgment_id] = slot = (event.data.stage, event.data.slot)
-            taken[slot] += 1
-            assert taken[slot] <= study.config.stages[slot[0]].design.capacity, f"slot {slot} is over-assigned"
+            places[slot] += 1
+            assert places[slot] <= study.config.stages[slot[0]].design.capacity, f"slot {slot} is over-assigned"
         elif event.kind in {"expired", "skip"} and event.judgment_id in slot_of:
-            taken[slot_of[event.judgment_id]] -= 1
+            places[slot_of[event.judgment_id]] -= 1
 
 
 MODES = {"threads": in_threads, "processes": in_processes}

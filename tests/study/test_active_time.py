@@ -13,6 +13,7 @@ from steelyard.analysis.history import history_of
 from steelyard.errors import TaskError
 from steelyard.report.builder import build_report
 from steelyard.report.html import html_page
+from steelyard.study import events as ev
 from steelyard.study.leases import MAX_ACTIVE_SECONDS, active_seconds, seconds_limit
 from steelyard.web.calculator import Source, compute_overview
 from steelyard.web.calculator import close as close_board
@@ -93,7 +94,7 @@ def test_what_is_no_time_is_refused(study, clock, seconds):
 @given(st.integers(0, 2**60), st.integers(0, 2**60), st.integers(0, 2**60), st.floats(0, allow_infinity=False))
 def test_counted_time_is_never_more_than_was_sent_nor_than_can_have_passed(leased_at, lease, elapsed, sent):
     limit = seconds_limit(leased_at, leased_at + lease, leased_at + elapsed)
-    counted = active_seconds({"seconds": sent, "seconds_limit": limit})
+    counted = active_seconds(ev.Judged(stage=0, items=("a",), answer={}, seconds=sent, seconds_limit=limit))
     assert counted is not None
     assert 0 <= counted <= min(sent, lease / SECOND, elapsed / SECOND, MAX_ACTIVE_SECONDS)
 
@@ -102,7 +103,7 @@ def test_even_a_log_full_of_impossible_times_gives_finite_costs(make_study):
     folder = make_study(design="judgments = 2", extra="[pay]\nper_hour = 12.0\nbonus = '0.1 * hours'\n")
     with Study.open(folder) as study:
         for name in ("ann", "bob"):
-            for task in study.ask(name, 6):
+            while (task := study.ask(name)) is not None:
                 study.tell(task, {task.item_ids[0]: len(name) + int(task.item_ids[0][1:])}, seconds=1e308)
         source = Source(str(folder), None)
         board = compute_overview(source)

@@ -54,8 +54,8 @@ def kinds(study: Study) -> list[str]:
 
 def test_every_item_gets_its_judgments_from_different_people_and_then_it_is_over(study):
     for annotator in ("ann", "bob"):
-        seen = {rate(study, annotator).items[0].id for _ in range(3)}
-        assert seen == {"w0", "w1", "w2"}
+        item_ids = {rate(study, annotator).items[0].id for _ in range(3)}
+        assert item_ids == {"w0", "w1", "w2"}
     offered = study.offer("cleo")
     assert (offered.reason, offered.complete) == ("All items have 2 judgments.", True)
     assert study.ask("cleo") is None
@@ -106,13 +106,13 @@ def test_another_answer_to_a_told_task_is_refused_unless_it_is_a_revision(study)
 
 def test_a_revision_may_be_revised_and_keeps_its_first_time(study, clock):
     task = rate(study, "ann", 7)
-    told = study.judgments()["at"][0]
+    submitted_at = study.judgments()["at"][0]
     for value in (8, 9):
         clock.now += MINUTE
         study.revise(task.judgment_id, {task.items[0].id: value})
     frame = study.judgments()
     assert json.loads(frame["answer"][0]) == {task.items[0].id: 9}
-    assert frame["at"][0] == told
+    assert frame["at"][0] == submitted_at
 
 
 def test_an_unanswered_task_cannot_be_revised(study):

@@ -39,10 +39,10 @@ def names(path) -> list[str]:
 def test_a_restored_study_is_the_same_study(judged, tmp_path):
     with Study.open(judged) as study:
         token = study.access.grant("invite", annotator="ann")
-        held = study.ask("cleo")
+        task = study.ask("cleo")
         before, scores, called = study.status(), study.scores().write_csv(), study.privacy.pseudonym("ann")
         write_log(study, tmp_path / "log.jsonl")
-    made = backup(judged, tmp_path / "words.steelyard")
+    manifest = backup(judged, tmp_path / "words.steelyard")
     assert names(tmp_path / "words.steelyard") == [
         "manifest.json",
         "folder/items.csv",
@@ -53,7 +53,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
         "log.jsonl",
     ]
     assert (tmp_path / "words.steelyard").stat().st_mode & 0o077 == 0
-    assert restore(tmp_path / "words.steelyard", tmp_path / "new" / "words") == made
+    assert restore(tmp_path / "words.steelyard", tmp_path / "new" / "words") == manifest
     again = tmp_path / "new" / "words"
     assert sorted(path.name for path in again.iterdir()) == ["items.csv", "media", "study.db", "study.toml"]
     assert sorted(path.name for path in again.parent.iterdir()) == ["words"]
@@ -61,7 +61,7 @@ def test_a_restored_study_is_the_same_study(judged, tmp_path):
         assert study.status() == before
         assert study.scores().write_csv() == scores
         assert study.privacy.pseudonym("ann") == called
-        assert study.ask("cleo") == held
+        assert study.ask("cleo") == task
         assert study.access.find("invite", token).annotator == "ann"
         write_log(study, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "log.jsonl").read_bytes()
@@ -86,32 +86,32 @@ def test_a_backup_moves_between_engines(judged, tmp_path, postgres_server, postg
 def test_a_backup_made_while_people_judge_is_one_moment_of_the_study(make_study, database_url, tmp_path):
     folder = make_study(items=200, design="judgments = 5")
     stop = threading.Event()
-    told: list[str] = []
+    judgment_ids: list[str] = []
 
     def work(name: str) -> None:
         with Study.open(folder, database=database_url) as study:
             while not stop.is_set() and (task := study.ask(name)) is not None:
-                told.append(study.tell(task, dict.fromkeys(task.item_ids, 50)).judgment_id)
+                judgment_ids.append(study.tell(task, dict.fromkeys(task.item_ids, 50)).judgment_id)
 
     Study.open(folder, database=database_url).close()
     workers = [threading.Thread(target=work, args=(f"ann-{number}",)) for number in range(4)]
     for worker in workers:
         worker.start()
-    made = []
+    manifests = []
     promised: list[str] = []
     for number in range(4):
         deadline = time.monotonic() + 60
-        while len(told) <= len(promised) and time.monotonic() < deadline:
+        while len(judgment_ids) <= len(promised) and time.monotonic() < deadline:
             time.sleep(0.005)
-        promised = list(told)
-        made.append((promised, backup(folder, tmp_path / f"{number}.steelyard", database=database_url)))
+        promised = list(judgment_ids)
+        manifests.append((promised, backup(folder, tmp_path / f"{number}.steelyard", database=database_url)))
     stop.set()
     for worker in workers:
         worker.join()
     with Study.open(folder, database=database_url) as study:
         log = list(study.events())
-    assert len({manifest.events for _, manifest in made}) > 1, "nobody judged meanwhile"
-    for number, (promised, manifest) in enumerate(made):
+    assert len({manifest.events for _, manifest in manifests}) > 1, "nobody judged meanwhile"
+    for number, (promised, manifest) in enumerate(manifests):
         restore(tmp_path / f"{number}.steelyard", tmp_path / f"again-{number}")
         with Study.open(tmp_path / f"again-{number}") as again:
             assert list(again.events()) == log[: manifest.events]
@@ -149,9 +149,9 @@ def test_a_study_is_backed_up_while_it_is_served(make_study, tmp_path):
 
 
 def test_the_commands_say_what_they_did(judged, tmp_path):
-    said = run("backup", "study", "-o", "words.steelyard", cwd=tmp_path).stdout
-    assert said.startswith("✓ ")
-    assert "events and 3 files written to words.steelyard" in said
+    output = run("backup", "study", "-o", "words.steelyard", cwd=tmp_path).stdout
+    assert output.startswith("✓ ")
+    assert "events and 3 files written to words.steelyard" in output
     assert "restored to again" in run("restore", "words.steelyard", "again", cwd=tmp_path).stdout
     assert run("backup", "study", cwd=tmp_path).stdout.startswith("✓ ")
     assert len(list(tmp_path.glob("study-*.steelyard"))) == 1

@@ -136,9 +136,9 @@ def test_loud_checks_say_what_is_right_and_the_first_answer_stands(checked):
         task = next(t for t in iter(lambda: study.ask("ann"), None) if t.item_ids[0].startswith(("good", "bad")))
         bad = next(n for n in task.item_ids if n.startswith("bad"))
         good = next(n for n in task.item_ids if n.startswith("good"))
-        told = study.quality.feedback(study.tell(task, {"winner": bad}))
-        assert (told.right, told.expected) == (False, f"{good} above {bad}")
-        assert told.text == "Good is better than bad."
+        feedback = study.quality.feedback(study.tell(task, {"winner": bad}))
+        assert (feedback.right, feedback.expected) == (False, f"{good} above {bad}")
+        assert feedback.text == "Good is better than bad."
         study.revise(task.judgment_id, {"winner": good})
         assert study.quality.check_results() == {"ann": (0, 1)}
 

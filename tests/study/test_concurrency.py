@@ -39,8 +39,8 @@ def check(folder: Path, database: str) -> None:
 
 @pytest.fixture
 def folder(make_study) -> Path:
-    made: Path = make_study(design=f"judgments = {JUDGMENTS}", items=ITEMS)
-    return made
+    path: Path = make_study(design=f"judgments = {JUDGMENTS}", items=ITEMS)
+    return path
 
 
 def test_threads_never_over_assign_or_lose_anything(folder, database_url):

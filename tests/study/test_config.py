@@ -154,7 +154,7 @@ def test_the_protocol_cannot_change_once_people_were_asked_but_the_design_can(ma
     ("design", "field", "new_name"),
     [
         ({"name": "information_gain"}, "design.name", "adaptive"),
-        ({"name": "per_item"}, "design.name", "per_item"),
+        ({"name": "redundant"}, "design.name", "per_item"),
         ({"name": "adaptive", "aim": "scores"}, "design.aim", "objective"),
         ({"name": "adaptive", "first_looks": 2}, "design.first_looks", "initial_views"),
         ({"name": "tournament", "patience_minutes": 5}, "design.patience_minutes", "hold_minutes"),

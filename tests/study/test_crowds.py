@@ -33,7 +33,7 @@ def test_two_hundred_annotators_at_once(make_study, database_url, design, mode):
     folder = make_study(protocol, settings.format(each=3), name="crowd")
     write_items(folder, design, 150)
     names = [f"ann-{number}" for number in range(200)]
-    told = MODES[mode](folder, database_url, names, most=2)
+    answers = MODES[mode](folder, database_url, names, most=2)
     with Study.open(folder, database=database_url) as study:
-        check(study, told)
-        assert len(told) > 50
+        check(study, answers)
+        assert len(answers) > 50

@@ -27,10 +27,10 @@ def test_the_rows_are_those_of_the_whole_table(make_study, tmp_path, protocol, m
         import_file(study, tmp_path / "judgments.csv")
         rows = write_judgments(study, tmp_path / "out.parquet")
         whole = conventional_judgments(study)
-    found = pl.read_parquet(tmp_path / "out.parquet")
-    assert rows == found.height == whole.height
+    exported = pl.read_parquet(tmp_path / "out.parquet")
+    assert rows == exported.height == whole.height
     order = sorted(set(whole.columns) - {"task"})
-    assert_frame_equal(found.select(order).sort(order), whole.select(order).sort(order))
+    assert_frame_equal(exported.select(order).sort(order), whole.select(order).sort(order))
     read_judgments(tmp_path / "out.parquet", scale=(0, 100))
 
 
@@ -42,7 +42,7 @@ def answered(study: Study, person: str, value: float) -> str:
 
 
 def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, database_url):
-    told: list[int] = []
+    chunks: list[int] = []
     with Study.open(make_study(), database=database_url) as study:
         first = answered(study, "ann", 10)
         answered(study, "bob", 20)
@@ -51,12 +51,12 @@ def test_revisions_count_and_excluded_people_do_not(make_study, tmp_path, databa
         study.annotators.exclude("eve", "no work")
         study.annotators.exclude("bob", "by mistake")
         study.annotators.readmit("bob")
-        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, told=told.append) == 2
+        assert write_judgments(study, tmp_path / "out.parquet", real_ids=True, on_progress=chunks.append) == 2
         assert write_answers(study, tmp_path / "answers.parquet", real_ids=True) == study.status().judgments == 3
         assert_frame_equal(pl.read_parquet(tmp_path / "answers.parquet"), study.judgments())
-    found = pl.read_parquet(tmp_path / "out.parquet")
-    assert dict(found.select("annotator", "value").rows()) == {"ann": 90.0, "bob": 20.0}
-    assert sum(told) == 3
+    exported = pl.read_parquet(tmp_path / "out.parquet")
+    assert dict(exported.select("annotator", "value").rows()) == {"ann": 90.0, "bob": 20.0}
+    assert sum(chunks) == 3
 
 
 def test_nobody_is_named_unless_asked_for(make_study, tmp_path):
@@ -77,8 +77,8 @@ def test_a_column_that_comes_up_late_is_there_from_the_start(make_study, tmp_pat
     with Study.open(make_study('name = "best_worst"')) as study:
         import_file(study, tmp_path / "judgments.csv")
         assert write_judgments(study, tmp_path / "out.parquet", real_ids=True) == 2
-    found = pl.read_parquet(tmp_path / "out.parquet")
-    assert found.sort("annotator")["item4"].to_list() == [None, "w3"]
+    exported = pl.read_parquet(tmp_path / "out.parquet")
+    assert exported.sort("annotator")["item4"].to_list() == [None, "w3"]
 
 
 def test_a_study_without_judgments_gives_a_file_without_rows(make_study, tmp_path):
@@ -100,8 +100,8 @@ def test_polars_alone_writes_it_and_nothing_is_left_beside_it(make_study, tmp_pa
             answered(study, person, value)
         assert write_judgments(study, folder / name, real_ids=True) == 5
     with (folder / name).open("rb") as file:
-        found = pl.read_parquet(file)
-    assert found.select("annotator", "value").rows() == [(person, float(n)) for n, person in enumerate(people)]
+        exported = pl.read_parquet(file)
+    assert exported.select("annotator", "value").rows() == [(person, float(n)) for n, person in enumerate(people)]
     assert [file.name for file in folder.iterdir()] == [name]
 
 
@@ -117,7 +117,7 @@ def test_what_breaks_off_leaves_the_file_that_was_there(make_study, tmp_path, mo
     with Study.open(make_study()) as study:
         answered(study, "ann", 10)
         with pytest.raises(KeyboardInterrupt):
-            write_judgments(study, out / "out.parquet", told=broken)
+            write_judgments(study, out / "out.parquet", on_progress=broken)
     assert (out / "out.parquet").read_bytes() == b"the one before"
     assert len(list(out.iterdir())) == 1
 
@@ -135,9 +135,9 @@ from steelyard.study import Study, exporting
 
 peaks = []
 with Study.open(sys.argv[1], database=sys.argv[2]) as study:
-    told = lambda count: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    exporting.write_judgments(study, Path(sys.argv[3]), told=told)
-    told(0)
+    on_progress = lambda count: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    exporting.write_judgments(study, Path(sys.argv[3]), on_progress=on_progress)
+    on_progress(0)
 print(json.dumps(peaks))
 """
 

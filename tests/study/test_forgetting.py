@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from msgspec import structs
 
 from steelyard import Study
 from steelyard.errors import StoreError, TaskError
@@ -36,11 +37,11 @@ DESIGNS = {
 
 def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
     with sqlite3.connect(path) as database:
-        found = {
+        rows = {
             name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in ("events", "tasks")
         }
     database.close()
-    return found
+    return rows
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -123,14 +124,10 @@ def test_the_log_stays_a_log(make_study, tmp_path):
         assert tables(tmp_path / "again.db") == tables(folder / "study.db")
         tampered = [
             *events[:-1],
-            type(events[-1])(**{**_fields(events[-1]), "data": {**events[-1].data, "after": "0"}}),
+            structs.replace(events[-1], data=structs.replace(events[-1].data, after="0")),
         ]
         with pytest.raises(StoreError, match="tombstone"):
             check_chain(tampered)
-
-
-def _fields(event):
-    return {name: getattr(event, name) for name in ("seq", "at", "kind", "annotator", "judgment_id", "data", "digest")}
 
 
 def test_a_withdrawn_task_takes_no_answer(make_study):
@@ -160,27 +157,27 @@ def test_another_process_notices_and_begins_anew(make_study):
 def test_forgetting_says_what_it_does_to_the_scores(make_study, tmp_path):
     """By hand: three people, one item each twice; without the third the means are those of the first two."""
     folder = make_study(items=["a", "b"], design="judgments = 3")
-    given = {"ann": (10, 20), "bob": (30, 40), "cleo": (95, 0)}
+    answers = {"ann": (10, 20), "bob": (30, 40), "cleo": (95, 0)}
     with Study.open(folder) as study:
-        for name, values in given.items():
+        for name, values in answers.items():
             for task in study.ask(name, 2):
                 study.tell(task, {task.items[0].id: values["ab".index(task.items[0].id)]})
-        seen = preview(study, "cleo")
+        report = preview(study, "cleo")
         assert study.status().judgments == 6
         done = forget(study, "cleo")
-    assert seen.effect == done.effect
+    assert report.effect == done.effect
     assert (done.effect.items, done.effect.changed, done.effect.lost, done.effect.ranks) == (2, 2, 0, 2)
     item, was, now = done.effect.largest
     assert (item, was, now) == ("a", pytest.approx(45), pytest.approx(20))
     assert done.effect.largest_rank == ("a", 1, 2)
-    assert (seen.again, done.again) == (2, 2)
+    assert (report.again, done.again) == (2, 2)
 
 
 def test_the_last_judge_of_an_item_takes_its_score_along():
     before = pl.DataFrame({"item": ["a", "b"], "score": [1.0, 2.0], "rank": [2, 1]})
     after = pl.DataFrame({"item": ["a", "b"], "score": [1.0, None], "rank": [1, None]})
-    found = effect(before, after)
-    assert (found.changed, found.lost, found.ranks) == (0, 1, 1)
+    result = effect(before, after)
+    assert (result.changed, result.lost, result.ranks) == (0, 1, 1)
     assert effect(before, None) is None
     labels = pl.DataFrame({"item": ["a"], "label": ["x"]})
     assert effect(labels, labels.with_columns(label=pl.lit("y"))).changed == 1
@@ -312,7 +309,7 @@ def test_agreement_of_an_export_is_that_of_the_study(make_study, tmp_path):
         for name in ("ann", "bob", "cleo", "dan"):
             while (task := study.ask(name)) is not None:
                 value = float(task.items[0].id[1:]) / 10 + 0.2 * rng.random()
-                study.tell(task, answer_for(study.stage_of(task).protocol, {task.items[0].id: value}))
+                study.tell(task, answer_for(study.core.stage_of(task).protocol, {task.items[0].id: value}))
         own = {}
         for real in (False, True):
             write_table(conventional_judgments(study, real_ids=real), tmp_path / "out.csv")

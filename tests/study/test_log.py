@@ -67,9 +67,9 @@ def test_a_log_moves_between_engines(make_study, tmp_path, postgres_url):
 @pytest.mark.slow
 def test_open_tasks_survive_a_rebuild(make_study, tmp_path):
     with lively(make_study(items=12)) as study:
-        held = study.ask("flagger")
+        task = study.ask("flagger")
         with rebuild(study.events(), tmp_path, f"sqlite:///{tmp_path / 'again.db'}") as again:
-            assert again.ask("flagger") == held
+            assert again.ask("flagger") == task
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_a_pick_that_no_design_would_make_is_found(make_study):
     with lively(make_study(items=12)) as study:
         events = list(study.events())
     place = next(n for n, event in enumerate(events) if event.kind == "picked")
-    seen = events[place].data.items
-    other = next(item.id for item in events[0].data.items if item.id not in seen)
+    item_ids = events[place].data.items
+    other = next(item.id for item in events[0].data.items if item.id not in item_ids)
     events[place] = structs.replace(events[place], data=structs.replace(events[place].data, items=(other,)))
     assert events[place].seq in differing_picks(events)
 

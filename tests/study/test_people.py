@@ -58,13 +58,13 @@ def test_readmission_undoes_an_exclusion_exactly(study):
 
 
 def test_an_excluded_annotator_is_asked_nothing_and_their_open_task_goes_to_others(study):
-    held = study.ask("spammer")
+    task = study.ask("spammer")
     study.annotators.exclude("spammer", "too fast")
     nothing = study.offer("spammer")
     assert nothing.reason_code == "excluded"
     assert study.status().stages[0].leased == 0
     # Work that was already done arrives, is kept, and does not count.
-    study.tell(held, dict.fromkeys(held.item_ids, 1))
+    study.tell(task, dict.fromkeys(task.item_ids, 1))
     assert study.judgments()["set_aside"].to_list() == [True]
     assert study.status().stages[0].done == 0
 
@@ -116,15 +116,15 @@ def test_a_text_that_is_missing_is_named_when_the_study_is_opened(make_study):
 
 
 def test_recent_answers_come_with_their_tasks_the_last_first(study):
-    told = []
+    results = []
     for value in (10, 20, 30):
         task = study.ask("ann")
         study.tell(task, dict.fromkeys(task.item_ids, value))
-        told.append((task.item_ids, value))
-    study.revise(study.annotators.recent_answers("ann", 1)[0].judgment.judgment_id, dict.fromkeys(told[-1][0], 35))
+        results.append((task.item_ids, value))
+    study.revise(study.annotators.recent_answers("ann", 1)[0].judgment.judgment_id, dict.fromkeys(results[-1][0], 35))
     recent = study.annotators.recent_answers("ann", 2)
     assert [list(answered.judgment.answer.values()) for answered in recent] == [[35], [20]]
-    assert [answered.task.item_ids for answered in recent] == [told[2][0], told[1][0]]
+    assert [answered.task.item_ids for answered in recent] == [results[2][0], results[1][0]]
     assert study.annotators.progress("ann").answered == 3
 
 

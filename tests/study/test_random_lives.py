@@ -43,7 +43,7 @@ class Life:
 
     def answer(self, task) -> object:
         values = dict(zip(task.item_ids, self.rng.random(len(task.items)).tolist(), strict=True))
-        return answer_for(self.study.stage_of(task).protocol, values)
+        return answer_for(self.study.core.stage_of(task).protocol, values)
 
     def some_task(self):
         return self.seen[int(self.rng.integers(len(self.seen)))] if self.seen else None
@@ -110,8 +110,8 @@ class Life:
     def check(self) -> None:
         events = list(self.study.events())
         frame = self.study.judgments()
-        told = {row["judgment_id"]: json.loads(row["answer"]) for row in frame.iter_rows(named=True)}
-        assert told == json.loads(json.dumps(self.answers))
+        answers = {row["judgment_id"]: json.loads(row["answer"]) for row in frame.iter_rows(named=True)}
+        assert answers == json.loads(json.dumps(self.answers))
         with self.study._log.read() as state:
             progress = state.progress[0]
             counted = frame.filter(~pl.col("set_aside"))

@@ -110,11 +110,11 @@ def test_any_design_can_take_over_from_any_other(make_study, tmp_path, before, a
         import_file(study, tmp_path / "j.csv")
         answer_study_with_crowd(study, crowd, truth, rng, most=5)
         study.ask("holder")
-        told = study.status().judgments
+        judgments = study.status().judgments
     if before != after:
         change(folder, DESIGNS[before], DESIGNS[after])
     with Study.open(folder) as study:
-        assert study.status().judgments == told
+        assert study.status().judgments == judgments
         answer_study_with_crowd(study, crowd, truth, rng)
         status = study.status()
         assert status.stages[0].done >= status.stages[0].total - 6

@@ -122,8 +122,8 @@ scale = [-100, 100]
                 study.tell(task, {task.items[0].id: {"anger": 10, "valence": -50}})
         scores = study.scores()
         assert scores.columns[:3] == ["item", "criterion", "group"]
-        found = scores.select("item", "criterion", "group", "score", "unit_score").sort("criterion", "item").rows()
-        assert found == [
+        rows = scores.select("item", "criterion", "group", "score", "unit_score").sort("criterion", "item").rows()
+        assert rows == [
             ("h1", "anger", "A", 10.0, 0.1),
             ("h2", "anger", "B", 10.0, 0.1),
             ("h1", "valence", "A", -50.0, 0.25),
@@ -178,11 +178,11 @@ draws = 200
     with Study.open(folder) as study:
         answer_study_with_crowd(study, CROWD, TRUTH, np.random.default_rng(2))
         scores = study.scores().sort("item")
-        told = study.status().judgments
+        judgments = study.status().judgments
         mixed = study.observations("mixed")[""]
         sliders = study.fit(observations=study.observations("ratings")).scores.sort("item")
         by_part = [(part.kind, len(part)) for part in mixed.parts]
-    assert sorted(by_part) == [("choices", told - 32), ("comparisons", 16), ("ratings", 16)]
+    assert sorted(by_part) == [("choices", judgments - 32), ("comparisons", 16), ("ratings", 16)]
     # On the sliders' scale, though the comparisons came first, and surer than sliders alone.
     assert scores["score"].is_between(0, 100).all()
     assert np.corrcoef(scores["score"].to_numpy(), [TRUTH[item] for item in scores["item"]])[0, 1] > 0.9

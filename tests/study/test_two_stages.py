@@ -76,8 +76,8 @@ class Campaign:
 
     def answer(self, task: Task) -> None:
         noise = self.rng.normal(0, 0.1, len(task.items)).tolist()
-        seen = {item: quality(item) + error for item, error in zip(task.item_ids, noise, strict=True)}
-        self.study.tell(task, answer_for(self.study.stage_of(task).protocol, seen))
+        values = {item: quality(item) + error for item, error in zip(task.item_ids, noise, strict=True)}
+        self.study.tell(task, answer_for(self.study.core.stage_of(task).protocol, values))
 
     def add_sentences(self) -> None:
         with (self.folder / "items.csv").open("a") as file:
@@ -218,9 +218,9 @@ def test_identical_translations_share_one_score_and_each_counts_for_its_system(t
     while (task := campaign.study.ask("ann")) is not None:
         campaign.answer(task)
     study = campaign.study
-    shown = {item for items in study.judgments()["items"] for item in items}
+    item_ids = {item for items in study.judgments()["items"] for item in items}
     # In sentence 1 the second translation is the first in capitals: one of the two is never shown.
-    assert ("s1-0" in shown) != ("s1-1" in shown)
+    assert ("s1-0" in item_ids) != ("s1-1" in item_ids)
     scores = {row["item"]: row for row in study.scores().iter_rows(named=True)}
     assert scores["s1-0"]["score"] is not None
     assert scores["s1-0"]["score"] == scores["s1-1"]["score"]

@@ -95,7 +95,7 @@ def _states(history: History, study: Study, stage: Stage, openings: list[int]) -
     model = registry.create(
         "models", name, {k: settings[k] for k in ("gamma", "epsilon") if k in settings and k in parameters}
     )
-    kind = next(kind for kind in model.eats if kind in stage.protocol.kinds)
+    kind = next(kind for kind in model.accepts if kind in stage.protocol.kinds)
     state = model.start(len(study.items))
     observations = observations_of(study, (j for j in history.records if j.counts), kind, stage.name).get("")
     if observations is None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from steelyard.analysis.history import History
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic
 from steelyard.study import Study
@@ -180,7 +180,7 @@ def _mean(key: str, pairs: pl.DataFrame) -> Statistic:
     cluster, names = _annotators(rated)
     return Bootstrap().statistic(
         key,
-        weighted_share(rated["difference"].to_numpy(), np.ones(rated.height)),
+        weighted_proportion(rated["difference"].to_numpy(), np.ones(rated.height)),
         len(names),
         unit="annotators",
         note=_basis(rated, len(names)),

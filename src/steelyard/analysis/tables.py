@@ -22,7 +22,7 @@ from steelyard.protocols.base import Protocol
 from steelyard.quality.pay import pay_table
 from steelyard.records import Item
 from steelyard.study import Status, Study, StudyConfig
-from steelyard.study.config_tables import Stop
+from steelyard.study.config.tables import Stop
 
 HOUR = timedelta(hours=1)
 

@@ -28,7 +28,7 @@ def agreement(
     spark_master: SparkMasterOption = None,
     memory: MemoryOption = None,
 ) -> None:
-    """Measure how much the annotators of one or more files agree.
+    """Measure the agreement of the annotators in one or more files.
 
     Example: steelyard agreement labels.csv
     """

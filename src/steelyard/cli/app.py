@@ -1,4 +1,4 @@
-"""The command line: one file per command, wired together here."""
+"""The command line. Each command is imported when it is invoked, so that `--help` and `fit` start fast."""
 
 from __future__ import annotations
 
@@ -8,47 +8,94 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli import (
-    agreement,
-    backup,
-    check,
-    demo,
-    export,
-    fit,
-    forget,
-    import_,
-    invite,
-    judge,
-    new,
-    pay,
-    people,
-    pilot,
-    plan,
-    prolific,
-    quality,
-    reliability,
-    report,
-    scores,
-    serve,
-    simulate,
-    status,
-)
+from steelyard.cli.lazy import Entry, LazyGroup
 from steelyard.errors import SteelyardError, SteelyardWarning
+from steelyard.models.compilation_notice import on_compilation
+
+STUDIES, FILES = "Studies", "Files (no study needed)"
+
+
+class Commands(LazyGroup):
+    """All commands."""
+
+    entries = (
+        Entry("demo", "demo:demo", STUDIES, "Watch simulated annotators rate 150 verbs, live in the browser."),
+        Entry("new", "new:new", STUDIES, "Create a study: a folder with study.toml and an items file."),
+        Entry("check", "check:check", STUDIES, "Check a study's configuration and items, and list every problem."),
+        Entry(
+            "simulate",
+            "simulate:simulate",
+            STUDIES,
+            "Simulate a study before running it: tasks, time, cost and reliability.",
+        ),
+        Entry("judge", "judge:judge", STUDIES, "Answer a study's tasks in the terminal."),
+        Entry("serve", "serve:serve", STUDIES, "Serve studies: pages for annotators, and a dashboard for you."),
+        Entry("invite", "invite:invite", STUDIES, "Create personal links, one per name."),
+        Entry("remind", "invite:remind", STUDIES, "Write a reminder for each invited annotator who has not finished."),
+        Entry("link", "invite:link", STUDIES, "Print the study's link for a panel, or links for participants."),
+        Entry("prolific", "prolific:app", STUDIES, "Run a study on Prolific."),
+        Entry(
+            "pilot",
+            "pilot:pilot",
+            STUDIES,
+            "Summarise a pilot: time, pay per hour, agreement, and cost of the full run.",
+        ),
+        Entry("status", "status:status", STUDIES, "Print a study's progress."),
+        Entry("scores", "scores:scores", STUDIES, "Print a study's scores with their intervals."),
+        Entry("pay", "pay:pay", STUDIES, "Print what each annotator has earned, including bonuses."),
+        Entry(
+            "report",
+            "report:report",
+            STUDIES,
+            "Write a study's report: design, scores, reliability, cost and citation.",
+        ),
+        Entry(
+            "quality",
+            "quality:quality",
+            STUDIES,
+            "Print quality statistics of each annotator: checks, speed, agreement.",
+        ),
+        Entry(
+            "reliability", "reliability:reliability", STUDIES, "Print a study's reliability and agreement statistics."
+        ),
+        Entry("settle", "quality:settle", STUDIES, "Resolve a disputed check: confirm or withdraw its known answer."),
+        Entry("look", "quality:look", STUDIES, "Run an interim analysis of the stopping rule, if one is due."),
+        Entry(
+            "exclude",
+            "people:exclude",
+            STUDIES,
+            "Exclude an annotator: no further tasks, and their judgments do not count.",
+        ),
+        Entry("readmit", "people:readmit", STUDIES, "Undo an exclusion: the annotator's judgments count again."),
+        Entry("forget", "forget:forget", STUDIES, "Erase an annotator's data from a study."),
+        Entry("state", "people:state", STUDIES, "Open, pause or close a study."),
+        Entry("import", "import_:import_judgments", STUDIES, "Import judgments from a file into a study."),
+        Entry("export", "export:export", STUDIES, "Export judgments, scores, the event log or a complete data set."),
+        Entry("backup", "backup:backup", STUDIES, "Write a complete study to one file, also while it is being served."),
+        Entry("restore", "backup:restore", STUDIES, "Restore a backup into a new folder."),
+        Entry("plan", "plan:plan", FILES, "Find how many judgments a target reliability takes, by simulation."),
+        Entry("fit", "fit:fit", FILES, "Fit a model to one or more files of judgments, and print the scores."),
+        Entry(
+            "agreement", "agreement:agreement", FILES, "Measure the agreement of the annotators in one or more files."
+        ),
+    )
+
 
 app = typer.Typer(
     name="steelyard",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Graded human judgments: the fewest questions that place every item on a bounded scale, "
-    "and how sure each place is.\n\nStart with: [bold]steelyard demo[/bold], then [bold]steelyard new words[/bold]",
+    help="Collect graded human judgments, and turn them into bounded scores with uncertainty.\n\n"
+    "Start with: [bold]steelyard demo[/bold], then [bold]steelyard new words[/bold]",
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         from steelyard.version import __version__
 
         typer.echo(f"steelyard {__version__}")
@@ -58,49 +105,23 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Accept the options before a command."""
 
 
-STUDY, FILES = "Studies", "Files (no study needed)"
-app.command("demo", rich_help_panel=STUDY)(demo.demo)
-app.command("new", rich_help_panel=STUDY)(new.new)
-app.command("check", rich_help_panel=STUDY)(check.check)
-app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
-app.command("judge", rich_help_panel=STUDY)(judge.judge)
-app.command("serve", rich_help_panel=STUDY)(serve.serve)
-app.command("invite", rich_help_panel=STUDY)(invite.invite)
-app.command("remind", rich_help_panel=STUDY)(invite.remind)
-app.command("link", rich_help_panel=STUDY)(invite.link)
-app.add_typer(prolific.app, name="prolific", rich_help_panel=STUDY)
-app.command("pilot", rich_help_panel=STUDY)(pilot.pilot)
-app.command("status", rich_help_panel=STUDY)(status.status)
-app.command("scores", rich_help_panel=STUDY)(scores.scores)
-app.command("pay", rich_help_panel=STUDY)(pay.pay)
-app.command("report", rich_help_panel=STUDY)(report.report)
-app.command("quality", rich_help_panel=STUDY)(quality.quality)
-app.command("reliability", rich_help_panel=STUDY)(reliability.reliability)
-app.command("settle", rich_help_panel=STUDY)(quality.settle)
-app.command("look", rich_help_panel=STUDY)(quality.look)
-app.command("exclude", rich_help_panel=STUDY)(people.exclude)
-app.command("readmit", rich_help_panel=STUDY)(people.readmit)
-app.command("forget", rich_help_panel=STUDY)(forget.forget)
-app.command("state", rich_help_panel=STUDY)(people.state)
-app.command("import", rich_help_panel=STUDY)(import_.import_judgments)
-app.command("export", rich_help_panel=STUDY)(export.export)
-app.command("backup", rich_help_panel=STUDY)(backup.backup)
-app.command("restore", rich_help_panel=STUDY)(backup.restore)
-app.command("plan", rich_help_panel=FILES)(plan.plan)
-app.command("fit", rich_help_panel=FILES)(fit.fit)
-app.command("agreement", rich_help_panel=FILES)(agreement.agreement)
+def _announce_compilation() -> None:
+    """Tell somebody who waits at a terminal why the first run takes longer."""
+    if sys.stderr.isatty():
+        typer.echo("Compiling numerical kernels (once, about 5 s) …", err=True)
 
 
 def main() -> None:
     """Run a command; exit 1 when the data or the configuration is wrong, 2 when the command line is."""
-    # What a model warns of is in its notes, which the commands print.
+    # Warnings of models are also in their notes, which the commands print.
     warnings.simplefilter("ignore", SteelyardWarning)
+    on_compilation(_announce_compilation)
     try:
         app()
     except SteelyardError as error:
@@ -109,6 +130,6 @@ def main() -> None:
         print_problems(error)
         sys.exit(1)
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has seen enough.
+        # The reader of a pipe (head, less) has closed it.
         sys.stderr.close()
         sys.exit(0)

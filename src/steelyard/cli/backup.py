@@ -23,7 +23,9 @@ def backup(
     ] = None,
     database: _Database = None,
 ) -> None:
-    """Write a whole study to one file: log, settings, items, media, and who may come in. Safe while it is served.
+    """Write a complete study to one file, also while it is being served.
+
+    The file holds the log, settings, items, media and access rights.
 
     The file holds all that the study's folder holds: keep it as safe as that.
 
@@ -47,7 +49,9 @@ def restore(
     folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="DIR", show_default=False)],
     database: _Database = None,
 ) -> None:
-    """Build the study of a backup in a new folder, every event checked; nothing is overwritten.
+    """Restore a backup into a new folder.
+
+    Every event is checked, and nothing is overwritten.
 
     Example: steelyard restore words.steelyard words-again
     """

@@ -6,7 +6,7 @@ from steelyard.cli.options import StudyFolder, existing_folder
 
 
 def check(folder: StudyFolder) -> None:
-    """Check a study's configuration and items; every problem is named at once.
+    """Check a study's configuration and items, and list every problem.
 
     Example: steelyard check words
     """

@@ -38,7 +38,9 @@ def demo(
     show: Annotated[int, typer.Option("--show", min=0, help="Print so many items, spread evenly; 0 for all.")] = 16,
     form: FormatOption = Format.table,
 ) -> None:
-    """Watch a simulated crowd place 150 verbs on a scale, live in the browser, and judge along.
+    """Watch simulated annotators rate 150 verbs, live in the browser.
+
+    You can judge along.
 
     With --terminal (or another --format than table) the crowd judges at once and the scores are printed here.
 
@@ -159,7 +161,7 @@ def _work(served: ServedStudy, crowd: SimulatedAnnotators, speed: float, rng: An
             if stop.wait(float(rng.exponential(1 / speed))):
                 break
             if task is not None:
-                protocol = study.stage_of(task).protocol
+                protocol = study.core.stage_of(task).protocol
                 study.tell(task, crowd.answer(name, protocol, task.item_ids), seconds=crowd.seconds(protocol))
         except SteelyardError:
             stop.wait(1)

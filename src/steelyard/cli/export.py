@@ -61,7 +61,7 @@ def export(
     ] = None,
     real_ids: RealIdsOption = False,
 ) -> None:
-    """Write a study's judgments, scores or whole log to a file, or all of it as a data set.
+    """Export judgments, scores, the event log or a complete data set.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -128,7 +128,7 @@ def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids:
     columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("", total=study.status().judgments)
-        told = lambda count: progress.advance(bar, count)  # noqa: E731
+        on_progress = lambda count: progress.advance(bar, count)  # noqa: E731
         if what is What.answers:
-            return write_answers(study, output, real_ids=real_ids, told=told)
-        return write_judgments(study, output, stage, real_ids=real_ids, told=told)
+            return write_answers(study, output, real_ids=real_ids, on_progress=on_progress)
+        return write_judgments(study, output, stage, real_ids=real_ids, on_progress=on_progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,12 @@ from steelyard.cli.options import (
     pairs,
     settings,
 )
+from steelyard.cli.reading import SeveralFiles, called, reading
+
+if TYPE_CHECKING:
+    from steelyard.engines import LogFiles
+    from steelyard.formats import JudgmentFile
+    from steelyard.models.fit import Fit, Model
 
 
 def fit(
@@ -53,7 +59,7 @@ def fit(
     spark_master: SparkMasterOption = None,
     memory: MemoryOption = None,
 ) -> None:
-    """Score the items of one or more files of judgments.
+    """Fit a model to one or more files of judgments, and print the scores.
 
     Example: steelyard fit ratings.csv --model easl --scale 0 100
 
@@ -63,38 +69,49 @@ def fit(
 
     from steelyard import registry
     from steelyard.cli.output import annotators_table, print_frame, print_notes, print_scores
-    from steelyard.cli.reading import called, reading
     from steelyard.errors import DataError
     from steelyard.formats import read_gold
-    from steelyard.study.fitting import fit_by_criterion
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    known = read_gold(gold) if gold else None
+    answers = read_gold(gold) if gold else None
     options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
-    with reading(files, engine, spark_master, memory, **options) as read:
+    with reading(files, engine, spark_master, memory, **options) as source:
         if chosen is None:
-            chosen = registry.create("models", usual_model(read.kind), settings(set_, "--set"))
-        fitted = fit_by_criterion(chosen, read.by_criterion, known)
-        total = sum(map(len, read.by_criterion.values()))
-    print_notes(read.notes)
-    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if read.kind == 'mixed' else read.kind}"
+            chosen = registry.create("models", default_model(source.kind), settings(set_, "--set"))
+        result = _fit(chosen, source, answers)
+        total = sum(map(len, source.by_criterion.values()))
+    print_notes(source.notes)
+    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if source.kind == 'mixed' else source.kind}"
     if not annotators:
-        print_scores(fitted.scores, title, form, top or None, fitted.level)
-    elif fitted.annotators is None:
-        raise DataError(f"{chosen.name} says nothing about annotators.", "Choose a model that does.")
+        print_scores(result.scores, title, form, top or None, result.level)
+    elif result.annotators is None:
+        raise DataError(
+            f"{chosen.name} does not estimate anything about annotators.", "Choose a model that does, with --model."
+        )
     elif form is Format.table:
-        Console().print(annotators_table(fitted.annotators, title, top or None))
+        Console().print(annotators_table(result.annotators, title, top or None))
     else:
-        print_frame(fitted.annotators, form)
-    print_notes(fitted.notes)
+        print_frame(result.annotators, form)
+    print_notes(result.notes)
 
 
-def usual_model(kind: str) -> str:
-    """Return the default model of the first protocol that gives this kind of observations above all."""
+def _fit(model: Model, source: JudgmentFile | LogFiles | SeveralFiles, gold: dict[str, dict[str, str]] | None) -> Fit:
+    """Fit in memory, or in the engine that holds the judgments."""
+    from steelyard.formats import JudgmentFile
+    from steelyard.models.by_criterion import fit_by_criterion, fit_each_criterion
+
+    if isinstance(source, JudgmentFile | SeveralFiles):
+        return fit_by_criterion(model, source.by_criterion, gold)
+    from steelyard.engines import fit_log
+
+    return fit_each_criterion(model, source.by_criterion, fit_log, gold)
+
+
+def default_model(kind: str) -> str:
+    """Return the default model of the first protocol whose main kind of observations is `kind`."""
     from steelyard import registry
 
     if kind == "mixed":
-        return next(name for name in registry.names("models") if kind in registry.find("models", name).eats)
-
+        return next(name for name in registry.names("models") if kind in registry.find("models", name).accepts)
     protocols = [registry.find("protocols", name) for name in registry.names("protocols")]
     return next(str(protocol.default_model) for protocol in protocols if protocol.kinds[0] == kind)

@@ -14,7 +14,9 @@ def forget(
     annotator: Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR", show_default=False)],
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
 ) -> None:
-    """Take a person out of a study: judgments, consent, tokens, sessions, and what they wrote.
+    """Erase an annotator's data from a study.
+
+    This removes judgments, consent, tokens, sessions, and free text.
 
     Says first what that does to the scores, and asks. It cannot be undone. To set judgments aside and keep them,
     use `steelyard exclude`.

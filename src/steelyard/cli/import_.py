@@ -27,7 +27,9 @@ def import_judgments(
     kind: KindOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Take judgments made elsewhere into a study: all of a file, or nothing.
+    """Import judgments from a file into a study.
+
+    A file is imported completely or not at all.
 
     Example: steelyard import words ratings.csv
     """

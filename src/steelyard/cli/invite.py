@@ -33,7 +33,9 @@ def invite(
     database: Database = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Make personal links, one for each name. Each is shown this once: only a digest of it is kept.
+    """Create personal links, one per name.
+
+    Each link is printed only once: the study stores its digest.
 
     Example: steelyard invite words ann bob --url https://judge.example.org
     """
@@ -79,7 +81,9 @@ def remind(
     database: Database = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Write a reminder for everybody who was invited and is not done, as text to paste, each with a link of its own.
+    """Write a reminder for each invited annotator who has not finished.
+
+    Each is text to paste, with a new link.
 
     Nothing is sent. Links made before go on working.
 
@@ -129,7 +133,9 @@ def link(
     study_id: Annotated[str, typer.Option("--study", help="The panel's id of the study.", show_default=False)] = "",
     form: FormatOption = Format.table,
 ) -> None:
-    """Print the link for a panel, or links for participants, signed where the study asks for it.
+    """Print the study's link for a panel, or links for participants.
+
+    Links are signed if study.toml requires it.
 
     Example: steelyard link words --url https://judge.example.org
     """

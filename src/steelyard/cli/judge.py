@@ -32,7 +32,9 @@ def judge(
         int | None, typer.Option("--most", min=1, help="Stop after so many tasks.", show_default=False)
     ] = None,
 ) -> None:
-    """Answer a study's tasks here in the terminal. Each answer is saved at once.
+    """Answer a study's tasks in the terminal.
+
+    Each answer is saved at once.
 
     Example: steelyard judge words --annotator ann
     """
@@ -65,7 +67,7 @@ def judge(
 def _one_task(study: Study, task: Task, console: Console) -> None:
     from steelyard.cli.prompts import ask_for
 
-    protocol = study.stage_of(task).protocol
+    protocol = study.core.stage_of(task).protocol
     began = monotonic()
     console.print()
     console.print(study.config.question, style="bold", markup=False)

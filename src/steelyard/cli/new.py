@@ -75,7 +75,7 @@ def new(
         typer.Option("--ignore", metavar="COLUMN", help="Leave a column of the items out. Repeatable."),
     ] = None,
 ) -> None:
-    """Make a study: a folder with study.toml and an items file, ready to run.
+    """Create a study: a folder with study.toml and an items file.
 
     Example: steelyard new words --items words.csv --protocol best_worst --question "Which is most positive?"
     """

@@ -18,7 +18,7 @@ def pay(
     ] = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Say what every annotator has earned: for tasks, hours and visits, and the bonus, as study.toml says.
+    """Print what each annotator has earned, including bonuses.
 
     Nobody is paid by this: it is the list to pay by.
 

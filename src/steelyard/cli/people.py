@@ -23,7 +23,7 @@ Reason = Annotated[str, typer.Option("--reason", help="Why; it is written into t
 
 
 def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
-    """Ask an annotator nothing more, and set their judgments aside.
+    """Exclude an annotator: no further tasks, and their judgments do not count.
 
     They are kept, but no longer count, and their tasks are asked of others. `steelyard readmit` undoes it.
 
@@ -63,7 +63,9 @@ def state(
     wanted: Annotated[State, typer.Argument(help="open, paused or closed.", show_default=False)],
     reason: Annotated[str, typer.Option("--reason", help="What annotators read meanwhile.")] = "",
 ) -> None:
-    """Open, pause or close a study. Answers on their way are kept.
+    """Open, pause or close a study.
+
+    Answers to leased tasks are still accepted.
 
     Example: steelyard state words paused --reason "Back tomorrow at nine."
     """

@@ -24,7 +24,7 @@ def pilot(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Other simulated studies for another number.")] = 0,
 ) -> None:
-    """Say what a pilot came to: time, pay per hour, agreement, and what the full run will take with such people.
+    """Summarise a pilot: time, pay per hour, agreement, and cost of the full run.
 
     Any few people will do as a pilot, from a panel, from Prolific or by invitation.
 

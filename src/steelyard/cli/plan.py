@@ -69,7 +69,7 @@ def plan(
     kind: KindOption = None,
     scale: ScaleOption = None,
 ) -> None:
-    """Find how many judgments a reliability takes, by simulating studies.
+    """Find how many judgments a target reliability takes, by simulation.
 
     Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
     """

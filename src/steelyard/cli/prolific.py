@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Put a study to people on Prolific. The API token is read from STEELYARD_PROLIFIC_TOKEN (or PROLIFIC_TOKEN), "
-    "and from nowhere else.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Run a study on Prolific.\n\nThe API token is read from the environment variable STEELYARD_PROLIFIC_TOKEN "
+    "(or PROLIFIC_TOKEN).",
 )
 
 

@@ -14,7 +14,7 @@ def quality(
     apply: Annotated[bool, typer.Option("--apply", help="Exclude who breaks the rules set in study.toml.")] = False,
     form: FormatOption = Format.table,
 ) -> None:
-    """Show how carefully each annotator works: checks, speed, sameness, agreement with the others.
+    """Print quality statistics of each annotator: checks, speed, agreement.
 
     Example: steelyard quality words
     """
@@ -76,7 +76,9 @@ def settle(
     check: Annotated[str, typer.Argument(help="The check, as steelyard quality names it.", metavar="CHECK")],
     verdict: Annotated[str, typer.Argument(help="right or wrong: what its known answer is.", metavar="right|wrong")],
 ) -> None:
-    """Say whether the known answer of a disputed check is right; who failed by it is judged anew.
+    """Resolve a disputed check: confirm or withdraw its known answer.
+
+    Annotators who failed it are assessed again.
 
     Example: steelyard settle words 3f2a9c0d1b7e4455 wrong
     """
@@ -94,7 +96,7 @@ def settle(
 
 
 def look(folder: StudyFolder) -> None:
-    """Look whether the study has reached the target of its stop table, if a look is due.
+    """Run an interim analysis of the stopping rule, if one is due.
 
     Example: steelyard look words
     """

@@ -6,7 +6,9 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 
 
 def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
-    """Print a study's reliability and agreement, as its dashboard and report show them.
+    """Print a study's reliability and agreement statistics.
+
+    The dashboard and the report show the same numbers.
 
     Example: steelyard reliability words
     """

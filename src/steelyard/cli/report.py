@@ -30,7 +30,7 @@ def report(
     ] = None,
     real_ids: RealIdsOption = False,
 ) -> None:
-    """Write a study's report: what was asked, the scores, how far to trust them, what it cost, and how to cite it.
+    """Write a study's report: design, scores, reliability, cost and citation.
 
     Example: steelyard report words -o report.html --assets figures
     """

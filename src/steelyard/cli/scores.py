@@ -29,7 +29,7 @@ def scores(
     by: Annotated[By, typer.Option("--by", help="Score the items, or the groups they belong to.")] = By.item,
     top: Annotated[int, typer.Option("--top", min=0, help="Print only so many items; 0 for all.")] = 0,
 ) -> None:
-    """Print a study's scores so far, with their intervals.
+    """Print a study's scores with their intervals.
 
     Example: steelyard scores words --top 10
     """

@@ -58,7 +58,9 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve studies: people judge on one page, you watch on another. Stop it with Ctrl-C.
+    """Serve studies: pages for annotators, and a dashboard for you.
+
+    Stop the server with Ctrl-C.
 
     The link to manage holds a token that is made at each start; set STEELYARD_TOKEN to choose it yourself.
 

@@ -40,7 +40,9 @@ def simulate(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Studies at a time; 0 for one a core.")] = 1,
     form: FormatOption = Format.table,
 ) -> None:
-    """Dry-run a study: what people would be asked, what it takes, how reliable it may be. Its data stay untouched.
+    """Simulate a study before running it: tasks, time, cost and reliability.
+
+    The study's data are not changed.
 
     Example: steelyard simulate words --people 40 --careless 0.1
     """
@@ -50,9 +52,10 @@ def simulate(
     from steelyard.cli.output import err_console, print_notes
     from steelyard.simulate import Population, forecast_study
     from steelyard.simulate.forecast import STUDIES
-    from steelyard.study.opening import check_study
+    from steelyard.study.opening import check_study, read_checks
 
-    config, items = check_study(existing_folder(folder))
+    path = existing_folder(folder)
+    config, items = check_study(path)
     population = Population.of({"careless": careless, **settings(set_, "--set")})
     console = err_console()
     with Progress(TextColumn("simulating"), BarColumn(), console=console, transient=True) as progress:
@@ -60,6 +63,7 @@ def simulate(
         found = forecast_study(
             config,
             items,
+            checks=read_checks(path, config, items),
             people=people,
             population=population,
             price=price,

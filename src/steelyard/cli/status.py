@@ -10,7 +10,7 @@ def _counted(n: int, name: str) -> str:
 
 
 def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
-    """Say how far a study is.
+    """Print a study's progress.
 
     Example: steelyard status words
     """

@@ -44,6 +44,11 @@ class DesignState:
 
     now = 0
 
+    @property
+    def learns(self) -> bool:
+        """Whether the design learns from answers: other answers may lead to other tasks."""
+        return type(self).on_answer is not DesignState.on_answer
+
     def add_items(self, items: Sequence[Item]) -> None:
         """Add new items; their codes continue those of the existing items."""
 

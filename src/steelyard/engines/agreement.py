@@ -1,4 +1,4 @@
-"""Agreement in a log, from sums that an engine makes: Krippendorff's α, and split-half reliability."""
+"""Agreement in a log, from counts by an engine: Krippendorff's α and split-half reliability."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from steelyard.reliability.split_half import split_half_or_reason
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Units, group_codes
 
-_LEFT_OUT = "with an engine, only statistics from answers by {} are computed; the others need --engine memory"
+_MEMORY_ONLY = "with an engine, only statistics from answers by {} are computed; the others need --engine memory"
 
 
 def log_agreement(log: Log, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
-    """Compute the statistics of agreement that sums give: α and what goes with it, and split-half reliability.
+    """Compute the agreement statistics that need only counts: α, observed agreement and split-half reliability.
 
-    The others (ITA, κ between two, self-consistency, cycles, position bias) need all judgments in memory.
+    ITA, pairwise κ, self-consistency, cycles and position bias need all judgments in memory.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     statistics, notes, units = _BY_KIND[log.kind](log, bootstrap)
-    return Agreement(log.kind, statistics, (*notes, _LEFT_OUT.format(units)))
+    return Agreement(log.kind, statistics, (*notes, _MEMORY_ONLY.format(units)))
 
 
-_Found = tuple[tuple[Statistic, ...], tuple[str, ...], str]
-"""The statistics, notes on them, and the units they are from."""
+_Statistics = tuple[tuple[Statistic, ...], tuple[str, ...], str]
+"""The statistics, notes on them, and the names of their units."""
 
 
-def _of_items(log: Log, bootstrap: Bootstrap) -> _Found:
-    cells = _cells(log, f"{log.prefix}log", ["item"], "value" if log.kind == "ratings" else "label", log.kept)
+def _of_items(log: Log, bootstrap: Bootstrap) -> _Statistics:
+    cells = _cells(log, f"{log.prefix}log", ["item"], "value" if log.kind == "ratings" else "label", log.usable)
     items = index_of(cells["item"])
     answer = cells["answer"]
     value = answer.cast(pl.Float64).to_numpy() if log.kind == "ratings" else coded(answer, index_of(answer))
@@ -58,7 +58,7 @@ def _of_items(log: Log, bootstrap: Bootstrap) -> _Found:
     return (*statistics, *split_half_or_reason(LogSplit(log, bootstrap.seed), bootstrap)), notes, "item and split-half"
 
 
-def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Found:
+def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Statistics:
     split = LogSplit(log, bootstrap.seed)
 
     def grouped(in_tasks: bool) -> Grouped:
@@ -83,17 +83,17 @@ def _of_pairs(log: Log, bootstrap: Bootstrap) -> _Found:
     return (*statistics, *split_half_or_reason(split, bootstrap)), notes, "pair and split-half"
 
 
-def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Found:
+def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Statistics:
     split = LogSplit(log, bootstrap.seed)
-    places = [f"item{place}" for place in range(len(log.places))]
+    columns = [f"item{position}" for position in range(len(log.item_columns))]
     statistics: list[Statistic] = []
     by_name = {}
     for name in ("best", "worst"):
-        cells = _cells(log, split.rows, places, name, f"{name} IS NOT NULL")
-        shown = cells.select(places).to_numpy().astype(np.int64).reshape(-1, len(places))
-        code = group_codes(*shown.T)
+        cells = _cells(log, split.rows, columns, name, f"{name} IS NOT NULL")
+        tuples = cells.select(columns).to_numpy().astype(np.int64).reshape(-1, len(columns))
+        code = group_codes(*tuples.T)
         units = _counted(cells, code, cells["answer"].cast(pl.Float64).to_numpy())
-        sets = shown[_rows(code)[units.kept]]
+        sets = tuples[_rows(code)[units.kept]]
         options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
         grouped = Grouped(units, partial(_set_names, split.items, sets))
         statistics += choice_statistics(name, grouped, options, bootstrap)
@@ -105,23 +105,23 @@ def _of_tuples(log: Log, bootstrap: Bootstrap) -> _Found:
 _BY_KIND = {"ratings": _of_items, "labels": _of_items, "comparisons": _of_pairs, "choices": _of_tuples}
 
 
-def _cells(log: Log, rows: str, unit: Sequence[str], value: str, given: str = "1 = 1") -> pl.DataFrame:
-    """Have the answers counted by unit (some columns) and value."""
+def _cells(log: Log, rows: str, unit: Sequence[str], value: str, condition: str = "1 = 1") -> pl.DataFrame:
+    """Count the answers by unit (some columns) and value."""
     parts = {
         "unit": ", ".join(unit),
         "unit_of_b": ", ".join(f"b.{column}" for column in unit),
         "as_s": " AND ".join(f"b.{column} = s.{column}" for column in unit),
         "as_r": " AND ".join(f"b.{column} = r.{column}" for column in unit),
     }
-    return log.query("agreement_cells", rows=rows, value=value, given=given, **parts)
+    return log.query("agreement_cells", rows=rows, value=value, condition=condition, **parts)
 
 
 def _counted(cells: pl.DataFrame, unit: Codes, value: FloatArray) -> Units:
-    people = index_of(cells["annotator"].drop_nulls())
-    person = np.full(cells.height, UNKNOWN, np.int64)
-    known = cells["annotator"].is_not_null().to_numpy()
-    person[known] = coded(cells["annotator"].filter(known), people)
-    return Units.counted(unit, value, cells["n"].to_numpy(), person)
+    annotators = index_of(cells["annotator"].drop_nulls())
+    annotator = np.full(cells.height, UNKNOWN, np.int64)
+    has_annotator = cells["annotator"].is_not_null().to_numpy()
+    annotator[has_annotator] = coded(cells["annotator"].filter(has_annotator), annotators)
+    return Units.counted(unit, value, cells["n"].to_numpy(), annotator)
 
 
 def _count(log: Log, split: LogSplit, condition: str) -> int:
@@ -129,7 +129,7 @@ def _count(log: Log, split: LogSplit, condition: str) -> int:
 
 
 def _rows(code: Codes) -> Codes:
-    """Return a row with each code."""
+    """Return the index of one row for each code."""
     row = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
     row[code] = np.arange(len(code))
     return row

@@ -1,4 +1,4 @@
-"""What is wrong or odd in a log, found by one statement for each kind, with the messages of `read_judgments`."""
+"""Check a log with one statement per kind of judgments; the messages are those of `read_judgments`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How many rows count, and the scale of ratings."""
+    """The number of usable rows, and the scale of ratings."""
 
     rows: int
     scale: tuple[float, float] = (0.0, 1.0)
@@ -52,23 +52,23 @@ _MESSAGES = {
 
 
 def check(log: Log, scale: tuple[float, float] | None) -> Checked:
-    """Refuse what cannot be used; note what is odd."""
+    """Refuse errors; note irregularities."""
     return _CHECKS[log.kind](log, scale)
 
 
-def odd(log: Log, count: int, what: str, done: str) -> None:
-    """Count rows that are odd but usable or droppable; when strict, refuse them."""
+def note_irregular(log: Log, count: int, what: str, action: str) -> None:
+    """Note how many rows are irregular and what was done with them; if strict, refuse them."""
     if not count:
         return
     if log.strict:
         raise DataError(f"{what} in {counted(count, 'row')}.", "Complete or remove them.", file=log.label)
-    log.notes.append(f"{what} in {counted(count, 'row')}: {done}.")
+    log.notes.append(f"{what} in {counted(count, 'row')}: {action}.")
 
 
-def _refuse(log: Log, found: pl.DataFrame, scale: tuple[float, float] | None = None) -> None:
+def _refuse(log: Log, counts: pl.DataFrame, scale: tuple[float, float] | None = None) -> None:
     low, high = scale or (-np.inf, np.inf)
     problems = []
-    for row in found.filter(pl.col("problem").is_not_null()).iter_rows(named=True):
+    for row in counts.filter(pl.col("problem").is_not_null()).iter_rows(named=True):
         what, remedy = _MESSAGES[row["problem"]]
         text = what.format(field=row["problem"], example=row["example"], low=low, high=high)
         problems.append(Problem(f"{text} in {counted(row['n'], 'row')}.", remedy, log.label))
@@ -78,57 +78,57 @@ def _refuse(log: Log, found: pl.DataFrame, scale: tuple[float, float] | None = N
 
 def _ratings(log: Log, scale: tuple[float, float] | None) -> Checked:
     low, high = scale or (-np.inf, np.inf)
-    found = log.query("check_ratings", low=number(low), high=number(high))
-    _refuse(log, found, scale)
-    given = int(found["given"].sum())
-    odd(log, int(found["n"].sum()) - given, "no value", "left out")
-    if not given:
+    counts = log.query("check_ratings", low=number(low), high=number(high))
+    _refuse(log, counts, scale)
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "no value", "left out")
+    if not usable:
         return Checked(0)
-    ends = float(found["lowest"].min()), float(found["highest"].max())  # type: ignore[arg-type]  # of doubles
-    return Checked(given, scale or observed_scale(*ends, log.notes))
+    ends = float(counts["lowest"].min()), float(counts["highest"].max())  # type: ignore[arg-type]  # of doubles
+    return Checked(usable, scale or observed_scale(*ends, log.notes))
 
 
 def _labels(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    found = log.query("check_labels")
-    _refuse(log, found)
-    given = int(found["given"].sum())
-    odd(log, int(found["n"].sum()) - given, "no label", "left out")
-    return Checked(given)
+    counts = log.query("check_labels")
+    _refuse(log, counts)
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "no label", "left out")
+    return Checked(usable)
 
 
 def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    found = log.query("check_comparisons", needed="FALSE" if log.loser else "TRUE")
-    _refuse(log, found)
-    given, every = int(found["given"].sum()), int(found["n"].sum())
+    counts = log.query("check_comparisons", needed="FALSE" if log.loser else "TRUE")
+    _refuse(log, counts)
+    usable, every = int(counts["usable"].sum()), int(counts["n"].sum())
     if log.loser:
-        odd(log, every - given, "no winner or no loser", "left out")
+        note_irregular(log, every - usable, "no winner or no loser", "left out")
         log.notes.append("The order shown is not known: winners were put on the left.")
     else:
-        odd(log, every - given, "no winner", "left out (write tie where it was one)")
-    return Checked(given)
+        note_irregular(log, every - usable, "no winner", "left out (write tie where it was one)")
+    return Checked(usable)
 
 
 def _choices(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    found = log.query(
+    counts = log.query(
         "check_choices",
-        twice=" OR ".join(f"{one} = {other}" for one, other in combinations(log.places, 2)),
-        best_there=_among("best", log.places),
-        worst_there=_among("worst", log.places),
+        twice=" OR ".join(f"{one} = {other}" for one, other in combinations(log.item_columns, 2)),
+        best_in_tuple=_among("best", log.item_columns),
+        worst_in_tuple=_among("worst", log.item_columns),
     )
-    _refuse(log, found)
-    for sign, what, done in (
+    _refuse(log, counts)
+    for sign, what, action in (
         ("b", "no best", "kept without it"),
         ("w", "no worst", "kept without it"),
         ("s", "the same item as best and as worst", "kept"),
     ):
-        odd(log, int(found.filter(pl.col("odd").str.contains(sign))["n"].sum()), what, done)
-    given = int(found["given"].sum())
-    odd(log, int(found["n"].sum()) - given, "fewer than two items", "left out")
-    return Checked(given)
+        note_irregular(log, int(counts.filter(pl.col("odd").str.contains(sign))["n"].sum()), what, action)
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "fewer than two items", "left out")
+    return Checked(usable)
 
 
-def _among(chosen: str, places: tuple[str, ...]) -> str:
-    return " OR ".join(f"COALESCE({place} = {chosen}, FALSE)" for place in places)
+def _among(chosen: str, columns: tuple[str, ...]) -> str:
+    return " OR ".join(f"COALESCE({column} = {chosen}, FALSE)" for column in columns)
 
 
 _CHECKS: dict[str, Callable[[Log, tuple[float, float] | None], Checked]] = {

@@ -1,4 +1,4 @@
-"""DuckDB: in this process, on all cores, spilling to disk what does not fit the memory."""
+"""DuckDB: runs in this process on all cores and spills to disk what does not fit into memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WILD = re.compile(r"[*?\[]")
 
 
 class DuckDBEngine(Engine):
-    """An embedded database of its own.
+    """An embedded in-memory database.
 
     Parameters
     ----------
     memory
-        The most that DuckDB itself takes, such as "2GB"; half of the machine's by default.
+        Memory limit of DuckDB, such as "2GB"; half of the machine's memory by default.
     threads
-        How many cores it uses; all by default.
+        Number of cores to use; all by default.
     """
 
     name = "duckdb"
@@ -38,7 +38,7 @@ class DuckDBEngine(Engine):
 
         self._errors: type[Exception] = duckdb.Error
         self._spill = tempfile.TemporaryDirectory(prefix="steelyard-duckdb-")
-        # The order of rows never matters to us, and keeping it would cost memory.
+        # No statement depends on the order of rows, and preserving it would cost memory.
         config: dict[str, Any] = {"preserve_insertion_order": "false", "temp_directory": self._spill.name}
         config["memory_limit"] = memory or f"{machine_memory() // 2}B"
         if threads is not None:
@@ -50,33 +50,33 @@ class DuckDBEngine(Engine):
             raise ConfigError(f"DuckDB does not start: {_first(error)}", "Give memory like 2GB.") from error
 
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
-        """Name the columns; nothing is read yet."""
+        """Create a view of the columns; nothing is read yet."""
         chosen = ", ".join(f"{_quoted(theirs)} AS {ours}" for ours, theirs in columns.items())
         listed = ", ".join(_path(file) for file in files)
         self.view(view, f"FROM read_parquet([{listed}]) SELECT {chosen}")
 
     def view(self, name: str, sql: str) -> None:
-        """Name a statement."""
+        """Create a temporary view."""
         self._run(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
 
     def keep(self, name: str, sql: str) -> None:
-        """Keep a result as a temporary table."""
+        """Store a result as a temporary table."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
 
     def put(self, name: str, frame: pl.DataFrame) -> None:
-        """Lend a table to DuckDB, without a copy."""
+        """Register a table in DuckDB without copying it."""
         self._connection.register(name, frame.to_arrow())
 
     def query(self, sql: str) -> pl.DataFrame:
-        """Fetch a result by way of Arrow."""
+        """Run a statement and fetch its result through Arrow."""
         try:
-            found: pl.DataFrame = self._connection.sql(sql).pl()
+            result: pl.DataFrame = self._connection.sql(sql).pl()
         except self._errors as error:
             raise _refused(error) from error
-        return found
+        return result
 
     def close(self) -> None:
-        """Close the database and delete what it spilled."""
+        """Close the database and delete its temporary files."""
         self._connection.close()
         self._spill.cleanup()
 
@@ -92,7 +92,7 @@ def _quoted(name: str) -> str:
 
 
 def _path(file: Path) -> str:
-    """Quote a path; where it has * ? or [ in it, each in brackets of its own stands for itself alone."""
+    """Quote a path; each * ? or [ is put in brackets, so that it is matched literally."""
     return "'" + _WILD.sub(r"[\g<0>]", str(file)).replace("'", "''") + "'"
 
 

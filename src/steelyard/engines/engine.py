@@ -1,4 +1,4 @@
-"""What an engine is: a place that runs our SQL over files, and gives back small tables."""
+"""The interface of engines: run SQL over files and return small tables."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Self
 import polars as pl
 
 PREFIX = "steelyard_"
-"""Begins the name of every view, so that those of a session that is not ours alone are left in peace."""
+"""Prefix of every view, so that views of a shared session are never overwritten."""
 
 
 class Engine(ABC):
-    """Runs SQL over Parquet files. Every statement is one text that all engines understand."""
+    """Runs SQL over Parquet files. All engines run the same statements."""
 
     name: str
 
     @abstractmethod
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
-        """Make a view of the files' columns, under our names (our name to theirs)."""
+        """Create a view of the files' columns; `columns` maps our names to theirs."""
 
     @abstractmethod
     def view(self, name: str, sql: str) -> None:
-        """Name a statement; it runs when it is used."""
+        """Create a view; its statement runs when the view is queried."""
 
     @abstractmethod
     def keep(self, name: str, sql: str) -> None:
-        """Run a statement now and keep its result, on disk where it is large."""
+        """Run a statement now and store its result, on disk if it is large."""
 
     @abstractmethod
     def put(self, name: str, frame: pl.DataFrame) -> None:
-        """Bring a small table along."""
+        """Upload a small table."""
 
     @abstractmethod
     def query(self, sql: str) -> pl.DataFrame:
@@ -43,7 +43,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
         return self
@@ -61,10 +61,10 @@ def _text(name: str) -> str:
 
 
 def sql(name: str, **parts: object) -> str:
-    """Return one of our statements (sql/<name>.sql), with names and numbers put in its {places}."""
+    """Return a statement (sql/<name>.sql) with its {placeholders} filled in."""
     return _text(name).format_map({"p": PREFIX, **parts}).strip()
 
 
 def number(value: float) -> str:
-    """Write a number so that engines take it as double precision, to the last digit."""
+    """Write a number as a double-precision literal without loss of digits."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"

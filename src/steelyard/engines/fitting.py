@@ -1,4 +1,4 @@
-"""Fitting a model to a log: the engine sums, and the model's own solver does the rest."""
+"""Fit models to a log: the engine computes sums, and the model's own solver uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.engines.files import files_of
 from steelyard.engines.labels import LogGroups, LogLabels
 from steelyard.engines.log import Log, open_log
 from steelyard.engines.opening import open_engine
-from steelyard.engines.pairs import LogPairs, showings_view
+from steelyard.engines.pairs import LogPairs, appearances_view
 from steelyard.engines.values import LogValues
 from steelyard.errors import ConfigError, DataError
 from steelyard.models.choices.counting import Counting
@@ -33,12 +33,14 @@ from steelyard.models.ratings.mean import Mean
 
 
 def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:
-    """Fit a model to the judgments of one criterion, to the same scores as in memory."""
+    """Fit a model to the judgments of one criterion; the scores are the same as in memory."""
     if type(model) not in _FITTERS:
-        names = ", ".join(known.name for known in _FITTERS)
+        names = ", ".join(supported.name for supported in _FITTERS)
         raise ConfigError(f"{model.name} needs all judgments in memory.", f"With an engine, use one of {names}.")
-    if log.kind not in model.eats:
-        raise DataError(f"{model.name} needs {' or '.join(model.eats)}; these are {log.kind}.", "Choose another model.")
+    if log.kind not in model.accepts:
+        raise DataError(
+            f"{model.name} needs {' or '.join(model.accepts)}; these are {log.kind}.", "Choose another model."
+        )
     fitted: Fit = _FITTERS[type(model)](model, log, gold)
     return model.with_gold_noted(fitted, gold, log_items(fitted))
 
@@ -54,17 +56,16 @@ def fit_files(
     scale: tuple[float, float] | None = None,
     strict: bool = False,
 ) -> Fit:
-    """Fit a model to Parquet files that may be larger than the memory.
+    """Fit a model to Parquet files that may be larger than memory.
 
     Parameters
     ----------
     model
-        One of those that engines know; another is refused with their names.
+        A model that engines support; others are refused with a list of those that are.
     source
         A file, a folder, a pattern such as "folder/*.parquet", or several of these.
     engine
-        "duckdb" or "spark", or an engine that was opened before, such as ``SparkEngine(session)``; that one is left
-        open.
+        "duckdb" or "spark", or an open engine such as ``SparkEngine(session)``, which is left open.
     gold
         The known classes of some items.
     kind, columns, scale, strict
@@ -89,7 +90,7 @@ def log_items(fitted: Fit) -> set[str]:
 
 def _ratings(log: Log, value: str) -> LogValues:
     name = f"{log.prefix}ratings"
-    log.engine.view(name, log.sql("showings_of_ratings", unit=log.unit_column, value=value))
+    log.engine.view(name, log.sql("rating_appearances", unit=log.unit_column, value=value))
     return LogValues(log, name)
 
 
@@ -108,20 +109,20 @@ def _easl(model: EASL, log: Log, _gold: Gold | None) -> Fit:
 
 
 def _counting(model: Counting, log: Log, _gold: Gold | None) -> Fit:
-    return model.solve(LogValues(log, showings_view(log, by_unit=log.unit != "judgments")))
+    return model.solve(LogValues(log, appearances_view(log, by_unit=log.unit != "judgments")))
 
 
 def _win_rate(model: WinRate, log: Log, _gold: Gold | None) -> Fit:
     if log.kind == "choices" and log.unit == "judgments":
         raise ConfigError(
             "resampling single choices needs every row in memory.",
-            "Say who judged (a column annotator), or use --engine memory.",
+            "Add a column annotator, or use --engine memory.",
         )
     pairs = LogPairs.of(log)
-    values = LogValues(log, showings_view(log, by_unit=log.unit != "judgments", win_rate=True), pairs.items)
-    shown = pairs.table.appearances.astype("int32") if log.kind == "comparisons" else None
+    values = LogValues(log, appearances_view(log, by_unit=log.unit != "judgments", win_rate=True), pairs.items)
+    appearances = pairs.table.appearances.astype("int32") if log.kind == "comparisons" else None
     beats = pairs.table.beats() if log.kind == "comparisons" else None
-    return model.solve(values, pairs.counts(shown), beats)
+    return model.solve(values, pairs.counts(appearances), beats)
 
 
 def _paired(model: PairedModel, log: Log, _gold: Gold | None) -> Fit:
@@ -154,4 +155,4 @@ _FITTERS: dict[type[Model], Callable[[Any, Log, Gold | None], Fit]] = {
     GoldCalibrated: _gold_calibrated,
     DawidSkene: _dawid_skene,
 }
-"""The models whose sums can be had in SQL."""
+"""The models whose sufficient statistics can be computed in SQL."""

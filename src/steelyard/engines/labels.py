@@ -1,4 +1,4 @@
-"""Counted labels from a log: for majority, gold calibration and Dawid–Skene."""
+"""Label counts of a log, for majority, gold calibration and Dawid–Skene."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 
 
 class LogLabels(LabelTally):
-    """The labels of a log, counted by an engine."""
+    """Label counts of a log, computed by an engine."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.knows_annotators = log.knows_annotators
-        votes = log.query("votes")
+        votes = log.query("label_counts_by_item")
         self.items, self.classes = index_of(votes["item"]), index_of(votes["label"])
         self.votes = np.zeros((len(self.items), len(self.classes)), np.int32)
         self.votes[coded(votes["item"], self.items), coded(votes["label"], self.classes)] = votes["n"].to_numpy()
-        given = log.query("given") if log.knows_annotators else None
-        self.annotators = Index() if given is None else index_of(given["annotator"])
-        self._given = np.zeros((len(self.annotators), len(self.classes)), np.int64)
-        if given is not None:
-            place = coded(given["annotator"], self.annotators), coded(given["label"], self.classes)
-            self._given[place] = given["n"].to_numpy()
+        by_annotator = log.query("label_counts_by_annotator") if log.knows_annotators else None
+        self.annotators = Index() if by_annotator is None else index_of(by_annotator["annotator"])
+        self._label_counts = np.zeros((len(self.annotators), len(self.classes)), np.int64)
+        if by_annotator is not None:
+            cells = coded(by_annotator["annotator"], self.annotators), coded(by_annotator["label"], self.classes)
+            self._label_counts[cells] = by_annotator["n"].to_numpy()
 
     def annotators_by_item(self) -> IntArray | None:
-        """Have them counted."""
+        """Query the number of annotators of each item; None if they are not known."""
         if not self.knows_annotators:
             return None
-        return by_item(self.log.query("label_annotators"), self.items)["annotators"].to_numpy().astype(np.int32)
+        return (
+            by_item(self.log.query("annotators_by_labelled_item"), self.items)["annotators"].to_numpy().astype(np.int32)
+        )
 
     def given(self) -> NDArray[np.int64]:
-        """Return what was counted at the start."""
-        return self._given
+        """Return the label counts of every annotator (rows) and class (columns)."""
+        return self._label_counts
 
     def coded_view(self, gold: IntArray | None = None, fold: IntArray | None = None, *, keep: bool = False) -> str:
-        """Make the view of labels as numbers, kept for statements that come again and again; return its name."""
+        """Create the view of labels as integer codes and return its name; `keep` stores it for repeated queries."""
         engine, p = self.log.engine, self.log.prefix
         unknown = np.full(len(self.items), UNKNOWN, np.int32)
         columns = {
@@ -56,32 +58,32 @@ class LogLabels(LabelTally):
         for name, index in (("annotators", self.annotators), ("classes", self.classes)):
             codes = pl.Series(np.arange(len(index), dtype=np.int32))
             engine.put(f"{p}{name}", pl.DataFrame({"id": pl.Series(index.ids, dtype=pl.String), "code": codes}))
-        name, make = (f"{p}labels_kept", engine.keep) if keep else (f"{p}labels", engine.view)
-        make(name, self.log.sql("coded_labels"))
+        name, create = (f"{p}labels_stored", engine.keep) if keep else (f"{p}labels", engine.view)
+        create(name, self.log.sql("coded_labels"))
         return name
 
     def confusion(self, gold: IntArray) -> FloatArray:
-        """Have the labels of items with gold counted."""
+        """Count (annotator, true, given) over the items with gold."""
         return np.asarray(self._confusion(gold, np.full(len(gold), UNKNOWN, np.int32)).sum(axis=0), np.float64)
 
     def _confusion(self, gold: IntArray, fold: IntArray) -> FloatArray:
-        """Count (fold, annotator, true, given); items without a fold come last."""
-        found = self.log.query("confusion", labels=self.coded_view(gold, fold))
+        """Count (fold, annotator, true, given); the last entry is for items without a fold."""
+        rows = self.log.query("confusion", labels=self.coded_view(gold, fold))
         n, k, folds = len(self.annotators), len(self.classes), int(fold.max(initial=UNKNOWN)) + 1
         counts = np.zeros((folds + 1, n, k, k))
-        place = tuple(found[name].to_numpy() for name in ("fold", "annotator", "gold", "label"))
-        counts[place] = found["n"].to_numpy()
+        cells = tuple(rows[name].to_numpy() for name in ("fold", "annotator", "gold", "label"))
+        counts[cells] = rows["n"].to_numpy()
         return counts
 
     def left_out(self, gold: IntArray, fold: IntArray) -> LogLeftOut:
-        """Have them counted by fold; only folds that an annotator met get a key."""
+        """Count by fold; an annotator has a further key only for folds with their labels."""
         by_fold = self._confusion(gold, fold)
         total = by_fold.sum(axis=0)
         labels = self.coded_view(gold, fold, keep=True)
-        met = self.log.query("folds_met", labels=labels).sort("fold", "annotator")
-        of_fold, who = met["fold"].to_numpy(), met["annotator"].to_numpy()
-        counts = np.concatenate([total, total[who] - by_fold[of_fold, who]])
-        return LogLeftOut(self, labels, counts, who, of_fold)
+        folds = self.log.query("folds_by_annotator", labels=labels).sort("fold", "annotator")
+        of_fold, annotator = folds["fold"].to_numpy(), folds["annotator"].to_numpy()
+        counts = np.concatenate([total, total[annotator] - by_fold[of_fold, annotator]])
+        return LogLeftOut(self, labels, counts, annotator, of_fold)
 
 
 @dataclass
@@ -95,16 +97,16 @@ class LogLeftOut(LeftOut):
     fold: NDArray[np.int32]
 
     def summed(self, values: FloatArray) -> FloatArray:
-        """Send the values to the engine, and have them summed by item."""
+        """Upload the values and sum them by item."""
         n, k = len(self.tally.annotators), len(self.tally.classes)
-        who = np.concatenate([np.arange(n, dtype=np.int32), self.annotator])
+        annotator = np.concatenate([np.arange(n, dtype=np.int32), self.annotator])
         fold = np.concatenate([np.full(n, UNKNOWN, np.int32), self.fold])
-        told = told_frame(np.swapaxes(values, 1, 2), who, fold)
-        return summed_by_item(self.tally.log, self.labels, told, (len(self.tally.items), k))
+        frame = label_values(np.swapaxes(values, 1, 2), annotator, fold)
+        return summed_by_item(self.tally.log, self.labels, frame, (len(self.tally.items), k))
 
 
-def told_frame(values: FloatArray, annotator: NDArray[np.int32], fold: NDArray[np.int32]) -> pl.DataFrame:
-    """Lay values (key, given, true) out as rows."""
+def label_values(values: FloatArray, annotator: NDArray[np.int32], fold: NDArray[np.int32]) -> pl.DataFrame:
+    """Return values (key, given, true) as a table with one row per value."""
     keys, k, _ = values.shape
     key, given, true = np.unravel_index(np.arange(values.size), (keys, k, k))
     return pl.DataFrame(
@@ -118,25 +120,25 @@ def told_frame(values: FloatArray, annotator: NDArray[np.int32], fold: NDArray[n
     )
 
 
-def summed_by_item(log: Log, labels: str, told: pl.DataFrame, shape: tuple[int, int]) -> FloatArray:
-    """Add up what the labels of each item say of each true class."""
-    log.engine.put(f"{log.prefix}told", told)
-    found = log.query("label_sums", labels=labels)
+def summed_by_item(log: Log, labels: str, values: pl.DataFrame, shape: tuple[int, int]) -> FloatArray:
+    """Sum the values of each item's labels, by true class."""
+    log.engine.put(f"{log.prefix}label_values", values)
+    rows = log.query("label_sums", labels=labels)
     sums = np.zeros(shape)
-    sums[found["item"].to_numpy(), found["true_class"].to_numpy()] = found["value"].to_numpy()
+    sums[rows["item"].to_numpy(), rows["true_class"].to_numpy()] = rows["value"].to_numpy()
     return sums
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogGroups(LabelGroups):
-    """Labels in an engine, for EM: every step is a join and a GROUP BY."""
+    """Labels in an engine, for EM: each step is a join and a GROUP BY."""
 
     log: Log
     labels: str
 
     @classmethod
     def of(cls, model: str, tally: LogLabels, gold: Gold | None) -> LogGroups:
-        """Keep the labels as numbers, and line the gold up with them."""
+        """Store the labels as integer codes, and align the gold with them."""
         unknown = np.full(len(tally.items), UNKNOWN, np.int32)
         judgments, annotators = tally.counts
         return cls(
@@ -150,22 +152,22 @@ class LogGroups(LabelGroups):
         )
 
     def drawn(self, weight: FloatArray) -> NDArray[np.bool_]:
-        """Have the items of annotators with weight listed."""
+        """Query the items of annotators with positive weight."""
         if (weight > 0).all():
             return self.judgments > 0
-        drawn = np.flatnonzero(weight > 0).astype(np.int32)
-        self.log.engine.put(f"{self.log.prefix}drawn", pl.DataFrame({"annotator": pl.Series(drawn)}))
+        sampled = pl.DataFrame({"annotator": np.flatnonzero(weight > 0).astype(np.int32)})
+        self.log.engine.put(f"{self.log.prefix}sampled_annotators", sampled)
         items = np.zeros(len(self.gold), np.bool_)
-        items[self.log.query("items_drawn", labels=self.labels)["item"].to_numpy()] = True
+        items[self.log.query("items_of_sampled_annotators", labels=self.labels)["item"].to_numpy()] = True
         return items
 
     def expected(self, posterior: FloatArray) -> FloatArray:
-        """Send the posterior to the engine, and have it summed by annotator."""
+        """Upload the posterior and sum it by annotator."""
         self._put(posterior)
-        found = self.log.query("expected_confusion", labels=self.labels)
+        rows = self.log.query("expected_confusion", labels=self.labels)
         counts = np.zeros((self.n_annotators, self.n_classes, self.n_classes))
-        place = tuple(found[name].to_numpy() for name in ("annotator", "label", "true_class"))
-        counts[place] = found["expected"].to_numpy()
+        cells = tuple(rows[name].to_numpy() for name in ("annotator", "label", "true_class"))
+        counts[cells] = rows["expected"].to_numpy()
         return counts
 
     def _put(self, posterior: FloatArray) -> None:
@@ -175,28 +177,28 @@ class LogGroups(LabelGroups):
         self.log.engine.put(f"{self.log.prefix}posterior", pl.DataFrame(frame))
 
     def step(self, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
-        """Have the log-likelihoods summed by item, normalise them here, and have the posterior summed by annotator."""
+        """Sum the log-likelihoods by item in SQL, normalise them here, and sum the posterior by annotator in SQL."""
         score = log_prior + self.summed(log_confusion)
         judged = self.judgments > 0
         total = special.logsumexp(score, axis=1)
-        known = self.settled & judged
-        rows = np.flatnonzero(known)
-        found = float(total[judged & ~known].sum() + score[rows, self.gold[rows]].sum())
+        with_gold = self.has_gold & judged
+        rows = np.flatnonzero(with_gold)
+        log_likelihood = float(total[judged & ~with_gold].sum() + score[rows, self.gold[rows]].sum())
         posterior[judged] = np.exp(score[judged] - total[judged, None])
         posterior[rows] = np.eye(self.n_classes)[self.gold[rows]]
-        return found, self.expected(posterior)
+        return log_likelihood, self.expected(posterior)
 
     def summed(self, cells: FloatArray) -> FloatArray:
-        """Send the values to the engine, and have them summed by item."""
-        who = np.arange(self.n_annotators, dtype=np.int32)
-        told = told_frame(cells, who, np.full(self.n_annotators, UNKNOWN, np.int32))
-        return summed_by_item(self.log, self.labels, told, (len(self.gold), self.n_classes))
+        """Upload the values and sum them by item."""
+        annotator = np.arange(self.n_annotators, dtype=np.int32)
+        values = label_values(cells, annotator, np.full(self.n_annotators, UNKNOWN, np.int32))
+        return summed_by_item(self.log, self.labels, values, (len(self.gold), self.n_classes))
 
     def rightness(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Have the labels' probabilities summed by annotator."""
+        """Sum the labels' probabilities of being correct, and their variances, by annotator."""
         self._put(posterior)
-        found = self.log.query("rightness", labels=self.labels)
-        expected, spread = np.zeros(self.n_annotators), np.zeros(self.n_annotators)
-        who = found["annotator"].to_numpy()
-        expected[who], spread[who] = found["expected"].to_numpy(), found["spread"].to_numpy()
-        return expected, spread
+        rows = self.log.query("expected_correct", labels=self.labels)
+        expected, variance = np.zeros(self.n_annotators), np.zeros(self.n_annotators)
+        annotator = rows["annotator"].to_numpy()
+        expected[annotator], variance[annotator] = rows["expected"].to_numpy(), rows["variance"].to_numpy()
+        return expected, variance

@@ -1,4 +1,4 @@
-"""A log of judgments in Parquet files, under our names: looked over once, and then asked for sums."""
+"""A log of judgments in Parquet files, with standard column names: checked once, then queried for sums."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from steelyard.engines.checks import check, odd
+from steelyard.engines.checks import check, note_irregular
 from steelyard.engines.engine import PREFIX, Engine, sql
 from steelyard.engines.files import check_partitions, schema_of
 from steelyard.errors import ConfigError, DataError, Problem, did_you_mean
@@ -22,27 +22,27 @@ from steelyard.observations import KINDS, Index, IntArray
 NULL = "CAST(NULL AS STRING)"
 _SPACES = " \t\n\r"
 _RENAMED = {"left": "left_item", "right": "right_item"}
-"""Words that SQL keeps for itself."""
+"""Columns whose names are reserved words of SQL."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """The judgments of one criterion, ready for sums.
+    """The judgments of one criterion, ready to be queried.
 
     Attributes
     ----------
     kind
         ratings, comparisons, choices or labels.
     prefix
-        Begins the names of this log's views.
-    places
-        The columns of the items of a tuple, for choices.
-    kept
-        The condition, in SQL, of rows that count.
+        Prefix of the names of this log's views.
+    item_columns
+        The columns with the items of a tuple, for choices.
+    usable
+        The SQL condition of usable rows.
     rows
-        How many do.
+        The number of usable rows.
     unit
-        What is resampled: annotators, tasks or judgments.
+        The resampling unit: annotators, tasks or judgments.
     scale, scale_known
         As of `Ratings`.
     """
@@ -50,8 +50,8 @@ class Log:
     engine: Engine
     kind: str
     prefix: str
-    places: tuple[str, ...] = ()
-    kept: str = ""
+    item_columns: tuple[str, ...] = ()
+    usable: str = ""
     rows: int = 0
     unit: str = "judgments"
     knows_annotators: bool = False
@@ -65,7 +65,7 @@ class Log:
 
     def sql(self, name: str, **parts: object) -> str:
         """Return a statement about this log."""
-        return sql(name, p=self.prefix, **{"kept": self.kept, **parts})
+        return sql(name, p=self.prefix, **{"usable": self.usable, **parts})
 
     def query(self, name: str, **parts: object) -> pl.DataFrame:
         """Run a statement about this log."""
@@ -87,7 +87,7 @@ class Log:
 
 @dataclass(frozen=True)
 class LogFiles:
-    """What was opened: the log of each criterion, and what was odd about it."""
+    """The log of each criterion, and notes on irregular rows."""
 
     by_criterion: dict[str, Log]
     notes: tuple[str, ...]
@@ -108,7 +108,7 @@ def open_log(
     strict: bool = False,
     label: str | None = None,
 ) -> LogFiles:
-    """Look files over and make them ready: as `read_judgments`, but nothing is read into memory."""
+    """Check files and prepare them for queries: as `read_judgments`, but nothing is read into memory."""
     called = label or (str(files[0]) if len(files) == 1 else f"{files[0].parent}/*")
     roles = roles_of(files, kind=kind, columns=columns, scale=scale, strict=strict, label=called)
     notes = unused_columns(roles)
@@ -131,7 +131,7 @@ def roles_of(
     strict: bool = False,
     label: str,
 ) -> Roles:
-    """Find the part that each column plays, and refuse files that engines cannot read; only their ends are read."""
+    """Find the role of each column and refuse files that engines cannot read; only the footers are read."""
     if kind is not None and kind not in KINDS:
         raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
     if scale is not None and not scale[0] < scale[1]:
@@ -147,7 +147,7 @@ def roles_of(
 
 
 def _refuse_types(roles: Roles, schema: pl.Schema, file: Path) -> None:
-    """Ids must be texts or whole numbers and values numbers: engines would write others in ways of their own."""
+    """Require ids to be strings or integers and values to be numbers: engines format other types differently."""
     if roles.kind == "rankings" or "items" in roles.columns:
         what = "rankings" if roles.kind == "rankings" else "tuples in one column"
         raise ConfigError(
@@ -168,33 +168,33 @@ def _refuse_types(roles: Roles, schema: pl.Schema, file: Path) -> None:
 
 
 def _trimmed(engine: Engine, files: Sequence[Path], roles: Roles, label: str, strict: bool) -> Log:
-    """Name the columns, take the spaces off ids, and make empty ones null."""
-    found = {_RENAMED.get(name, name): column for name, column in roles.columns.items() if name != "seconds"}
-    loser = "loser" in found
+    """Rename the columns, trim the ids, and make empty ids null."""
+    names = {_RENAMED.get(name, name): column for name, column in roles.columns.items() if name != "seconds"}
+    loser = "loser" in names
     if loser:
-        found["left_item"], found["right_item"] = found["winner"], found.pop("loser")
-    engine.read(f"{PREFIX}files", files, found)
+        names["left_item"], names["right_item"] = names["winner"], names.pop("loser")
+    engine.read(f"{PREFIX}files", files, names)
     expressions = [
         f"CAST({name} AS DOUBLE) AS {name}"
         if name == "value"
         else f"NULLIF(TRIM(BOTH '{_SPACES}' FROM CAST({name} AS STRING)), '') AS {name}"
-        for name in found
+        for name in names
     ]
-    expressions += [f"{NULL} AS {name}" for name in ("annotator", "task", "criterion") if name not in found]
+    expressions += [f"{NULL} AS {name}" for name in ("annotator", "task", "criterion") if name not in names]
     engine.view(f"{PREFIX}trimmed", sql("trimmed", columns=", ".join(expressions)))
-    places = tuple(name for name in found if name.startswith("item") and name != "item")
-    log = Log(engine, roles.kind, PREFIX, places, label=label, strict=strict, loser=loser)
-    engine.view(f"{PREFIX}log", log.sql("rows_of_all"))
-    return replace(log, kept=_kept(log))
+    item_columns = tuple(name for name in names if name.startswith("item") and name != "item")
+    log = Log(engine, roles.kind, PREFIX, item_columns, label=label, strict=strict, loser=loser)
+    engine.view(f"{PREFIX}log", log.sql("all_rows"))
+    return replace(log, usable=_usable_condition(log))
 
 
-def _kept(log: Log) -> str:
-    """Return the condition of rows that count."""
+def _usable_condition(log: Log) -> str:
+    """Return the SQL condition of usable rows."""
     if log.kind == "comparisons":
         return "(winner IS NOT NULL AND right_item IS NOT NULL)" if log.loser else "(winner IS NOT NULL)"
     if log.kind == "choices":
-        there = " + ".join(f"CASE WHEN {place} IS NULL THEN 0 ELSE 1 END" for place in log.places)
-        return f"({there} > 1)"
+        filled = " + ".join(f"CASE WHEN {column} IS NULL THEN 0 ELSE 1 END" for column in log.item_columns)
+        return f"({filled} > 1)"
     return "(value IS NOT NULL)" if log.kind == "ratings" else "(label IS NOT NULL)"
 
 
@@ -207,12 +207,12 @@ def _criteria(log: Log, roles: Roles) -> list[str | None]:
 def _of_criterion(log: Log, name: str, number: int) -> Log:
     one = replace(log, prefix=f"{PREFIX}{number}_", notes=[])
     log.engine.put(f"{one.prefix}criterion", pl.DataFrame({"criterion": [name]}))
-    log.engine.view(f"{one.prefix}log", log.sql("rows_of_criterion", q=one.prefix))
+    log.engine.view(f"{one.prefix}log", log.sql("criterion_rows", q=one.prefix))
     return one
 
 
 def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
-    """Refuse what cannot be used, count what is odd, and find out who judged."""
+    """Check the rows, and find out whether annotators and tasks are known."""
     checked = check(log, scale)
     if not checked.rows:
         raise DataError(
@@ -220,13 +220,13 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
             "Check that the right columns were read.",
             file=log.label,
         )
-    who = log.query("who")
-    for name, missing in (("annotator", "nobody"), ("task", "no_task")):
-        unknown = int(who.filter(missing)["n"].sum())
-        if 0 < unknown < int(who["n"].sum()):
-            odd(log, unknown, f"no {name}", f"kept, {name} unknown")
-    kept = who.filter("kept")
-    knows_annotators, knows_tasks = (not kept[missing].any() for missing in ("nobody", "no_task"))
+    missing_ids = log.query("missing_ids")
+    for name, missing in (("annotator", "no_annotator"), ("task", "no_task")):
+        unknown = int(missing_ids.filter(missing)["n"].sum())
+        if 0 < unknown < int(missing_ids["n"].sum()):
+            note_irregular(log, unknown, f"no {name}", f"kept, {name} unknown")
+    usable = missing_ids.filter("usable")
+    knows_annotators, knows_tasks = (not usable[missing].any() for missing in ("no_annotator", "no_task"))
     unit = "annotators" if knows_annotators else "tasks" if knows_tasks else "judgments"
     return replace(
         log,
@@ -240,12 +240,12 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
 
 
 def coded(names: pl.Series, index: Index) -> IntArray:
-    """Return the codes of ids that are all in the index."""
+    """Return the codes of ids, all of which are in the index."""
     return names.cast(pl.Enum(index.ids)).to_physical().cast(pl.Int32).to_numpy()
 
 
 def by_item(frame: pl.DataFrame, items: Index) -> pl.DataFrame:
-    """Put a row of each item in the order of the index."""
+    """Sort a table with one row per item in the order of the index."""
     return frame.with_columns(pl.Series("item", coded(frame["item"], items))).sort("item")
 
 

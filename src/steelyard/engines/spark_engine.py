@@ -1,4 +1,4 @@
-"""Spark: on this machine or a cluster, in a session of our own or one that is there already."""
+"""Spark: on this machine or a cluster, in a new or an existing session."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session
-        An existing `SparkSession`, which is left open; else the one that is active here, which is left open too; else
-        one is made, and stopped at the end.
+        An existing `SparkSession`; by default the active session, if any. Existing sessions are left open. Without
+        one, a new session is started, and stopped on close.
     master
-        Where the new session runs: `local[*]` (this machine), `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark
+        Master of the new session: `local[*]` (this machine), `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark
         Connect.
     settings
         Further settings of the new session, such as ``{"spark.executor.memory": "8g"}``.
@@ -45,66 +45,66 @@ class SparkEngine(Engine):
         except ModuleNotFoundError:
             raise ConfigError("PySpark is not installed.", "Install it: pip install 'steelyard[spark]'") from None
         self._errors: type[Exception] = PySparkException
-        self._kept: list[Any] = []
+        self._persisted: list[Any] = []
         self._names: set[str] = set()
-        # Spark has one session to a process: asked for a new one it would hand out this one, and we would stop it.
+        # Spark has one session per process: a "new" one would be the active one, and closing would stop it.
         session = session or SparkSession.getActiveSession()
-        self._ours = session is None
-        self._scratch = tempfile.TemporaryDirectory(prefix="steelyard-spark-") if self._ours else None
+        self._owns_session = session is None
+        self._scratch = tempfile.TemporaryDirectory(prefix="steelyard-spark-") if self._owns_session else None
         try:
-            self._session = session or _started(SparkSession, master or LOCAL, self._settings(settings or {}))
+            self._session = session or _start_session(SparkSession, master or LOCAL, self._settings(settings or {}))
         except BaseException:
             self._clean()
             raise
 
     def read(self, view: str, files: Sequence[Path], columns: Mapping[str, str]) -> None:
-        """Name the columns; nothing but a footer is read yet."""
+        """Create a view of the columns; only a footer is read yet."""
         from pyspark.sql import functions
 
         frame = self._session.read.parquet(*(_path(file) for file in files))
-        # Backticks, as a column's name may have a dot in it.
+        # Backticks, because a column name may contain a dot.
         chosen = [functions.col("`" + theirs.replace("`", "``") + "`").alias(ours) for ours, theirs in columns.items()]
         self._name(view, frame.select(*chosen))
 
     def view(self, name: str, sql: str) -> None:
-        """Name a statement."""
+        """Create a temporary view."""
         self._name(name, self._session.sql(sql))
 
     def keep(self, name: str, sql: str) -> None:
-        """Keep a result in the memories and on the disks of the cluster."""
+        """Persist a result in the memory and on the disks of the cluster."""
         frame = self._session.sql(sql).persist()
-        self._kept.append(frame)
+        self._persisted.append(frame)
         self._name(name, frame)
 
     def put(self, name: str, frame: pl.DataFrame) -> None:
-        """Send a table to the cluster."""
+        """Upload a table to the cluster."""
         self._name(name, self._session.createDataFrame(frame.to_arrow()))
 
     def query(self, sql: str) -> pl.DataFrame:
-        """Fetch a result by way of Arrow."""
+        """Run a statement and fetch its result through Arrow."""
         try:
-            found = pl.from_arrow(self._session.sql(sql).toArrow())
+            result = pl.from_arrow(self._session.sql(sql).toArrow())
         except self._errors as error:
             reason = str(error).partition("\n")[0]
             raise DataError(f"Spark could not finish: {reason}", "Look at the job in Spark's own pages.") from error
-        return found if isinstance(found, pl.DataFrame) else found.to_frame()
+        return result if isinstance(result, pl.DataFrame) else result.to_frame()
 
     def close(self) -> None:
-        """Drop what is ours; stop the session if it is ours too."""
-        for frame in self._kept:
+        """Drop the views and persisted results; stop the session if it was started here."""
+        for frame in self._persisted:
             frame.unpersist()
         for name in self._names:
             self._session.catalog.dropTempView(name)
-        if self._ours:
+        if self._owns_session:
             self._session.stop()
         self._clean()
 
-    def _settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Add to the settings: no pages, no chatter, and a warehouse that is not left in the working directory."""
-        ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    def _settings(self, overrides: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings over our defaults: no UI, no progress bars, and a temporary warehouse directory."""
+        settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
         if self._scratch is not None:
-            ours["spark.sql.warehouse.dir"] = (Path(self._scratch.name) / "warehouse").as_uri()
-        return {**ours, **given}
+            settings["spark.sql.warehouse.dir"] = (Path(self._scratch.name) / "warehouse").as_uri()
+        return {**settings, **overrides}
 
     def _clean(self) -> None:
         if self._scratch is not None:
@@ -116,7 +116,7 @@ class SparkEngine(Engine):
 
 
 def _path(file: Path) -> str:
-    """Return the path as Spark wants it: not percent-encoded, and without the meaning that some signs have in it."""
+    """Return the path for Spark: not percent-encoded, with its wildcard characters escaped."""
     if "://" in str(file):
         return str(file)
     if ":" in file.name:
@@ -124,13 +124,13 @@ def _path(file: Path) -> str:
     return "file://" + _WILD.sub(r"\\\g<0>", str(file.resolve()))
 
 
-def _started(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
+def _start_session(builder_of: Any, master: str, settings: dict[str, str]) -> Any:
     builder = builder_of.builder.appName("steelyard")
     if master.startswith("sc://"):
         return builder.remote(master).getOrCreate()
     if not (shutil.which("java") or _java_home()):
         raise ConfigError(
-            "Spark needs Java, and there is none.",
+            "Spark needs Java, which is not installed.",
             "Install one (Debian: apt-get install default-jre-headless), or set JAVA_HOME.",
         )
     for key, value in settings.items():

@@ -1,4 +1,4 @@
-"""Sums of the values in a log: for the mean, EASL, counting and the win rate."""
+"""Sums of the values in a log, for the mean, EASL, counting and the win rate."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.engines.log import Log, by_item, coded, index_of
-from steelyard.engines.weights import weigh
+from steelyard.engines.weights import create_weights
 from steelyard.models.inference.resampling import means_by_cell
 from steelyard.models.inference.student import UnitMeans
 from steelyard.models.inference.value_tally import ValueTally
 from steelyard.observations import FloatArray, Index
 
 RESULT_ROWS = 5_000_000
-"""How many rows of resampled sums are fetched at a time."""
+"""Maximum number of rows of resampled sums fetched at a time."""
 
 
-def _whole(sums: pl.DataFrame, n_items: int) -> pl.DataFrame:
-    """Give items without values a row: nothing, of no mean."""
+def _with_empty_items(sums: pl.DataFrame, n_items: int) -> pl.DataFrame:
+    """Add rows for items without values: zero sums and a NaN mean."""
     if sums.height == n_items:
         return sums
     every = pl.DataFrame({"item": pl.Series(np.arange(n_items, dtype=np.int32))})
@@ -31,18 +31,18 @@ def _whole(sums: pl.DataFrame, n_items: int) -> pl.DataFrame:
 class LogValues(ValueTally):
     """The values of a view (unit, item, value, n), summed by an engine."""
 
-    def __init__(self, log: Log, showings: str, items: Index | None = None) -> None:
-        self._log, self._showings = log, showings
+    def __init__(self, log: Log, appearances: str, items: Index | None = None) -> None:
+        self._log, self._appearances = log, appearances
         self.unit = log.unit
         self._by_unit = self.unit != "judgments"
         if self._by_unit:
-            self._cells = f"{showings}_by_unit"
-            log.engine.view(self._cells, log.sql("values_by_unit", showings=showings))
-            found = log.query("values_by_item", cells=self._cells)
+            self._cells = f"{appearances}_by_unit"
+            log.engine.view(self._cells, log.sql("values_by_unit", appearances=appearances))
+            sums = log.query("values_by_item", cells=self._cells)
         else:
-            found = log.query("values_by_judgment", showings=showings)
-        self.items = items or index_of(found["item"])
-        self._sums = _whole(by_item(found, self.items), len(self.items))
+            sums = log.query("values_by_judgment", appearances=appearances)
+        self.items = items or index_of(sums["item"])
+        self._sums = _with_empty_items(by_item(sums, self.items), len(self.items))
         self.judgments = self._sums["judgments"].to_numpy().astype(np.int32)
         self.total = self._column("total")
         self.annotators = self._sums["units"].to_numpy().astype(np.int32) if self.unit == "annotators" else None
@@ -51,17 +51,17 @@ class LogValues(ValueTally):
         return self._sums[name].cast(pl.Float64).to_numpy()
 
     def unit_means(self) -> UnitMeans:
-        """Take them from the sums."""
+        """Return number, mean and squared deviations of the units' means of each item."""
         return UnitMeans(self.unit, self.units_per_item(), self._column("mean"), self._column("squares"))
 
     def units_per_item(self) -> NDArray[np.int64]:
-        """Take them from the sums."""
+        """Return the number of units of each item."""
         return self._sums["units"].cast(pl.Int64).to_numpy()
 
     def resampled_means(self, replicates: int, seed: int) -> FloatArray:
-        """Weigh the units by hashes of their names, in SQL; single judgments are drawn by item and value."""
+        """Weight the units by hashes of their names, in SQL; single judgments are resampled by item and value."""
         if not self._by_unit:
-            cells = self._log.query("value_cells", showings=self._showings)
+            cells = self._log.query("value_counts", appearances=self._appearances)
             cells = cells.with_columns(pl.Series("item", coded(cells["item"], self.items))).sort("item", "value")
             return means_by_cell(
                 cells["item"].to_numpy(),
@@ -71,16 +71,16 @@ class LogValues(ValueTally):
                 replicates,
                 np.random.default_rng(seed),
             )
-        kept = f"{self._cells}_kept"
-        self._log.engine.keep(kept, self._log.sql("values_by_unit", showings=self._showings))
+        stored = f"{self._cells}_stored"
+        self._log.engine.keep(stored, self._log.sql("values_by_unit", appearances=self._appearances))
         means = np.full((replicates, len(self.items)), np.nan)
-        for found in self._resampled(kept, replicates, seed):
-            places = found["replicate"].to_numpy(), coded(found["item"], self.items)
-            means[places] = found["total"].to_numpy() / found["n"].to_numpy()
+        for sums in self._resampled(stored, replicates, seed):
+            row, column = sums["replicate"].to_numpy(), coded(sums["item"], self.items)
+            means[row, column] = sums["total"].to_numpy() / sums["n"].to_numpy()
         return means
 
     def _resampled(self, cells: str, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
         step = max(1, RESULT_ROWS // max(1, len(self.items)))
         for start in range(0, replicates, step):
-            weigh(self._log, cells, range(start, min(start + step, replicates)), seed)
+            create_weights(self._log, cells, range(start, min(start + step, replicates)), seed)
             yield self._log.query("resampled_values", cells=cells)

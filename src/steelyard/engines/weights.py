@@ -1,4 +1,4 @@
-"""Poisson(1) weights of units in SQL: the numbers that `models.resampling.poisson_weights` gives, digit by digit."""
+"""Poisson(1) weights of units in SQL, equal to those of `models.inference.resampling.poisson_weights`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from steelyard.models.inference.resampling import HASHED_UNITS, poisson_threshol
 _DIGITS = "0123456789abcdef"
 
 
-def weigh(log: Log, cells: str, replicates: range, seed: int) -> None:
-    """Make the view of weights (unit, replicate, weight) of the units of some cells."""
+def create_weights(log: Log, cells: str, replicates: range, seed: int) -> None:
+    """Create the view of weights (unit, replicate, weight) for the units of some cells."""
     engine, p = log.engine, log.prefix
     units = f"{cells}_units"
     engine.view(units, log.sql("units", cells=cells))
@@ -25,10 +25,10 @@ def weigh(log: Log, cells: str, replicates: range, seed: int) -> None:
     }
     engine.put(f"{p}replicates", pl.DataFrame(frame))
     if count <= HASHED_UNITS:
-        engine.view(f"{p}weights", log.sql("weights_of_few", units=units, seed=seed, cases=_digest_cases()))
+        engine.view(f"{p}weights", log.sql("weights_of_few_units", units=units, seed=seed, cases=_digest_cases()))
         return
-    engine.view(f"{units}_keys", log.sql("keys", units=units, seed=seed, digits=hexadecimal("digest")))
-    engine.view(f"{p}weights", log.sql("weights_of_many", keys=f"{units}_keys", cases=_number_cases()))
+    engine.view(f"{units}_hashes", log.sql("unit_hashes", units=units, seed=seed, digits=hexadecimal("digest")))
+    engine.view(f"{p}weights", log.sql("weights_of_many_units", keys=f"{units}_hashes", cases=_number_cases()))
 
 
 def _digest_cases() -> str:
@@ -39,12 +39,12 @@ def _digest_cases() -> str:
 
 def _number_cases() -> str:
     limits = poisson_thresholds(PRIME).tolist()
-    cases = [f"WHEN drawn < {limit} THEN {weight}" for weight, limit in enumerate(limits)]
+    cases = [f"WHEN random_key < {limit} THEN {weight}" for weight, limit in enumerate(limits)]
     return "\n  ".join([*cases, f"ELSE {len(limits)}"])
 
 
 def hexadecimal(column: str) -> str:
-    """Read the first eight digits of base 16 as a number: no function does that in all engines."""
+    """Return SQL that reads eight hexadecimal digits as an integer; no function does so in all engines."""
     return " + ".join(
         f"CAST({16 ** (7 - place)} AS BIGINT) * (INSTR('{_DIGITS}', SUBSTR({column}, {place + 1}, 1)) - 1)"
         for place in range(8)

@@ -1,7 +1,7 @@
-"""Batch results of Amazon Mechanical Turk: one assignment in each row.
+"""Read batch results of Amazon Mechanical Turk: one assignment per row.
 
-What was shown is in `Input.*`, the answers in `Answer.*`.
-An assignment asks one question (`Input.item`, `Answer.value`) or several, told apart by a number
+The columns `Input.*` hold the content of the task, the columns `Answer.*` the answers.
+An assignment has one question (`Input.item`, `Answer.value`) or several numbered ones
 (`Input.pair_id_0` …, `Answer.rating0` …).
 """
 
@@ -18,14 +18,14 @@ from steelyard.formats.columns import matching, numbered, plain
 from steelyard.formats.rows import Rows, counted
 from steelyard.formats.tables import Table, strings
 
-_SHOWN = {
+_INPUTS = {
     "item": ("item", "itemid", "id", "pairid", "segmentid", "sentenceid"),
     "left": ("left",),
     "right": ("right",),
     "items": ("items",),
     "criterion": ("criterion",),
 }
-_ANSWERED = {
+_ANSWERS = {
     "value": ("value", "score", "rating", "slider"),
     "label": ("label", "category", "class"),
     "winner": ("winner",),
@@ -34,7 +34,7 @@ _ANSWERED = {
     "ranking": ("ranking",),
     "missing": ("na", "missing"),
 }
-_ABOUT = {"annotator": "WorkerId", "task": "HITId", "seconds": "WorkTimeInSeconds"}
+_METADATA = {"annotator": "WorkerId", "task": "HITId", "seconds": "WorkTimeInSeconds"}
 _NEEDS = {
     "comparisons": ("left", "right", "winner"),
     "choices": ("items", "best", "worst"),
@@ -43,20 +43,20 @@ _NEEDS = {
     "labels": ("item", "label"),
 }
 _OPTIONAL = ("criterion", "missing", "annotator", "task", "seconds")
-_FIELDS = tuple(dict.fromkeys([*_SHOWN, *_ANSWERED, *_ABOUT]))
+_FIELDS = tuple(dict.fromkeys([*_INPUTS, *_ANSWERS, *_METADATA]))
 _UNTICKED = ("", "0", "false", "no", "off")
 
 Numbered = Mapping[int | None, str]
-"""The columns of one field by the number in their name; None for the one without a number."""
+"""The columns of one field by the number in their name; None for a column without a number."""
 
 
 def is_amt(frame: pl.DataFrame) -> bool:
-    """Say whether a table looks like batch results."""
+    """Return whether a table looks like batch results."""
     return "WorkerId" in frame.columns and any(name.startswith("Answer.") for name in frame.columns)
 
 
 def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | None, strict: bool) -> tuple[str, Rows]:
-    """Give batch results our names, one row for each question asked; rejected assignments are left out."""
+    """Rename the columns and return one row per question; rejected assignments are left out."""
     fields = _find(table, columns or {})
     if {"left", "right"} <= fields.keys() and "winner" not in fields and "label" in fields:
         fields["winner"] = fields.pop("label")
@@ -73,9 +73,9 @@ def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | N
                 field=field,
             )
     notes: list[str] = []
-    kept = _not_rejected(table, notes)
+    accepted = _not_rejected(table, notes)
     frame, row = _questions(table, fields, kind)
-    use = kept[row]
+    use = accepted[row]
     if "missing" in frame.columns:
         ticked = ~frame["missing"].fill_null("").str.strip_chars().str.to_lowercase().is_in(_UNTICKED).to_numpy()
         if (ticked & use).any():
@@ -86,9 +86,9 @@ def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | N
         raise DataError(f"no assignment can be used. {' '.join(notes)}", "Check the batch.", file=table.file)
     used = sum(map(len, fields.values()))
     notes.append(f"{table.frame.width - used} of {table.frame.width} columns were not used.")
-    headers = {field: _pattern(found) for field, found in fields.items()}
+    headers = {field: _pattern(by_number) for field, by_number in fields.items()}
     if "seconds" in frame.columns:
-        # The time is the assignment's; each of its questions gets a like part of it.
+        # The time is that of the assignment; it is divided equally among its questions.
         share = pl.Series(np.bincount(row)[row])
         frame = frame.with_columns(pl.col("seconds").cast(pl.Float64, strict=False) / share)
     return kind, Rows(frame.filter(pl.Series(use)), table, headers, strict, row[use], notes)
@@ -100,26 +100,26 @@ def _find(table: Table, mapping: Mapping[str, str]) -> dict[str, Numbered]:
     for field, pattern in mapping.items():
         if field not in _FIELDS:
             raise DataError(
-                f"columns maps '{field}', which is no field.", did_you_mean(field, _FIELDS), file=table.file
+                f"columns maps '{field}', which is not a field.", did_you_mean(field, _FIELDS), file=table.file
             )
-        found: Numbered = {None: pattern}
+        by_number: Numbered = {None: pattern}
         if "*" in pattern:
-            found = dict[int | None, str](matching(pattern, names).items())
-        if not found or not set(found.values()) <= set(names):
+            by_number = dict[int | None, str](matching(pattern, names).items())
+        if not by_number or not set(by_number.values()) <= set(names):
             raise DataError(
                 f"columns maps {field} to '{pattern}', but there is no such column.",
                 did_you_mean(pattern, names),
                 file=table.file,
             )
-        fields[field] = found
-    for prefix, known in (("Input.", _SHOWN), ("Answer.", _ANSWERED)):
+        fields[field] = by_number
+    for prefix, aliases_by_field in (("Input.", _INPUTS), ("Answer.", _ANSWERS)):
         bases = {name: name.removeprefix(prefix) for name in names if name.startswith(prefix)}
-        for field, aliases in known.items():
+        for field, aliases in aliases_by_field.items():
             if field not in fields:
-                guess = next((found for alias in aliases if (found := _named(alias, bases))), None)
+                guess = next((match for alias in aliases if (match := _named(alias, bases))), None)
                 if guess:
                     fields[field] = guess
-    for field, name in _ABOUT.items():
+    for field, name in _METADATA.items():
         if field not in fields and name in names:
             fields[field] = {None: name}
     return fields
@@ -130,12 +130,12 @@ def _named(alias: str, bases: Mapping[str, str]) -> Numbered:
         if plain(base) == alias:
             return {None: name}
     split = {name: numbered(base) for name, base in bases.items()}
-    found = {parts[1]: name for name, parts in split.items() if parts and plain(parts[0]) == alias}
-    return dict(sorted(found.items()))
+    by_number = {parts[1]: name for name, parts in split.items() if parts and plain(parts[0]) == alias}
+    return dict(sorted(by_number.items()))
 
 
 def _guess(fields: Mapping[str, Numbered], table: Table) -> str:
-    fitting = [kind for kind, needs in _NEEDS.items() if any(field in fields for field in needs if field in _ANSWERED)]
+    fitting = [kind for kind, needs in _NEEDS.items() if any(field in fields for field in needs if field in _ANSWERS)]
     if len(fitting) == 1:
         return fitting[0]
     answers = [name for name in table.frame.columns if name.startswith("Answer.")]
@@ -143,7 +143,7 @@ def _guess(fields: Mapping[str, Numbered], table: Table) -> str:
         f"the columns fit {' and '.join(fitting)}."
         if fitting
         else f"no known answer is among {', '.join(answers[:8])}.",
-        "Say which kind to read (--kind ratings) and which columns hold it (--columns value=Answer.their_name).",
+        "Choose a kind (--kind ratings) and map its columns (--columns value=Answer.their_name).",
         file=table.file,
     )
 
@@ -159,13 +159,13 @@ def _not_rejected(table: Table, notes: list[str]) -> NDArray[np.bool_]:
 
 
 def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl.DataFrame, NDArray[np.intp]]:
-    """Return one row for each question under our names, and the assignment it comes from."""
+    """Return one row per question, with standard column names, and the row of its assignment."""
     height = table.frame.height
     if kind == "choices" and None in fields["best"] and None not in fields["items"]:
-        # The numbers tell the items of one tuple apart, not several questions.
+        # The numbers distinguish the items of one tuple, not several questions.
         items = fields.pop("items")
         fields |= {f"item{place}": {None: name} for place, name in enumerate(items.values(), 1)}
-    ranges = {field: list(found) for field, found in fields.items() if None not in found}
+    ranges = {field: list(by_number) for field, by_number in fields.items() if None not in by_number}
     numbers = next(iter(ranges.values()), [None])
     for field, other in ranges.items():
         if other != numbers and field != "missing":
@@ -175,7 +175,7 @@ def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl
                 "Map columns whose numbers agree: --columns item=Input.their_name_* value=Answer.their_name_*.",
                 file=table.file,
             )
-    answered = [field for field in _NEEDS[kind] if field in _ANSWERED and None in fields[field]]
+    answered = [field for field in _NEEDS[kind] if field in _ANSWERS and None in fields[field]]
     if ranges and answered:
         raise DataError(
             f"{_pattern(fields[answered[0]])} is one answer to several questions.",
@@ -184,9 +184,9 @@ def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl
         )
     parts = [
         table.frame.select(
-            _column(table, found[number] if number in found else found[None]).alias(field)
-            for field, found in fields.items()
-            if number in found or None in found
+            _column(table, by_number.get(number) or by_number[None]).alias(field)
+            for field, by_number in fields.items()
+            if number in by_number or None in by_number
         )
         for number in numbers
     ]
@@ -195,15 +195,15 @@ def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl
     frame, row = frame[order], np.repeat(np.arange(height), len(parts))
     if not ranges:
         return frame, row
-    # A task may show fewer questions than the template has places for.
-    asked = frame.select(pl.any_horizontal(pl.col(_NEEDS[kind]).is_not_null())).to_series()
-    return frame.filter(asked), row[asked.to_numpy()]
+    # A task may have fewer questions than the template has places for.
+    has_content = frame.select(pl.any_horizontal(pl.col(_NEEDS[kind]).is_not_null())).to_series()
+    return frame.filter(has_content), row[has_content.to_numpy()]
 
 
 def _column(table: Table, name: str) -> pl.Series:
     return strings(table.frame[name], table.file, name)
 
 
-def _pattern(found: Numbered) -> str:
-    number, name = next(iter(found.items()))
+def _pattern(by_number: Numbered) -> str:
+    number, name = next(iter(by_number.items()))
     return name if number is None else name.removesuffix(str(number)) + "*"

@@ -1,4 +1,4 @@
-"""Which column holds which field: our names, their aliases, and the user's mapping."""
+"""Match columns to fields by our names, their aliases and the user's mapping."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def plain(name: str) -> str:
 
 
 def numbered(name: str) -> tuple[str, int] | None:
-    """Split 'pair_id_12' into 'pair_id' and 12; None when there is no number at the end."""
+    """Split 'pair_id_12' into 'pair_id' and 12; None if there is no number at the end."""
     match = _NUMBERED.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 
 def matching(pattern: str, names: Iterable[str]) -> dict[int, str]:
-    """Return the columns that fit a pattern such as 'Answer.rating*', by the number that * stands for."""
+    """Return the columns that match a pattern such as 'Answer.rating*', by the number in place of *."""
     before, _, after = pattern.partition("*")
     shape = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
-    found = {int(match[1]): name for name in names if (match := shape.fullmatch(name))}
-    return dict(sorted(found.items()))
+    by_number = {int(match[1]): name for name in names if (match := shape.fullmatch(name))}
+    return dict(sorted(by_number.items()))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The column of each field; several when the file has more than one candidate."""
+class FieldColumns:
+    """The columns of each field: several if the file has more than one candidate."""
 
     columns: dict[str, list[str]]
 
@@ -41,9 +41,9 @@ class Found:
         return field in self.columns
 
     def unused(self, names: Sequence[str], used: Iterable[str]) -> list[str]:
-        """Return the columns that no used field takes."""
-        taken = {column for field in used for column in self.columns.get(field, ())}
-        return [name for name in names if name not in taken]
+        """Return the columns that belong to none of the used fields."""
+        assigned = {column for field in used for column in self.columns.get(field, ())}
+        return [name for name in names if name not in assigned]
 
 
 def find_columns(
@@ -51,22 +51,22 @@ def find_columns(
     aliases: Mapping[str, Sequence[str]],
     mapping: Mapping[str, str] | None,
     problems: Problems,
-) -> Found:
+) -> FieldColumns:
     """Find the columns of each field: those mapped by the user first, then by our name, then by alias.
 
-    A mapped name with a * stands for numbered columns. Wrong mappings are noted in `problems`.
+    A mapped name with a * matches numbered columns. Wrong mappings are recorded in `problems`.
     """
     columns = _mapped(names, aliases, mapping or {}, problems)
-    taken = {name for found in columns.values() for name in found}
-    free = {name: plain(name) for name in names if name not in taken}
+    assigned = {name for candidates in columns.values() for name in candidates}
+    free = {name: plain(name) for name in names if name not in assigned}
     for field, others in aliases.items():
         if field in columns:
             continue
         exact = [name for name, short in free.items() if short == plain(field)]
-        found = exact or [name for name, short in free.items() if short in others]
-        if found:
-            columns[field] = found
-    return Found(columns)
+        candidates = exact or [name for name, short in free.items() if short in others]
+        if candidates:
+            columns[field] = candidates
+    return FieldColumns(columns)
 
 
 def _mapped(
@@ -75,11 +75,11 @@ def _mapped(
     columns: dict[str, list[str]] = {}
     for field, name in mapping.items():
         if field not in aliases:
-            problems.add(f"columns maps '{field}', which is no field.", did_you_mean(field, list(aliases)))
+            problems.add(f"columns maps '{field}', which is not a field.", did_you_mean(field, list(aliases)))
             continue
-        found = list(matching(name, names).values()) if "*" in name else [name] * (name in names)
-        if found:
-            columns[field] = found
+        candidates = list(matching(name, names).values()) if "*" in name else [name] * (name in names)
+        if candidates:
+            columns[field] = candidates
         else:
             problems.add(f"columns maps {field} to '{name}', but there is no such column.", did_you_mean(name, names))
     return columns

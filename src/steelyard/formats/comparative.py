@@ -1,4 +1,4 @@
-"""Comparisons and best–worst choices: items against one another in each row."""
+"""Read comparisons and best–worst choices: each row compares items with one another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.formats.rows import BoolArray, Reading, Rows, encode, subset
 from steelyard.observations import UNKNOWN, Choices, Comparisons, IntArray
 
 TIES = ("tie", "draw", "=")
-"""What a winner column may say instead of a side; one of three is never an item of a pair."""
+"""Words for a tie in the winner column. There are three, so that at least one is not an item of the pair."""
 
 _SIDES = {"left": 1, "right": -1, **dict.fromkeys(TIES, 0)}
 _NOTHING = 9
@@ -22,19 +22,19 @@ def read_comparisons(rows: Rows) -> Reading:
     """Read `left`, `right` and `winner`, or `winner` and `loser`."""
     if "loser" in rows:
         return _read_winners_and_losers(rows)
-    # Words such as 'tie' are coded along with the items; `subset` leaves them out again.
+    # Words such as 'tie' are coded along with the items; `subset` removes them.
     index, (left, right, word) = encode(rows.text("left"), rows.text("right"), rows.text("winner"))
     rows.refuse_empty(left, "left")
     rows.refuse_empty(right, "right")
     _refuse_same(rows, left, right, "right")
     outcome = (word == left).astype(np.int8) - (word == right).astype(np.int8)
-    # An item may be called 'left': a side's name counts only where it is neither of the two items.
+    # An item may have the id 'left': the word names a side only if it is neither of the two items.
     by_side = np.flatnonzero(outcome == 0)
     sides = np.array([_SIDES.get(name.casefold(), _NOTHING) for name in index.ids] + [_NOTHING], np.int8)
     outcome[by_side] = sides[word[by_side]]
-    given = word != UNKNOWN
+    answered = word != UNKNOWN
     rows.problems.at(
-        given & (outcome == _NOTHING),
+        answered & (outcome == _NOTHING),
         lambda row: (
             f"winner '{rows.shown('winner', row)}' is neither '{rows.shown('left', row)}' "
             f"nor '{rows.shown('right', row)}'."
@@ -42,27 +42,27 @@ def read_comparisons(rows: Rows) -> Reading:
         "Write left, right or tie, or the id of one of the two.",
         rows.header("winner"),
     )
-    rows.irregular(~given, "no winner", "left out (write tie where it was one)", "winner")
+    rows.irregular(~answered, "no winner", "left out (write tie where it was one)", "winner")
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, left, right)
-        return Comparisons(items=items, left=a, right=b, outcome=outcome[keep], **rows.who(keep))
+        return Comparisons(items=items, left=a, right=b, outcome=outcome[keep], **rows.sources(keep))
 
-    return Reading(given, build)
+    return Reading(answered, build)
 
 
 def _read_winners_and_losers(rows: Rows) -> Reading:
     index, (winner, loser) = encode(rows.text("winner"), rows.text("loser"))
-    given = (winner != UNKNOWN) & (loser != UNKNOWN)
+    answered = (winner != UNKNOWN) & (loser != UNKNOWN)
     _refuse_same(rows, winner, loser, "loser")
-    rows.irregular(~given, "no winner or no loser", "left out", "winner")
+    rows.irregular(~answered, "no winner or no loser", "left out", "winner")
     rows.notes.append("The order shown is not known: winners were put on the left.")
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, winner, loser)
-        return Comparisons(items=items, left=a, right=b, outcome=np.ones(len(a), np.int8), **rows.who(keep))
+        return Comparisons(items=items, left=a, right=b, outcome=np.ones(len(a), np.int8), **rows.sources(keep))
 
-    return Reading(given, build)
+    return Reading(answered, build)
 
 
 def _refuse_same(rows: Rows, one: IntArray, other: IntArray, name: str) -> None:
@@ -77,11 +77,11 @@ def _refuse_same(rows: Rows, one: IntArray, other: IntArray, name: str) -> None:
 def read_choices(rows: Rows) -> Reading:
     """Read `item1` … `itemk`, or `items`, with `best` and `worst`."""
     columns = _tuple_columns(rows)
-    index, (*shown_columns, best, worst) = encode(*columns, rows.text("best"), rows.text("worst"))
-    shown = np.column_stack(shown_columns)
-    _check_tuples(rows, shown, index.ids)
+    index, (*item_codes, best, worst) = encode(*columns, rows.text("best"), rows.text("worst"))
+    tuples = np.column_stack(item_codes)
+    _check_tuples(rows, tuples, index.ids)
     for name, chosen in (("best", best), ("worst", worst)):
-        among = (shown == chosen[:, None]).any(axis=1)
+        among = (tuples == chosen[:, None]).any(axis=1)
         rows.problems.at(
             (chosen != UNKNOWN) & ~among,
             lambda row, name=name: f"{name} '{rows.shown(name, row)}' is not among the items of its row.",  # type: ignore[misc]
@@ -90,18 +90,18 @@ def read_choices(rows: Rows) -> Reading:
         )
         rows.irregular(chosen == UNKNOWN, f"no {name}", "kept without it", name)
     rows.irregular((best == worst) & (best != UNKNOWN), "the same item as best and as worst", "kept", "worst")
-    enough = (shown != UNKNOWN).sum(axis=1) > 1
+    enough = (tuples != UNKNOWN).sum(axis=1) > 1
     rows.irregular(~enough, "fewer than two items", "left out", "items" if "items" in rows else "item1")
 
     def build(keep: BoolArray) -> Choices:
-        items, (*kept, first, last) = subset(index, keep, *shown_columns, best, worst)
-        return Choices(items=items, shown=np.column_stack(kept), best=first, worst=last, **rows.who(keep))
+        items, (*codes, first, last) = subset(index, keep, *item_codes, best, worst)
+        return Choices(items=items, shown=np.column_stack(codes), best=first, worst=last, **rows.sources(keep))
 
     return Reading(enough, build)
 
 
-def _check_tuples(rows: Rows, shown: NDArray[np.int32], ids: tuple[str, ...]) -> None:
-    ordered = np.sort(shown, axis=1)
+def _check_tuples(rows: Rows, tuples: NDArray[np.int32], ids: tuple[str, ...]) -> None:
+    ordered = np.sort(tuples, axis=1)
     same = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] != UNKNOWN)
     rows.problems.at(
         same.any(axis=1),

@@ -1,4 +1,4 @@
-"""Observations as a table in the conventional columns, such that reading it gives them back."""
+"""Write observations as a table with the conventional columns, which reads back as the same observations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from steelyard.observations import (
 def judgment_table(observations: Observations | Mapping[str, Observations]) -> pl.DataFrame:
     """Return observations as a table that `read_judgments` reads back as they are.
 
-    Columns `annotator` and `task` are there when any is known, `criterion` when observations come by criterion.
-    Rankings are written best first; the order in which their items were shown is not kept.
+    The table has columns `annotator` and `task` if any are known, and `criterion` for a mapping of criteria.
+    Rankings are written best first; the order in which their items were presented is lost.
     """
     if isinstance(observations, Mapping):
         parts = [
@@ -67,18 +67,18 @@ def _comparisons(comparisons: Comparisons) -> dict[str, pl.Series]:
     left = _names(comparisons.items, comparisons.left)
     right = _names(comparisons.items, comparisons.right)
     tie = pl.Series([TIES[0]]).new_from_index(0, len(left))
-    for taken, free in itertools.pairwise(TIES):
-        # An item called 'tie' would be read as the winner.
-        clash = (tie == taken) & ((left == taken) | (right == taken))
-        tie = tie.set(clash, free)
+    for word, alternative in itertools.pairwise(TIES):
+        # An item with the id 'tie' would be read as the winner.
+        clash = (tie == word) & ((left == word) | (right == word))
+        tie = tie.set(clash, alternative)
     outcome = pl.Series(comparisons.outcome)
     return {"left": left, "right": right, "winner": left.zip_with(outcome == 1, right.zip_with(outcome == -1, tie))}
 
 
 def _choices(choices: Choices) -> dict[str, pl.Series]:
-    shown = {f"item{place}": _names(choices.items, codes) for place, codes in enumerate(choices.shown.T, 1)}
+    items = {f"item{place}": _names(choices.items, codes) for place, codes in enumerate(choices.shown.T, 1)}
     chosen: dict[str, IntArray] = {"best": choices.best, "worst": choices.worst}
-    return shown | {name: _names(choices.items, codes) for name, codes in chosen.items()}
+    return items | {name: _names(choices.items, codes) for name, codes in chosen.items()}
 
 
 def _rankings(rankings: Rankings) -> dict[str, pl.Series]:

@@ -1,4 +1,4 @@
-"""CSV and TSV text: the fast parse, the careful one that finds what is wrong, and line numbers."""
+"""Parse CSV and TSV text: a fast parser, a slower one that locates errors, and line numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _RIVAL_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"
 def parse_csv(data: bytes, separator: str, file: str) -> pl.DataFrame:
     """Parse delimited text, every column as strings; rows without any content are left out.
 
-    Polars parses; Python's slower csv module steps in where polars refuses or where stray quotes make its
-    answer doubtful, and either reads the text or says which line is wrong.
+    Polars parses first. If it fails, or if stray quotes make its result doubtful, Python's slower csv module
+    either reads the text or reports the wrong line.
     """
     header = _header(data, separator, file)
     try:
@@ -49,7 +49,7 @@ def csv_lines(data: bytes, separator: str) -> list[int]:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """Decode UTF-8 with or without a byte-order mark, or say where it fails."""
+    """Decode UTF-8 with or without a byte-order mark; the error names the first invalid byte."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

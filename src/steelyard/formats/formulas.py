@@ -1,8 +1,8 @@
-"""Texts that a spreadsheet would run as a formula: written with an apostrophe before them, and read without it.
+"""Escape text that a spreadsheet would run as a formula with a leading apostrophe, and remove it when reading.
 
-A cell that begins with =, +, -, @, a tab or a carriage return is a program to Excel and LibreOffice. Numbers are not,
-whichever sign they have. A text that stands between apostrophes ('-ness') means them: it is left alone, and where
-only its last one was there before, it gets two.
+Excel and LibreOffice run a cell that begins with =, +, -, @, a tab or a carriage return; signed numbers are harmless.
+Text between apostrophes ('-ness') already has a leading one and is left unchanged. To tell the two apart, text that
+ends with an apostrophe is escaped with two.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _NUMBER = r"^[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Disarm every text that a spreadsheet would run, column names too."""
+    """Escape every cell and column name that a spreadsheet would run as a formula."""
     return _changed(frame, _escaped)
 
 
 def restore_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the texts as they were before `escape_formulas`."""
+    """Undo `escape_formulas`."""
     return _changed(frame, _restored)
 
 
 def _escaped(text: pl.Expr) -> pl.Expr:
     quoted = text.str.contains(_ENDS_QUOTED)
-    meant = quoted & text.str.contains(_ESCAPED) & ~text.str.contains(_ESCAPED_TWICE)
-    needed = text.str.contains(_DANGEROUS) & ~text.str.contains(_NUMBER) & ~meant
+    in_apostrophes = quoted & text.str.contains(_ESCAPED) & ~text.str.contains(_ESCAPED_TWICE)
+    needed = text.str.contains(_DANGEROUS) & ~text.str.contains(_NUMBER) & ~in_apostrophes
     prefix = pl.when(quoted).then(pl.lit("''")).otherwise(pl.lit("'"))
     return pl.when(needed).then(prefix + text).otherwise(text)
 
@@ -51,6 +51,6 @@ def _changed(frame: pl.DataFrame, change: Callable[[pl.Expr], pl.Expr]) -> pl.Da
     if not frame.width:
         return frame
     texts = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
-    made = frame.with_columns(change(pl.col(name).cast(pl.String)).alias(name) for name in texts)
+    changed = frame.with_columns(change(pl.col(name).cast(pl.String)).alias(name) for name in texts)
     names = pl.DataFrame({"name": frame.columns}).select(change(pl.col("name")).alias("name"))
-    return made.rename(dict(zip(frame.columns, names["name"], strict=True)))
+    return changed.rename(dict(zip(frame.columns, names["name"], strict=True)))

@@ -1,4 +1,4 @@
-"""Items from a table."""
+"""Read items from a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "tags": ("tag",),
     "gold": (),
 }
-"""Our fields, and what else their columns may be called."""
+"""Fields, and the aliases of their column names."""
 
 _COLUMNS_EXAMPLE = 'items = { file = "...", columns = { text = "their_name" }, ignore = ["notes"] }'
 
@@ -35,7 +35,7 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
     ----------
     source : path, frame or list of dicts
         As for `read_table`. Without an id column the text is the id; without a text column the id is the text,
-        or the text is empty where there is media. A single column of any name is the text.
+        or the text is empty if there is media. A single column of any name is the text.
     columns : mapping, optional
         Our field to their column, such as ``{"text": "headline"}``.
     ignore : sequence of str
@@ -57,8 +57,8 @@ def _fields(
     for name in ignore:
         if name not in table.frame.columns:
             problems.add(f"ignore names '{name}', but there is no such column.", did_you_mean(name, names))
-    found = find_columns(names, ALIASES, columns, problems)
-    fields = {field: candidates[0] for field, candidates in found.columns.items()}
+    matches = find_columns(names, ALIASES, columns, problems)
+    fields = {field: candidates[0] for field, candidates in matches.columns.items()}
     unknown = []
     for name in (name for name in names if name not in fields.values()):
         rival = next((field for field in fields if plain(name) in (field, *ALIASES[field])), None)
@@ -96,7 +96,7 @@ def _items(table: Table, fields: dict[str, str], problems: Problems) -> list[Ite
     if "id" in values:
         ids = values["id"]
         if text is None:
-            text = ["" if shown else name for name, shown in zip(ids, media, strict=True)]
+            text = ["" if medium else name for name, medium in zip(ids, media, strict=True)]
         _refuse_empty(problems, ids, fields["id"], "the id is empty.", "Give each item an id.")
         if "text" in fields:
             bare = [a or b for a, b in zip(text, media, strict=True)]
@@ -154,7 +154,7 @@ def _refuse_repeated(problems: Problems, table: Table, ids: list[str], column: s
     first: dict[str, int] = {}
     repeated = [row for row, name in enumerate(ids) if name and first.setdefault(name, row) != row]
 
-    def told(row: int) -> str:
+    def message(row: int) -> str:
         return what.format(ids[row], table.lines([first[ids[row]]])[0])
 
-    problems.at(np.array(repeated, np.intp), told, remedy, column)
+    problems.at(np.array(repeated, np.intp), message, remedy, column)

@@ -1,4 +1,4 @@
-"""Judgments from a table: the conventional files, and the foreign logs that are known."""
+"""Read judgments from tables: conventional files, WMT rankings and Mechanical Turk batches."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _READERS: dict[str, Callable[[Rows, tuple[float, float] | None], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class JudgmentFile:
-    """What was read: observations by criterion ("" where the file names none), and what was odd about it.
+    """Observations by criterion ("" if the file has none), and notes on irregularities.
 
-    `notes` are sentences: irregular rows counted and what was done with them, columns ignored, a scale inferred.
+    `notes` are sentences: the number of irregular rows and how they were treated, ignored columns, an inferred scale.
     """
 
     by_criterion: dict[str, Observations]
     notes: tuple[str, ...] = ()
     line: Callable[[str, int], int | None] = field(default=lambda criterion, number: None, repr=False, compare=False)
-    """The line of the file that an observation (criterion, number) comes from."""
+    """The line of an observation (criterion, number) in the file."""
     seconds: Callable[[str, int], float | None] = field(
         default=lambda criterion, number: None, repr=False, compare=False
     )
-    """How long an observation (criterion, number) took, where the file says so."""
+    """The response time of an observation (criterion, number) in seconds, if the file has it."""
 
     @property
     def kind(self) -> str:
@@ -78,9 +78,9 @@ def read_judgments(
         As for `read_table`. Conventional columns need no options; WMT ranking files and Mechanical Turk batch
         results are recognised by their columns.
     kind : {"ratings", "comparisons", "choices", "labels", "rankings"}, optional
-        Needed only when the columns fit more than one.
+        Needed only if the columns fit several kinds.
     columns : mapping, optional
-        Our field to their column, such as ``{"value": "score_raw"}``; * stands for a number.
+        Our field to their column, such as ``{"value": "score_raw"}``; * matches a number.
     scale : tuple of float, optional
         Lower and upper end of the ratings; by default the range of the values, with a note.
     strict : bool
@@ -99,7 +99,7 @@ def read_judgments(
     else:
         kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
         reading = _READERS[kind](rows, scale)
-    rows.check_who()
+    rows.check_sources()
     rows.problems.refuse()
     if not reading.keep.any():
         raise DataError(
@@ -143,9 +143,9 @@ def _conventional_rows(
 
 
 def unused_columns(roles: Roles) -> list[str]:
-    """Say which columns play no part, and what they may have been meant for."""
+    """Return notes on the unused columns, with suggestions for misspelt ones."""
     notes = [f"ignored columns: {', '.join(roles.unused)}."] if roles.unused else []
-    missing = [field for field in roles.known if field not in roles.columns]
+    missing = [field for field in roles.fields if field not in roles.columns]
     for name in roles.unused:
         guess = did_you_mean(name, missing)
         if guess.startswith("Did"):
@@ -154,12 +154,12 @@ def unused_columns(roles: Roles) -> list[str]:
 
 
 def unknown_column(name: str, roles: Roles) -> str:
-    """Say what to do about a column that plays no part."""
-    return f"{did_you_mean(name, roles.known)} Remove it or read without strict."
+    """Return the remedy for an unused column."""
+    return f"{did_you_mean(name, roles.fields)} Remove it or read without strict."
 
 
 def _parts(rows: Rows, reading: Reading) -> dict[str, BoolArray]:
-    """Return the rows kept, by criterion."""
+    """Return the usable rows of each criterion."""
     if "criterion" not in rows:
         return {"": reading.keep}
     criteria, (code,) = encode(rows.text("criterion"))
@@ -178,5 +178,5 @@ def _split(rows: Rows, reading: Reading, parts: Mapping[str, BoolArray]) -> dict
 
 
 def sentence(note: str) -> str:
-    """Begin with a capital."""
+    """Capitalize the first letter."""
     return note[0].upper() + note[1:]

@@ -1,4 +1,4 @@
-"""Columns whose rows are lists: native lists, JSON text, or text with a separator."""
+"""Read columns of lists: native lists, JSON text, or text with a separator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _JSON_LIST = r'^\s*\[\s*["\[]'
 
 
 def listed(rows: Rows, name: str, separator: str) -> pl.Series:
-    """Return a column as lists of strings; rows that cannot be read are noted as wrong and become null."""
+    """Return a column as lists of strings; unreadable rows are recorded as problems and become null."""
     if rows.frame[name].dtype.is_nested():
         return rows.lists(name, pl.List(pl.String))
     text = rows.text(name)
@@ -25,12 +25,12 @@ def listed(rows: Rows, name: str, separator: str) -> pl.Series:
 
 
 def looks_like_json(text: pl.Series) -> pl.Series:
-    """Say which rows are JSON lists of strings or of lists."""
+    """Return which rows are JSON lists of strings or of lists."""
     return text.str.contains(_JSON_LIST).fill_null(False)
 
 
 def json_lists(rows: Rows, name: str, text: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Decode JSON text; rows that are no such list are noted as wrong and become null."""
+    """Decode JSON text; rows that are not such lists are recorded as problems and become null."""
     try:
         return text.str.json_decode(dtype)
     except pl.exceptions.PolarsError:

@@ -1,4 +1,4 @@
-"""Ratings and labels: one value or class for one item in each row."""
+"""Read ratings and labels: one value or class for one item per row."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from steelyard.observations import UNKNOWN, FloatArray, Labels, Ratings
 
 
 def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
-    """Read `item` and `value`; without a scale, the values' own range serves as one."""
+    """Read `item` and `value`; the default scale is the range of the values."""
     index, (item,) = encode(rows.text("item"))
     rows.refuse_empty(item, "item")
-    value, given = _numbers(rows)
+    value, answered = _numbers(rows)
     if scale is not None:
         low, high = scale
         rows.problems.at(
-            given & ((value < low) | (value > high)),
+            answered & ((value < low) | (value > high)),
             lambda row: f"value {rows.shown('value', row)} is outside the scale {low:g} to {high:g}.",
             "Correct it, or set the scale the values were given on.",
             rows.header("value"),
         )
-    rows.irregular(~given, "no value", "left out", "value")
+    rows.irregular(~answered, "no value", "left out", "value")
 
     def build(keep: BoolArray) -> Ratings:
-        items, (kept,) = subset(index, keep, item)
+        items, (codes,) = subset(index, keep, item)
         values = value[keep]
         return Ratings(
             items=items,
-            item=kept,
+            item=codes,
             value=values,
             scale=scale or observed_scale(float(values.min()), float(values.max()), rows.notes),
             scale_known=scale is not None,
-            **rows.who(keep),
+            **rows.sources(keep),
         )
 
-    return Reading(given, build)
+    return Reading(answered, build)
 
 
 def _numbers(rows: Rows) -> tuple[FloatArray, BoolArray]:
-    """Return the values, and which rows have one; what is no finite number is noted as wrong."""
+    """Return the values, and which rows have one; values that are not finite numbers are recorded as problems."""
     raw = rows.frame["value"]
     if not (raw.dtype.is_numeric() or raw.dtype == pl.Boolean):
         raw = rows.text("value")
@@ -50,19 +50,19 @@ def _numbers(rows: Rows) -> tuple[FloatArray, BoolArray]:
         trimmed = raw.str.strip_chars()
         number = trimmed.cast(pl.Float64, strict=False)
         missing = (trimmed == "").fill_null(True)
-    given = ~missing.to_numpy()
+    answered = ~missing.to_numpy()
     value = number.fill_null(float("nan")).to_numpy()
     rows.problems.at(
-        given & ~np.isfinite(value),
+        answered & ~np.isfinite(value),
         lambda row: f"value '{rows.shown('value', row)}' is not a number.",
         "Write a number with a decimal point, or leave it empty if there was no answer.",
         rows.header("value"),
     )
-    return value, given
+    return value, answered
 
 
 def observed_scale(low: float, high: float, notes: list[str]) -> tuple[float, float]:
-    """Take the range of the values for their scale, and say so."""
+    """Use the range of the values as their scale, and add a note."""
     if low == high:
         # At least one unit in the last place, so that huge values still have a range.
         margin = max(0.5, float(np.spacing(abs(low))))
@@ -82,8 +82,8 @@ def read_labels(rows: Rows) -> Reading:
     rows.irregular(label == UNKNOWN, "no label", "left out", "label")
 
     def build(keep: BoolArray) -> Labels:
-        items, (kept,) = subset(index, keep, item)
+        items, (codes,) = subset(index, keep, item)
         used, (labels,) = subset(classes, keep, label)
-        return Labels(items=items, item=kept, classes=used, label=labels, **rows.who(keep))
+        return Labels(items=items, item=codes, classes=used, label=labels, **rows.sources(keep))
 
     return Reading(label != UNKNOWN, build)

@@ -1,4 +1,4 @@
-"""Collecting what is wrong in a table, so that it is all reported at once, each with its line."""
+"""Collect the problems of a table and report them together, each with its line."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 from steelyard.errors import DataError, Problem
 
 CAP = 20
-"""How many problems one error lists; the rest are counted."""
+"""Maximum number of problems that one error lists; further ones are only counted."""
 
 Locate = Callable[[Sequence[int]], list[int]]
-"""Turns rows of a table into lines of its file."""
+"""Maps rows of a table to lines of its file."""
 
 
 def capped(problems: Sequence[Problem], total: int | None = None) -> list[Problem]:
-    """Return the first problems, and one that counts those left out of `total`."""
+    """Return the first problems, and one with the number of further ones out of `total`."""
     total = len(problems) if total is None else total
-    shown = list(problems[:CAP])
-    if total > len(shown):
-        shown.append(Problem(f"… and {total - len(shown)} more."))
-    return shown
+    first = list(problems[:CAP])
+    if total > len(first):
+        first.append(Problem(f"… and {total - len(first)} more."))
+    return first
 
 
 class Problems:
-    """What is wrong in one table. Lines are looked up only when something is reported."""
+    """The problems of one table. Lines are looked up only when the problems are reported."""
 
     def __init__(self, file: str, locate: Locate) -> None:
         self._file = file
         self._locate = locate
         self._general: list[Problem] = []
-        self._found: list[tuple[NDArray[np.intp], str | Callable[[int], str], str, str | None]] = []
+        self._in_rows: list[tuple[NDArray[np.intp], str | Callable[[int], str], str, str | None]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._general or self._found)
+        return bool(self._general or self._in_rows)
 
     def add(self, what: str, remedy: str = "", *, line: int | None = None, field: str | None = None) -> None:
-        """Note something wrong with the table as a whole, or at a known line."""
+        """Add a problem of the whole table, or of one line."""
         self._general.append(Problem(what, remedy, self._file, line, field))
 
     def at(
@@ -48,20 +48,20 @@ class Problems:
         remedy: str,
         field: str | None = None,
     ) -> None:
-        """Note rows (a mask, or row numbers) that are wrong; `what` is told, or made from the row number."""
+        """Add a problem of some rows (a mask, or row numbers); `what` is a message, or a function of the row number."""
         numbers = np.flatnonzero(rows) if isinstance(rows, np.ndarray) and rows.dtype == bool else np.array(list(rows))
         if len(numbers):
-            self._found.append((numbers.astype(np.intp), what, remedy, field))
+            self._in_rows.append((numbers.astype(np.intp), what, remedy, field))
 
     def refuse(self) -> None:
-        """Raise DataError when there is anything to report, in the order of the file."""
+        """Raise DataError if there are problems, in the order of the file."""
         if not self:
             return
-        total = len(self._general) + sum(len(rows) for rows, *_ in self._found)
+        total = len(self._general) + sum(len(rows) for rows, *_ in self._in_rows)
         first = sorted(
             (
                 (int(row), what, remedy, field)
-                for rows, what, remedy, field in self._found
+                for rows, what, remedy, field in self._in_rows
                 for row in np.sort(rows)[:CAP]
             ),
             key=lambda entry: entry[0],

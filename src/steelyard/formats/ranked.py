@@ -1,4 +1,4 @@
-"""Rankings: items from best to worst in each row, ties together."""
+"""Read rankings: items from best to worst in each row, possibly with ties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIERS = pl.List(pl.List(pl.String))
 
 
 def read_rankings(rows: Rows) -> Reading:
-    """Read `ranking`: text such as 'a>b=c>d', JSON text, or lists (of lists, where there are ties)."""
+    """Read `ranking`: text such as 'a>b=c>d', JSON text, or lists (of lists, if there are ties)."""
     row = np.arange(len(rows))
     column = rows.frame["ranking"]
     if column.dtype.is_nested():
@@ -38,7 +38,7 @@ def read_rankings(rows: Rows) -> Reading:
 def _as_tiers(rows: Rows, dtype: pl.DataType) -> pl.Series:
     if _depth(dtype) > 1:
         return rows.lists("ranking", _TIERS)
-    # Without ties: every id is a tier of its own.
+    # Without ties, each id is its own tier.
     return rows.lists("ranking", pl.List(pl.String)).list.eval(pl.concat_list(pl.element()))
 
 
@@ -88,9 +88,9 @@ def from_places(rows: Rows, row: NDArray[np.intp], rank: NDArray[np.int64], item
 
     def build(keep: BoolArray) -> Rankings:
         entries = keep[row]
-        used, (kept,) = subset(index, entries, item)
+        used, (codes,) = subset(index, entries, item)
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(rows))[keep])])
-        return Rankings(items=used, item=kept, rank=tier[entries], start=start.astype(np.int64), **rows.who(keep))
+        return Rankings(items=used, item=codes, rank=tier[entries], start=start.astype(np.int64), **rows.sources(keep))
 
     return Reading(enough, build)
 
@@ -102,9 +102,9 @@ def _blank(rows: Rows, name: str) -> BoolArray:
 
 
 def _rows_of(row: NDArray[np.intp], entries: BoolArray, count: int) -> BoolArray:
-    found = np.zeros(count, np.bool_)
-    found[row[entries]] = True
-    return found
+    has_entry = np.zeros(count, np.bool_)
+    has_entry[row[entries]] = True
+    return has_entry
 
 
 def _dense(row: NDArray[np.intp], rank: NDArray[np.int64]) -> IntArray:

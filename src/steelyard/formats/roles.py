@@ -1,4 +1,4 @@
-"""Which kind of judgments a conventional file holds, and which column plays which part in it."""
+"""Find the kind of judgments in a conventional file, and the role of each column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.errors import DataError, did_you_mean
-from steelyard.formats.columns import Found, find_columns, plain
+from steelyard.formats.columns import FieldColumns, find_columns, plain
 from steelyard.formats.problems import Problems
 from steelyard.formats.tables import Table
 
@@ -28,7 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "worst": (),
     "ranking": (),
 }
-"""Our fields, and what else their columns may be called."""
+"""Fields, and the aliases of their column names."""
 
 _SHARED = ("annotator", "task", "criterion", "seconds")
 _REQUIRED = {
@@ -51,62 +51,62 @@ _HOW_TO_MAP = '--columns {field}=their_name (in Python, columns={{"{field}": "th
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The kind, the column of each field, the columns that play no part, and the fields the kind knows."""
+    """The kind, the column of each field, the unused columns, and all fields of the kind."""
 
     kind: str
     columns: dict[str, str]
     unused: list[str]
-    known: list[str]
+    fields: list[str]
 
 
 def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None) -> Roles:
-    """Find the kind of judgments (unless it is given) and the column of each of its fields."""
+    """Return the kind of judgments (`kind`, or inferred) and the column of each of its fields."""
     names = table.frame.columns
     problems = Problems(table.file, table.lines)
-    found = find_columns(names, ALIASES, mapping, problems)
+    candidates = find_columns(names, ALIASES, mapping, problems)
     problems.refuse()
-    if "items" not in found:
+    if "items" not in candidates:
         places = {int(m[1]): name for name in names if (m := _ITEM_NUMBER.fullmatch(plain(name)))}
         if len(places) > 1:
-            found.columns["items"] = [places[number] for number in sorted(places)]
-    told = f"{kind} were asked for" if kind else "these look like {}"
-    kind = kind or _guess(found, table)
-    fields = _fields(found, kind)
-    _refuse_missing(found, kind, told.format(kind), table)
+            candidates.columns["items"] = [places[number] for number in sorted(places)]
+    reason = f"{kind} were requested" if kind else "these look like {}"
+    kind = kind or _guess(candidates, table)
+    fields = _fields(candidates, kind)
+    _refuse_missing(candidates, kind, reason.format(kind), table)
     columns: dict[str, str] = {}
     for field, source in fields.items():
-        candidates = found.columns[source]
-        if field == "items" and len(candidates) > 1:
-            columns |= {f"item{place}": name for place, name in enumerate(candidates, 1)}
+        sources = candidates.columns[source]
+        if field == "items" and len(sources) > 1:
+            columns |= {f"item{place}": name for place, name in enumerate(sources, 1)}
             continue
-        if len(candidates) > 1:
+        if len(sources) > 1:
             problems.add(
-                f"{' and '.join(map(repr, candidates))} could both be the {field}.",
-                f"Say which: {_HOW_TO_MAP.format(field=field)}.",
+                f"{' and '.join(map(repr, sources))} could both be the {field}.",
+                f"Choose one: {_HOW_TO_MAP.format(field=field)}.",
                 field=field,
             )
-        columns[field] = candidates[0]
+        columns[field] = sources[0]
     problems.refuse()
     used = set(columns.values())
-    known = [*_REQUIRED[kind], *_SHARED]
-    return Roles(kind, columns, [name for name in names if name not in used], known)
+    unused = [name for name in names if name not in used]
+    return Roles(kind, columns, unused, [*_REQUIRED[kind], *_SHARED])
 
 
-def _guess(found: Found, table: Table) -> str:
-    complete = [kind for kind in _REQUIRED if not _missing(found, kind)]
+def _guess(candidates: FieldColumns, table: Table) -> str:
+    complete = [kind for kind in _REQUIRED if not _missing(candidates, kind)]
     if len(complete) > 1:
         # Crowd-Kit's names: an item may be called task, and a pair's winner label.
-        complete = [kind for kind in complete if "item" in found or "item" not in _REQUIRED[kind]]
+        complete = [kind for kind in complete if "item" in candidates or "item" not in _REQUIRED[kind]]
     if len(complete) == 1:
         return complete[0]
     if complete:
         raise DataError(
             f"the columns fit {' and '.join(complete)}.",
-            f'Say which to read: --kind {complete[0]} (in Python, kind="{complete[0]}").',
+            f'Choose one: --kind {complete[0]} (in Python, kind="{complete[0]}").',
             file=table.file,
         )
     for kind, signs in _SIGNS.items():
-        if signs & set(found.columns):
+        if signs & set(candidates.columns):
             return kind
     raise DataError(
         f"no kind of judgments has the columns {', '.join(table.frame.columns)}.",
@@ -116,34 +116,34 @@ def _guess(found: Found, table: Table) -> str:
     )
 
 
-def _fields(found: Found, kind: str) -> dict[str, str]:
-    """Return the fields of a kind that the file has, each with the field whose columns serve for it."""
-    fields = {field: field for field in (*_REQUIRED[kind], *_SHARED) if field in found}
-    if "item" in _REQUIRED[kind] and "item" not in found and "task" in found:
+def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
+    """Return the fields of a kind that the file has, each with the field whose columns it uses."""
+    fields = {field: field for field in (*_REQUIRED[kind], *_SHARED) if field in candidates}
+    if "item" in _REQUIRED[kind] and "item" not in candidates and "task" in candidates:
         fields["item"] = "task"
         del fields["task"]
     if kind == "comparisons":
-        if "winner" not in found and "label" in found:
+        if "winner" not in candidates and "label" in candidates:
             fields["winner"] = "label"
-        if {"winner", "loser"} <= set(found.columns) and not {"left", "right"} <= set(found.columns):
-            fields = {field: field for field in ("winner", "loser", *_SHARED) if field in found}
+        if {"winner", "loser"} <= set(candidates.columns) and not {"left", "right"} <= set(candidates.columns):
+            fields = {field: field for field in ("winner", "loser", *_SHARED) if field in candidates}
     return fields
 
 
-def _missing(found: Found, kind: str) -> list[str]:
-    fields = _fields(found, kind)
+def _missing(candidates: FieldColumns, kind: str) -> list[str]:
+    fields = _fields(candidates, kind)
     required = ("winner", "loser") if "loser" in fields else _REQUIRED[kind]
     return [field for field in required if field not in fields]
 
 
-def _refuse_missing(found: Found, kind: str, told: str, table: Table) -> None:
+def _refuse_missing(candidates: FieldColumns, kind: str, reason: str, table: Table) -> None:
     problems = Problems(table.file, table.lines)
-    unused = found.unused(table.frame.columns, _fields(found, kind).values())
-    for field in _missing(found, kind):
+    unused = candidates.unused(table.frame.columns, _fields(candidates, kind).values())
+    for field in _missing(candidates, kind):
         close = did_you_mean(field, unused)
         names = [field, *ALIASES[field]] if field != "items" else ["item1, item2 …", "items"]
         problems.add(
-            f"{told}, but there is no {field} column.",
+            f"{reason}, but there is no {field} column.",
             f"{close + ' ' if close.startswith('Did') else ''}Name it {' or '.join(names)}, "
             f"or map it: {_HOW_TO_MAP.format(field=field)}.",
             field=field,

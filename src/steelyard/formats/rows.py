@@ -1,4 +1,4 @@
-"""Rows of judgments under our column names, on their way to integer codes."""
+"""Rows of judgments with standard column names, and their conversion to integer codes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BoolArray = NDArray[np.bool_]
 _SAMPLE = 20_000
 
 
-class Who(TypedDict):
-    """The part that every kind of observations shares, apart from its items."""
+class Sources(TypedDict):
+    """The annotators and tasks of observations, which all kinds share."""
 
     annotators: Index
     annotator: IntArray
@@ -32,7 +32,7 @@ class Who(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Rows found good (`keep`, one flag per row), and how to make observations of a choice of them."""
+    """The usable rows (`keep`, one flag per row), and a function that builds observations from a subset of rows."""
 
     keep: BoolArray
     build: Callable[[BoolArray], Observations]
@@ -40,10 +40,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Rows:
-    """A frame with our column names, from a table whose lines it can still name.
+    """A frame with standard column names, and the table it comes from.
 
-    `headers` says what the file calls each field; `origin` holds each row's number in the table when the
-    two differ.
+    `headers` maps each field to its column in the file; `origin` holds each row's number in the table if the two
+    differ.
     """
 
     frame: pl.DataFrame
@@ -55,11 +55,11 @@ class Rows:
 
     @cached_property
     def problems(self) -> Problems:
-        """What is found wrong."""
+        """The problems of these rows."""
         return Problems(self.table.file, self.lines)
 
     def lines(self, rows: Sequence[int]) -> list[int]:
-        """Return the lines of the file that some rows come from."""
+        """Return the lines of some rows in the file."""
         return self.table.lines(rows if self.origin is None else [int(self.origin[row]) for row in rows])
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Rows:
         return name in self.frame.columns
 
     def header(self, name: str) -> str:
-        """Return what the file calls a field."""
+        """Return the name of a field's column in the file."""
         return self.headers.get(name, name)
 
     def text(self, name: str) -> pl.Series:
@@ -93,22 +93,22 @@ class Rows:
         value: Any = self.frame[name][row]
         return "" if value is None else str(value).strip()
 
-    def irregular(self, rows: BoolArray, what: str, done: str, name: str) -> None:
-        """Count rows that are odd but usable or droppable; when strict, refuse them."""
+    def irregular(self, rows: BoolArray, what: str, action: str, name: str) -> None:
+        """Note how many rows are irregular and what was done with them; if strict, refuse them."""
         count = int(rows.sum())
         if not count:
             return
         if self.strict:
             self.problems.at(rows, f"{what}.", "Complete or remove the row.", self.header(name))
         else:
-            self.notes.append(f"{what} in {counted(count, 'row')}: {done}.")
+            self.notes.append(f"{what} in {counted(count, 'row')}: {action}.")
 
     def refuse_empty(self, codes: IntArray, name: str) -> None:
-        """Note rows whose id is empty as wrong."""
+        """Record rows with an empty id as problems."""
         self.problems.at(codes == UNKNOWN, f"the {name} is empty.", "Give its id.", self.header(name))
 
     @cached_property
-    def _who(self) -> Who:
+    def _sources(self) -> Sources:
         coded: dict[str, tuple[Index, IntArray]] = {}
         for name in ("annotator", "task"):
             if name in self:
@@ -117,22 +117,22 @@ class Rows:
                 coded[name] = index, codes
             else:
                 coded[name] = Index(), np.full(len(self), UNKNOWN, np.int32)
-        return Who(
+        return Sources(
             annotators=coded["annotator"][0],
             annotator=coded["annotator"][1],
             tasks=coded["task"][0],
             task=coded["task"][1],
         )
 
-    def check_who(self) -> None:
-        """Look at annotators and tasks now, so that what is wrong with them is reported with the rest."""
-        _ = self._who
+    def check_sources(self) -> None:
+        """Read annotators and tasks now, so that their problems are reported together with the others."""
+        _ = self._sources
 
-    def who(self, keep: BoolArray) -> Who:
-        """Return the annotators and tasks of the rows kept."""
-        annotators, (annotator,) = subset(self._who["annotators"], keep, self._who["annotator"])
-        tasks, (task,) = subset(self._who["tasks"], keep, self._who["task"])
-        return Who(annotators=annotators, annotator=annotator, tasks=tasks, task=task)
+    def sources(self, keep: BoolArray) -> Sources:
+        """Return the annotators and tasks of some rows."""
+        annotators, (annotator,) = subset(self._sources["annotators"], keep, self._sources["annotator"])
+        tasks, (task,) = subset(self._sources["tasks"], keep, self._sources["task"])
+        return Sources(annotators=annotators, annotator=annotator, tasks=tasks, task=task)
 
 
 def counted(count: int, noun: str) -> str:
@@ -146,7 +146,7 @@ def encode(*columns: pl.Series) -> tuple[Index, list[IntArray]]:
     Spaces around ids are removed. Only distinct values are handled in Python.
     """
     frame = pl.DataFrame([column.rename(str(number)) for number, column in enumerate(columns)])
-    # Looking for distinct values in all rows costs as much as coding them, and the first rows often have all.
+    # Finding the distinct values of all rows costs as much as coding them, and the first rows often have all of them.
     raw = _distinct(frame.head(_SAMPLE))
     physical = _physical(frame, raw)
     if physical.null_count().row(0) != frame.null_count().row(0):
@@ -155,7 +155,7 @@ def encode(*columns: pl.Series) -> tuple[Index, list[IntArray]]:
     names = raw.str.strip_chars().to_list()
     index = Index(sorted(set(names) - {""}))
     codes = {name: code for code, name in enumerate(index.ids)}
-    # One more than needed: null is coded -1, and so takes the last.
+    # One extra entry: null is coded -1 and so maps to the last one.
     table = np.array([*(codes.get(name, UNKNOWN) for name in names), UNKNOWN], np.int32)
     return index, [
         table.take((column.cast(pl.Int32).fill_null(-1) if column.null_count() else column).to_numpy())
@@ -164,8 +164,8 @@ def encode(*columns: pl.Series) -> tuple[Index, list[IntArray]]:
 
 
 def _distinct(frame: pl.DataFrame) -> pl.Series:
-    found = frame.select(pl.all().unique().implode())
-    columns: list[pl.Series] = [found[name][0].rename("") for name in found.columns]
+    distinct = frame.select(pl.all().unique().implode())
+    columns: list[pl.Series] = [distinct[name][0].rename("") for name in distinct.columns]
     return pl.concat(columns).unique().drop_nulls()
 
 
@@ -174,13 +174,13 @@ def _physical(frame: pl.DataFrame, raw: pl.Series) -> pl.DataFrame:
 
 
 def subset(index: Index, keep: BoolArray | None, *codes: NDArray[np.int32]) -> tuple[Index, list[NDArray[np.int32]]]:
-    """Take the rows kept, and only the ids that occur in them."""
-    kept = [column if keep is None or keep.all() else column[keep] for column in codes]
+    """Return the index of the ids that occur in some rows, and the rows' codes in it."""
+    selected = [column if keep is None or keep.all() else column[keep] for column in codes]
     occurs = np.zeros(len(index) + 1, np.bool_)
-    for column in kept:
+    for column in selected:
         occurs[column] = True
     occurs = occurs[:-1]
     if occurs.all():
-        return index, kept
+        return index, selected
     table = np.append(np.cumsum(occurs) - 1, UNKNOWN).astype(np.int32)
-    return Index(name for name, used in zip(index.ids, occurs, strict=True) if used), [table[c] for c in kept]
+    return Index(name for name, used in zip(index.ids, occurs, strict=True) if used), [table[c] for c in selected]

@@ -1,4 +1,4 @@
-"""Tables in and out: CSV, TSV, JSON lines, Parquet, and any frame that speaks Arrow."""
+"""Read and write tables: CSV, TSV, JSON lines, Parquet, and any Arrow-compatible frame."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from steelyard.formats.problems import capped
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
 _GZIP_MAGIC = b"\x1f\x8b"
-_ALWAYS_UNPACKED = 256_000_000
-_MOST_UNPACKED = 100
-"""A packed file may unpack to so many times its size; tables hardly pack better than one to fifty."""
-_CELLS_ALWAYS_READ = 100_000_000
-_MOST_CELLS_A_BYTE = 25
-"""A Parquet file may hold so many cells for each of its bytes; what repeats packs well in it."""
+_MAX_UNPACKED_BYTES = 256_000_000
+_MAX_COMPRESSION_RATIO = 100
+"""Compression ratio up to which larger files are unpacked; real tables rarely exceed 50."""
+_MAX_CELLS = 100_000_000
+_MAX_CELLS_PER_BYTE = 25
+"""Cells per byte up to which larger Parquet files are read; repeated values compress well."""
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What polars raises over a file that is not right; it panics over some that are damaged."""
+"""Exceptions of polars for invalid files; it panics on some damaged ones."""
 
 supported: tuple[str, ...] = (
     *(suffix + gz for suffix in (*_SEPARATORS, *_JSON_LINES) for gz in ("", ".gz")),
     ".parquet",
 )
-"""The file name endings that `read_table` knows."""
+"""The file extensions that `read_table` supports."""
 
 
 class ArrowStream(Protocol):
-    """Any table that speaks Arrow: pandas, polars, pyarrow, DuckDB …"""
+    """Any table with the Arrow stream interface: pandas, polars, pyarrow, DuckDB …"""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -56,7 +56,7 @@ Source: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | ArrowStream | Se
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A frame, what to call its source in messages, and how to find the line of each of its rows."""
+    """A frame, the name of its source in messages, and a function that returns the line of each row."""
 
     frame: pl.DataFrame
     file: str
@@ -79,19 +79,19 @@ def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame
         A file named `.csv`, `.tsv`, `.jsonl` or `.ndjson` (each also with `.gz`) or `.parquet`; a polars,
         pandas or pyarrow table, or anything else with `__arrow_c_stream__`.
     file_label : str, optional
-        What messages call the source; the path by default.
+        Name of the source in messages; the path by default.
 
     Returns
     -------
     polars.DataFrame
-        From CSV and TSV every column holds strings, so that '007' and 'NA' stay what they are; an apostrophe that
-        keeps a spreadsheet from running a text as a formula is taken away.
+        From CSV and TSV every column holds strings, so that '007' and 'NA' stay unchanged; the apostrophe that
+        keeps a spreadsheet from running text as a formula is removed.
     """
     return open_table(source, file_label=file_label).frame
 
 
 def open_table(source: Source, *, file_label: str | None = None) -> Table:
-    """Read a table like `read_table`, and keep what is needed to name the line of a row."""
+    """Read a table like `read_table`, with the lines of its rows."""
     if isinstance(source, str | Path):
         return _open_file(Path(source), file_label or str(source))
     label = file_label or "the table"
@@ -100,7 +100,7 @@ def open_table(source: Source, *, file_label: str | None = None) -> Table:
 
 
 def strings(column: pl.Series, file: str, header: str) -> pl.Series:
-    """Return a column as strings; whole numbers stay whole where a missing one made them floats."""
+    """Return a column as strings; floats that are all whole numbers are written as integers."""
     if column.dtype == pl.String:
         return column
     if column.dtype.is_nested() or column.dtype == pl.Binary:
@@ -130,7 +130,7 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
         return source.collect()
     try:
         if type(source).__module__.partition(".")[0] == "pandas":
-            # Not through its Arrow stream, which would carry the index along as a column.
+            # Not through its Arrow stream, which would include the index as a column.
             return pl.DataFrame(pl.from_pandas(source))
         if hasattr(source, "__arrow_c_stream__"):
             return pl.DataFrame(source)
@@ -163,13 +163,13 @@ def _open_file(path: Path, label: str) -> Table:
     return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator))
 
 
-def _suffix(name: str, known: Sequence[str], label: str) -> str:
-    for suffix in known:
+def _suffix(name: str, endings: Sequence[str], label: str) -> str:
+    for suffix in endings:
         if name.lower().endswith(suffix):
             return suffix
     raise DataError(
         f"the ending '{Path(name).suffix}' is not one of a table.",
-        f"Use one of {', '.join(known)}.",
+        f"Use one of {', '.join(endings)}.",
         file=label,
     )
 
@@ -191,12 +191,14 @@ def _read_bytes(path: Path, label: str) -> bytes:
         _refuse_bomb(data, label)
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"it is not a whole gzip file ({error}).", "Copy or compress it again.", file=label) from error
+        raise DataError(
+            f"it is not a complete gzip file ({error}).", "Copy or compress it again.", file=label
+        ) from error
 
 
 def _refuse_bomb(data: bytes, label: str) -> None:
-    """Refuse a small file that unpacks to an enormous one, before it fills the memory."""
-    most = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(data))
+    """Refuse a small file that unpacks to an enormous one before it fills the memory."""
+    most = max(_MAX_UNPACKED_BYTES, _MAX_COMPRESSION_RATIO * len(data))
     unpacked = 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
         while part := packed.read(1 << 20):
@@ -213,7 +215,7 @@ def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
     try:
         claimed = pl.scan_parquet(io.BytesIO(data))
         cells = claimed.select(pl.len()).collect().item() * len(claimed.collect_schema())
-        if cells > max(_CELLS_ALWAYS_READ, _MOST_CELLS_A_BYTE * len(data)):
+        if cells > max(_MAX_CELLS, _MAX_CELLS_PER_BYTE * len(data)):
             raise DataError(
                 f"it claims {cells:,} cells, which a file of {len(data):,} bytes hardly holds.",
                 "Write it again, in parts if it is meant to.",
@@ -284,13 +286,13 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes]], object]] = {
 
 
 def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | None = None) -> None:  # noqa: A002
-    """Write a table to a file, whole or not at all, or to a text stream.
+    """Write a table to a file (atomically) or to a text stream.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        List columns become JSON text in CSV and TSV; texts that a spreadsheet would run as a formula get an
-        apostrophe before them, which `read_table` takes away again.
+        List columns become JSON text in CSV and TSV; text that a spreadsheet would run as a formula gets a
+        leading apostrophe, which `read_table` removes.
     target : path or text stream
         A path's ending gives the format unless `format` does; with `.gz` the text is compressed.
     format : {"csv", "tsv", "jsonl", "json", "parquet"}, optional
@@ -301,19 +303,19 @@ def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | 
         _replace(path, frame, _WRITERS[_format(path.name, format, str(target))])
         return
     if format == "parquet":
-        raise DataError("Parquet cannot go to a text stream.", "Give a path that ends in .parquet.")
+        raise DataError("Parquet cannot be written to a text stream.", "Give a path that ends in .parquet.")
     buffer = io.BytesIO()
     _WRITERS[_format("", format, "the stream")](frame, buffer)
     target.write(buffer.getvalue().decode())
 
 
-def _format(name: str, given: str | None, label: str) -> str:
-    if given is None:
+def _format(name: str, format_name: str | None, label: str) -> str:
+    if format_name is None:
         suffix = _suffix(name, (*supported, ".json"), label)
-        given = suffix.removesuffix(".gz").removeprefix(".").replace("ndjson", "jsonl")
-    if given not in _WRITERS:
-        raise DataError(f"'{given}' is not a table format.", f"Use one of {', '.join(_WRITERS)}.", file=label)
-    return given
+        format_name = suffix.removesuffix(".gz").removeprefix(".").replace("ndjson", "jsonl")
+    if format_name not in _WRITERS:
+        raise DataError(f"'{format_name}' is not a table format.", f"Use one of {', '.join(_WRITERS)}.", file=label)
+    return format_name
 
 
 def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[bytes]], object]) -> None:
@@ -322,7 +324,7 @@ def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[
     try:
         with temporary.open("xb") as file:
             if path.name.lower().endswith(".gz"):
-                # No name and no time inside, so that equal tables give equal bytes.
+                # Without name and time, so that equal tables give equal bytes.
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     write(frame, cast(IO[bytes], packed))
             else:

@@ -1,4 +1,4 @@
-"""Reading TOML that may be hostile: whatever is wrong with it becomes a ConfigError."""
+"""Parse untrusted TOML: every error becomes a ConfigError."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEDY = "Correct that place."
 def parse_toml(text: str, *, file: str | None = None, field: str | None = None) -> dict[str, Any]:
     """Parse TOML; refuse text that is invalid, too long, nested too deeply, or holds numbers we cannot represent.
 
-    `file` and `field` say in the error where the text comes from.
+    `file` and `field` name the source of the text in errors.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
@@ -52,7 +52,7 @@ def refuse_extreme_values(data: Mapping[str, Any], *, file: str | None = None, f
     `field` replaces the path of the value in the error, for text that is not a whole study.toml.
     """
     problems: list[Problem] = []
-    # A stack instead of recursion: the depth is what is being checked.
+    # A stack instead of recursion, because the depth is being checked.
     pending: list[tuple[str, int, Any]] = [("", 0, data)]
     while pending:
         path, depth, value = pending.pop()

@@ -1,4 +1,4 @@
-"""The ranking files of the WMT shared tasks: up to k systems' outputs ranked on one source segment in each row."""
+"""Read ranking files of the WMT shared tasks: each row ranks the outputs of up to k systems for one segment."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _BLANK = -1
 
 
 def _places(frame: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return the columns of system and rank for each place shown."""
+    """Return the columns of system and rank for each position."""
     systems = {int(match[1]): name for name in frame.columns if (match := _SYSTEM.fullmatch(name))}
     ranks = {int(match[1]): name for name in frame.columns if (match := _RANK.fullmatch(name))}
     return [(systems[number], ranks[number]) for number in sorted(systems) if number in ranks]
 
 
 def is_wmt(frame: pl.DataFrame) -> bool:
-    """Say whether a table has system1Id, system1rank, system2Id …"""
+    """Return whether a table has columns system1Id, system1rank, system2Id …"""
     return len(_places(frame)) > 1
 
 
 def rows_from_wmt(table: Table, columns: Mapping[str, str] | None, strict: bool) -> Rows:
-    """Give WMT rankings our names: judgeId is the annotator, the source segment is the task."""
+    """Rename the columns: judgeId is the annotator, the source segment is the task."""
     frame = table.frame
     problems = Problems(table.file, table.lines)
-    found = find_columns(frame.columns, {"annotator": ("judgeid",), "task": ()}, columns, problems)
+    fields = find_columns(frame.columns, {"annotator": ("judgeid",), "task": ()}, columns, problems)
     problems.refuse()
-    headers = {field: names[0] for field, names in found.columns.items()}
+    headers = {field: names[0] for field, names in fields.columns.items()}
     ours = [pl.col(name).alias(field) for field, name in headers.items()]
     segment = [name for name in _SEGMENT if name in frame.columns]
     if "task" not in headers and segment:
@@ -56,7 +56,7 @@ def rows_from_wmt(table: Table, columns: Mapping[str, str] | None, strict: bool)
 
 
 def read_wmt(rows: Rows) -> Reading:
-    """Read rankings in the order shown; rank -1 or nothing is a blank, left out and counted."""
+    """Read rankings in the order shown; rank -1 or an empty cell is a blank, which is left out and counted."""
     width = sum(name.startswith("system") for name in rows.frame.columns)
     ranks = np.column_stack([_ranks(rows, f"rank{place}") for place in range(1, width + 1)])
     blank = ranks == _BLANK

@@ -1,4 +1,4 @@
-"""One door to numba, so that types survive it and every kernel is compiled alike."""
+"""Compilation of numerical kernels with numba: every kernel has the same options and keeps its Python types."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 import numba
+from numba.core import event
+
+from steelyard.models.compilation_notice import notify_compilation
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -13,3 +16,16 @@ F = TypeVar("F", bound=Callable[..., object])
 def compiled(function: F) -> F:
     """Compile a kernel on first use; the machine code is cached on disk."""
     return cast("F", numba.njit(function, cache=True, nogil=True))
+
+
+class _CompilationListener(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Pass on that numba compiles; kernels loaded from its cache do not count."""
+
+    def on_start(self, event: object) -> None:
+        notify_compilation()
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+event.register("numba:compile", _CompilationListener())

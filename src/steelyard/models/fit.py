@@ -1,4 +1,4 @@
-"""What a model returns, and what every model is."""
+"""The base class of all models, and the result of a fit."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A model's result: the scores table of every item, and how it was reached.
+    """The result of a model: the table of scores, and how it was computed.
 
-    `annotators` is the table of what the model found about each annotator, for models that look at them.
-    `notes` says in plain words what a reader of the table should know, such as why an interval is missing.
+    `annotators` is a table of annotator parameters, for models that estimate them. `notes` are sentences for the reader
+    of the table, such as why an interval is missing.
     """
 
     model: str
@@ -58,9 +58,9 @@ class Fit:
 
     def _repr_html_(self) -> str:
         """Show the scores in a notebook."""
-        shown = [name for name in _SHOWN if name in self.scores.columns]
+        columns = [name for name in _SHOWN if name in self.scores.columns]
         title = f"{self.model}: {self.scores.height:,} items, {100 * self.level:g} % intervals"
-        return html_table(self.scores.select(shown), title, self.notes)
+        return html_table(self.scores.select(columns), title, self.notes)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ class Model(ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    eats: ClassVar[tuple[str, ...]]
+    accepts: ClassVar[tuple[str, ...]]
     """The kinds of observations it takes, the preferred one first."""
 
     @abstractmethod
@@ -121,24 +121,28 @@ class Model(ABC):
         """The model's settings by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
-    def accept(self, observations: Observations) -> None:
-        """Refuse observations this model does not eat."""
+    def check_kind(self, observations: Observations) -> None:
+        """Refuse observations this model does not accept."""
         if not isinstance(observations, Observations):
             raise DataError(
-                f"{self.name} takes {' or '.join(self.eats)}, not {type(observations).__name__}.",
+                f"{self.name} takes {' or '.join(self.accepts)}, not {type(observations).__name__}.",
                 "Read them with steelyard.read_judgments(file).observations.",
             )
-        if observations.kind not in self.eats:
+        if observations.kind not in self.accepts:
             raise DataError(
-                f"{self.name} needs {' or '.join(self.eats)}; these are {observations.kind}.",
+                f"{self.name} needs {' or '.join(self.accepts)}; these are {observations.kind}.",
                 self._remedy(observations),
             )
         if len(observations) == 0:
             raise DataError(f"there are no {observations.kind} to fit.", "Collect or import some first.")
 
     def _remedy(self, observations: Observations) -> str:
-        models = [name for name in registry.names("models") if observations.kind in registry.find("models", name).eats]
+        models = [
+            name for name in registry.names("models") if observations.kind in registry.find("models", name).accepts
+        ]
         protocols = [
-            name for name in registry.names("protocols") if set(self.eats) & set(registry.find("protocols", name).kinds)
+            name
+            for name in registry.names("protocols")
+            if set(self.accepts) & set(registry.find("protocols", name).kinds)
         ]
         return f"Use {' or '.join(models)}, or collect with {' or '.join(protocols)}."

@@ -42,8 +42,8 @@ def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold, *, must_ove
             codes[labels.items.code(item)] = labels.classes.code(name)
     _refuse(problems)
     if must_overlap:
-        judged = np.flatnonzero(labels.votes.sum(axis=1)) if isinstance(labels, LabelTally) else labels.item
-        _must_overlap(codes != UNKNOWN, judged)
+        judged_items = np.flatnonzero(labels.votes.sum(axis=1)) if isinstance(labels, LabelTally) else labels.item
+        _must_overlap(codes != UNKNOWN, judged_items)
     return codes
 
 
@@ -108,8 +108,8 @@ def need_gold(model: str, gold: Gold | None) -> Gold:
 def _within(model: str, items: Index, gold: Gold, problems: list[Problem]) -> Gold:
     """Return the gold of known items; note the others as problems."""
     need_gold(model, gold)
-    known = {item: value for item, value in gold.items() if item in items}
-    if not known:
+    gold_of_items = {item: value for item, value in gold.items() if item in items}
+    if not gold_of_items:
         example = next(iter(gold))
         raise DataError(
             f"gold never overlaps the judgments: none of its {len(gold)} items was judged "
@@ -121,7 +121,7 @@ def _within(model: str, items: Index, gold: Gold, problems: list[Problem]) -> Go
         for item in gold
         if item not in items
     )
-    return known
+    return gold_of_items
 
 
 def _closest(item: str, items: Index) -> str:
@@ -162,9 +162,9 @@ def disputed(votes: IntArray, gold: IntArray, share: float, judgments: int) -> N
     """Say which items have gold that at least `share` of at least `judgments` labels contradict, as one class."""
     total = votes.sum(axis=1)
     contrary = votes.copy()
-    known = gold != UNKNOWN
-    contrary[known, gold[known]] = 0
-    return np.asarray(known & (total >= judgments) & (contrary.max(axis=1) >= share * total - 1e-9))
+    has_gold = gold != UNKNOWN
+    contrary[has_gold, gold[has_gold]] = 0
+    return np.asarray(has_gold & (total >= judgments) & (contrary.max(axis=1) >= share * total - 1e-9))
 
 
 def disputed_gold(labels: Labels, gold: Gold, *, share: float = 0.8, judgments: int = 5) -> pl.DataFrame:

@@ -45,13 +45,13 @@ class Uncertainty:
     @classmethod
     def from_draws(cls, how: str, draws: FloatArray, level: float = 0.95) -> Uncertainty:
         """Take the middle `level` of the draws; NaN for items with fewer than two of them."""
-        known = ~np.isnan(draws)
-        enough = known.sum(axis=0) >= 2
+        is_drawn = ~np.isnan(draws)
+        enough = is_drawn.sum(axis=0) >= 2
         sd, lower, upper = (np.full(draws.shape[1], np.nan) for _ in range(3))
         if enough.any():
-            drawn = draws[:, enough]
-            sd[enough] = np.nanstd(drawn, axis=0, ddof=1)
-            tails = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            samples = draws[:, enough]
+            sd[enough] = np.nanstd(samples, axis=0, ddof=1)
+            tails = np.nanquantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
             lower[enough], upper[enough] = tails
         return cls(how, draws, sd, lower, upper)
 
@@ -82,8 +82,8 @@ def _closeness(scores: FloatArray) -> float:
 
 def competition_ranks(score: FloatArray) -> NDArray[np.int64]:
     """Rank from 1, the highest score first; ties share the best place; NaN gets 0."""
-    known = np.flatnonzero(~np.isnan(score))
-    order = known[np.argsort(-score[known], kind="stable")]
+    scored_items = np.flatnonzero(~np.isnan(score))
+    order = scored_items[np.argsort(-score[scored_items], kind="stable")]
     ranks = np.zeros(len(score), np.int64)
     if len(order):
         first = np.r_[True, score[order][:-1] - score[order][1:] > _closeness(score)]
@@ -184,7 +184,7 @@ def count_by_item(observations: Observations, item: IntArray, row: IntArray) -> 
     who = len(observations.annotators)
     cell = item.astype(np.int64) * who + observations.annotator[row]
     if n * who <= max(1 << 20, 4 * len(cell)):
-        met = np.zeros(n * who, bool)
-        met[cell] = True
-        return judgments, met.reshape(n, who).sum(axis=1).astype(np.int32)
+        is_present = np.zeros(n * who, bool)
+        is_present[cell] = True
+        return judgments, is_present.reshape(n, who).sum(axis=1).astype(np.int32)
     return judgments, np.bincount(np.unique(cell) // who, minlength=n).astype(np.int32)

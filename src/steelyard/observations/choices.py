@@ -61,8 +61,8 @@ class Choices(Observations):
 
     def _distinct_under(self, code: IntArray) -> NDArray[np.bool_]:
         is_item = self.shown != UNKNOWN
-        shown = code[self.shown]
+        new_codes = code[self.shown]
         # Padding gets codes of its own, so that it counts as different.
-        padded = np.where(is_item, shown, -2 - np.arange(shown.shape[1]))
+        padded = np.where(is_item, new_codes, -2 - np.arange(new_codes.shape[1]))
         distinct = (np.diff(np.sort(padded, axis=1), axis=1) != 0).all(axis=1)
-        return np.asarray(distinct & ~(is_item & (shown == UNKNOWN)).any(axis=1))
+        return np.asarray(distinct & ~(is_item & (new_codes == UNKNOWN)).any(axis=1))

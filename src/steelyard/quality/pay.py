@@ -222,8 +222,8 @@ def with_times(judgments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refused(what: str, text: str) -> ConfigError:
-    shown = text if len(text) <= 60 else text[:60] + "…"
-    return ConfigError([Problem(f"{what}: '{shown}'.", _REMEDY, field="pay.bonus")])
+    excerpt = text if len(text) <= 60 else text[:60] + "…"
+    return ConfigError([Problem(f"{what}: '{excerpt}'.", _REMEDY, field="pay.bonus")])
 
 
 def _walk(tree: ast.expr) -> Iterator[tuple[ast.AST, int]]:
@@ -238,8 +238,8 @@ def _walk(tree: ast.expr) -> Iterator[tuple[ast.AST, int]]:
 
 
 def _check(node: ast.AST, text: str) -> None:
-    known = (*_BINARY, *_COMPARED, ast.USub, ast.UAdd, ast.Not, ast.Load, ast.BinOp, ast.UnaryOp, ast.IfExp)
-    known += (ast.BoolOp, ast.And, ast.Or)
+    allowed_nodes = (*_BINARY, *_COMPARED, ast.USub, ast.UAdd, ast.Not, ast.Load, ast.BinOp, ast.UnaryOp, ast.IfExp)
+    allowed_nodes += (ast.BoolOp, ast.And, ast.Or)
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise _refused(f"{node.value!r} is not a number in the bonus", text)
@@ -255,10 +255,10 @@ def _check(node: ast.AST, text: str) -> None:
     elif isinstance(node, ast.Compare):
         if len(node.ops) != 1:
             raise _refused("a comparison in the bonus has two sides (write A < B and B < C)", text)
-    elif not isinstance(node, known):
+    elif not isinstance(node, allowed_nodes):
         # A part is shown as it is written; a sign has no text of its own.
-        shown = ast.unparse(node) if isinstance(node, ast.expr) else _SIGNS.get(type(node).__name__, "that")
-        raise _refused(f"'{shown}' cannot stand in the bonus", text)
+        source = ast.unparse(node) if isinstance(node, ast.expr) else _SIGNS.get(type(node).__name__, "that")
+        raise _refused(f"'{source}' cannot stand in the bonus", text)
 
 
 def _value(node: ast.expr, numbers: Mapping[str, float]) -> float:

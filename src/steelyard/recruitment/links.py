@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.study import Study
-from steelyard.study.config_tables import Link, is_address
+from steelyard.study.config.tables import Link, is_address
 from steelyard.study.leases import annotator_name
 from steelyard.study.recruitment_state import Arrival
 

@@ -20,7 +20,7 @@ from steelyard.recruitment.links import link_template
 from steelyard.recruitment.submissions import record_status
 from steelyard.study import Study
 from steelyard.study import events as ev
-from steelyard.study.config_tables import Link, Prolific
+from steelyard.study.config.tables import Link, Prolific
 
 MARKS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 """Placeholders in a link that Prolific replaces by the participant, the study and the submission."""

@@ -1,4 +1,4 @@
-"""How reliable judgments are: do annotators agree, with others and with themselves, and do scores hold."""
+"""Reliability of judgments: agreement between and within annotators, and stability of scores."""
 
 from __future__ import annotations
 

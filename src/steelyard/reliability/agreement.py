@@ -1,4 +1,4 @@
-"""How well annotators agree: the statistics that fit each kind of judgments."""
+"""Agreement among annotators: the statistics for each kind of judgments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.reliability.alpha import alpha_statistic, mirrored_alpha, options_alpha, statistic_of_units
-from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_proportion
 from steelyard.reliability.cycles import cycle_consistency
 from steelyard.reliability.ita import ita
 from steelyard.reliability.kappa import (
@@ -39,15 +39,15 @@ from steelyard.reliability.split_half import split_half_or_reason
 from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, Units, group_codes
 
-_ANYONE = "the annotators are not known, so two answers of one person, if there are any, count as agreement"
+_ANONYMOUS = "the annotators are not known, so two answers of one annotator, if there are any, count as agreement"
 _REPEATS = "some annotators answered a question more than once; pairs of answers by one annotator are left out"
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement(Statistics):
-    """The agreement among annotators: statistics, and notes on how they were taken.
+    """The agreement among annotators: statistics, and notes on how they were computed.
 
-    `histogram` is there for labels only: items by the size of their largest class, with its chance level.
+    `histogram` exists for labels only: items by the size of their largest class, with its chance level.
     """
 
     kind: str
@@ -57,14 +57,14 @@ class Agreement(Statistics):
 
 
 def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:
-    """Compute the statistics of agreement that fit the kind of observations, each with its interval.
+    """Compute the agreement statistics for the kind of observations, each with its interval.
 
     Parameters
     ----------
     observations
         Ratings, labels, comparisons, rankings or choices.
     seed, replicates, level
-        Of the intervals. The same seed gives the same statistics, in whatever order the judgments come.
+        Settings of the intervals. The same seed gives the same statistics, whatever the order of the judgments.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     try:
@@ -77,7 +77,7 @@ def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 2
 def item_statistics(
     kind: str, units: Units, scale: tuple[float, float], bootstrap: Bootstrap, names: Names
 ) -> tuple[Statistic, ...]:
-    """Compute the statistics that depend on the answers to each item alone, of ratings or labels."""
+    """Compute the statistics of ratings or labels that depend only on the answers to each item."""
     if kind == Labels.kind:
         return (
             alpha_statistic(units, "nominal", bootstrap, unit="items", names=names),
@@ -89,7 +89,7 @@ def item_statistics(
         alpha_statistic(units, "ordinal", bootstrap, unit="items", names=names),
         statistic_of_units(
             "mean_absolute_difference",
-            lambda those: weighted_share(those.distances(), those.pairs),
+            lambda those: weighted_proportion(those.distances(), those.pairs),
             units,
             bootstrap,
             unit="items",
@@ -152,7 +152,7 @@ def _of_comparisons(comparisons: Comparisons, bootstrap: Bootstrap) -> Agreement
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Answers by unit: the names of what is resampled, and each unit's cluster, where clusters are resampled."""
+    """Answers by unit, the names of the resampling units, and each unit's cluster if clusters are resampled."""
 
     units: Units
     names: Names
@@ -162,50 +162,50 @@ class Grouped:
 def pair_statistics(
     grouped: Callable[[bool], Grouped], bootstrap: Bootstrap, *, tasks: bool, ties: bool, annotators: bool
 ) -> tuple[list[Statistic], tuple[str, ...]]:
-    """Compute the agreement on pairs, with notes on it.
+    """Compute the agreement on pairs, and notes on it.
 
     Parameters
     ----------
     grouped
-        Groups the outcomes by pair: within tasks where it is given True, else across them.
+        Groups the outcomes by pair: within tasks if called with True, otherwise across tasks.
     bootstrap
-        How intervals are made.
+        Settings of the intervals.
     tasks, ties, annotators
         Whether the tasks are known, any pair was tied, and the annotators are known.
     """
-    found, which = grouped(tasks), "a unit is a pair of items"
-    if tasks and len(found.units):
+    pairs, which = grouped(tasks), "a unit is a pair of items"
+    if tasks and len(pairs.units):
         which += " within one task"
     elif tasks:
-        found = grouped(False)
-        which += " across tasks: within a task no pair was answered twice" if len(found.units) else ""
-    unit = "pairs" if found.cluster is None else "tasks"
+        pairs = grouped(False)
+        which += " across tasks: within a task no pair was answered twice" if len(pairs.units) else ""
+    unit = "pairs" if pairs.cluster is None else "tasks"
     chance, why = (1 / 3, "") if ties else (1 / 2, ", as no pair was tied")
     alpha = statistic_of_units(
         "alpha_nominal",
         mirrored_alpha,
-        found.units,
+        pairs.units,
         bootstrap,
         unit=unit,
-        note="chance takes each pair both ways round",
-        cluster=found.cluster,
-        names=found.names,
+        note="expected agreement counts each pair in both orders",
+        cluster=pairs.cluster,
+        names=pairs.names,
     )
     kappa = statistic_of_units(
         "kappa_fixed_chance",
         fixed_chance_kappa(chance),
-        found.units,
+        pairs.units,
         bootstrap,
         unit=unit,
         note=f"P(E) = 1/{round(1 / chance)}{why}",
         low=-1.0,
-        cluster=found.cluster,
-        names=found.names,
+        cluster=pairs.cluster,
+        names=pairs.names,
     )
     observed = _agreeing(
-        "observed_agreement", found.units, bootstrap, unit=unit, cluster=found.cluster, names=found.names
+        "observed_agreement", pairs.units, bootstrap, unit=unit, cluster=pairs.cluster, names=pairs.names
     )
-    return [alpha, observed, kappa], (which, *unit_notes(annotators, found.units))
+    return [alpha, observed, kappa], (which, *unit_notes(annotators, pairs.units))
 
 
 def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Statistic], tuple[str, ...]]:
@@ -229,8 +229,8 @@ def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple
         units = Units.of(code, outcome, comparisons.annotator)
         task = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
         task[code] = comparisons.task
-        found = np.unique(task[units.kept])
-        return Grouped(units, lambda: tuple(comparisons.tasks[int(c)] for c in found), group_codes(task[units.kept]))
+        tasks = np.unique(task[units.kept])
+        return Grouped(units, lambda: tuple(comparisons.tasks[int(c)] for c in tasks), group_codes(task[units.kept]))
 
     return pair_statistics(
         lambda in_tasks: within() if in_tasks else across(),
@@ -249,7 +249,7 @@ def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:
         *_graph_statistics(pairs, bootstrap),
         *_self_consistency(pairs, bootstrap),
     ]
-    return Agreement(rankings.kind, tuple(statistics), ("rankings are taken as their pairs", *notes))
+    return Agreement(rankings.kind, tuple(statistics), ("rankings are analysed as their pairs", *notes))
 
 
 def _graph_statistics(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
@@ -258,31 +258,33 @@ def _graph_statistics(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[S
 
 
 def _self_consistency(observations: Observations, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
-    """Compute the self-consistency of annotators, where any of them answered twice."""
+    """Compute the self-consistency of annotators; empty if none answered a question twice."""
     if not (observations.annotator != UNKNOWN).any():
         return ()
-    found = self_consistency(observations, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level)
-    return found.statistics if any(statistic.value is not None for statistic in found.statistics) else ()
+    statistics = self_consistency(
+        observations, seed=bootstrap.seed, replicates=bootstrap.replicates, level=bootstrap.level
+    ).statistics
+    return statistics if any(statistic.value is not None for statistic in statistics) else ()
 
 
-def choice_statistics(name: str, found: Grouped, options: FloatArray, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
+def choice_statistics(name: str, sets: Grouped, options: FloatArray, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     """Compute the agreement on the best or the worst of sets; `options` is the number of items of each, shape (U,)."""
     return (
         statistic_of_units(
             f"alpha_nominal_{name}",
             lambda units: options_alpha(units, options),
-            found.units,
+            sets.units,
             bootstrap,
             unit="tuples",
-            names=found.names,
+            names=sets.names,
         ),
-        _agreeing(f"observed_agreement_{name}", found.units, bootstrap, unit="tuples", names=found.names),
+        _agreeing(f"observed_agreement_{name}", sets.units, bootstrap, unit="tuples", names=sets.names),
     )
 
 
 def choice_notes(annotators: bool, by_name: Mapping[str, tuple[Units, int]]) -> tuple[str, ...]:
-    """Say what the statistics of choices take for granted, given the units, and the answers left out, of each."""
-    notes = ["a unit is a set of items shown; chance takes its items as equally likely"]
+    """Return notes on the statistics of choices, from the units and the number of left-out answers of each side."""
+    notes = ["a unit is a set of items shown; by chance its items are equally likely"]
     for name, (units, left_out) in by_name.items():
         notes += [note for note in unit_notes(annotators, units) if note not in notes]
         if left_out:
@@ -291,8 +293,8 @@ def choice_notes(annotators: bool, by_name: Mapping[str, tuple[Units, int]]) -> 
 
 
 def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
-    shown = np.sort(choices.shown, axis=1)
-    tuples = group_codes(*shown.T) if len(choices) else np.empty(0, np.int64)
+    sorted_items = np.sort(choices.shown, axis=1)
+    tuples = group_codes(*sorted_items.T) if len(choices) else np.empty(0, np.int64)
     row = np.zeros(int(tuples.max(initial=-1)) + 1, np.int64)
     row[tuples] = np.arange(len(tuples))
     statistics: list[Statistic] = []
@@ -300,7 +302,7 @@ def _of_choices(choices: Choices, bootstrap: Bootstrap) -> Agreement:
     for name, chosen in (("best", choices.best), ("worst", choices.worst)):
         named = chosen != UNKNOWN
         units = Units.of(tuples[named], chosen[named], choices.annotator[named])
-        sets = shown[row[units.kept]]
+        sets = sorted_items[row[units.kept]]
         options = (sets != UNKNOWN).sum(axis=1).astype(np.float64)
         statistics += choice_statistics(name, Grouped(units, _tuple_names(choices, sets)), options, bootstrap)
         by_name[name] = units, int((~named).sum())
@@ -317,7 +319,7 @@ def _agreeing(
     cluster: Codes | None = None,
     names: Names | None = None,
 ) -> Statistic:
-    note = "share of pairs that agree"
+    note = "proportion of pairs that agree"
     return statistic_of_units(
         name, observed_agreement, units, bootstrap, unit=unit, note=note, low=0.0, cluster=cluster, names=names
     )
@@ -327,12 +329,12 @@ def _item_names(observations: Observations, units: Units) -> Names:
     return lambda: tuple(observations.items[int(code)] for code in units.kept)
 
 
-def _tuple_names(choices: Choices, shown: NDArray[np.int32]) -> Names:
-    return lambda: tuple(set_name(choices.items[int(c)] for c in row if c != UNKNOWN) for row in shown)
+def _tuple_names(choices: Choices, tuples: NDArray[np.int32]) -> Names:
+    return lambda: tuple(set_name(choices.items[int(c)] for c in row if c != UNKNOWN) for row in tuples)
 
 
 def set_name(items: Iterable[str]) -> str:
-    """Name a set of items, in whatever order they come."""
+    """Name a set of items, whatever their order."""
     return "|".join(sorted(items))
 
 
@@ -344,7 +346,7 @@ def unit_notes(knows_annotators: bool, units: Units) -> tuple[str, ...]:
     """Say what the statistics take for granted."""
     notes = []
     if not knows_annotators:
-        notes.append(_ANYONE)
+        notes.append(_ANONYMOUS)
     if len(units.group_unit):
         notes.append(_REPEATS)
     return tuple(notes)

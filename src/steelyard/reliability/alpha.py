@@ -21,7 +21,7 @@ _FLAT = 1e-12
 
 
 def _alpha(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """Return 1 - Dₒ/Dₑ, NaN where nothing could disagree."""
+    """Return 1 - Dₒ/Dₑ, NaN if no disagreement is possible."""
     varies = expected > _FLAT
     alpha: FloatArray = np.where(varies, 1 - observed / np.where(varies, expected, 1), np.nan)
     return alpha
@@ -33,7 +33,7 @@ def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _disagreement(units: Units) -> FloatArray:
-    """Each unit's mean disagreement in pairs, times its answers."""
+    """Return each unit's mean disagreement of pairs, times its number of answers."""
     return (units.pairs - units.agreeing()) * units.answers / units.pairs
 
 
@@ -43,10 +43,10 @@ def nominal_alpha(units: Units) -> WeightedStatistic:
 
 
 def mirrored_alpha(units: Units) -> WeightedStatistic:
-    """Return nominal α of outcomes that change sign when their pair is seen the other way round.
+    """Return nominal α of outcomes that change sign when the order of their pair is reversed.
 
-    The expected disagreement takes each pair both ways round, so that it does not depend on which of its
-    items was written first: Σ ((n_v + n_-v)/2)² = (Σ n_v² + Σ n_v n_-v) / 2.
+    The expected disagreement counts each pair in both orders, so that it does not depend on which of its
+    items is listed first: Σ ((n_v + n_-v)/2)² = (Σ n_v² + Σ n_v n_-v) / 2.
     """
     place = np.minimum(np.searchsorted(units.values, -units.values), len(units.values) - 1)
     present = (units.values[place] == -units.values)[:, None]
@@ -71,10 +71,10 @@ def _nominal(units: Units, equal: Callable[[FloatArray], FloatArray]) -> Weighte
 
 
 def options_alpha(units: Units, options: FloatArray) -> WeightedStatistic:
-    """Return nominal α where each unit has `options` of its own, shape (U,), all equally likely by chance.
+    """Return nominal α for units with their own numbers of `options`, shape (U,), all equally likely by chance.
 
-    Pooling the values would make chance agreement almost nil, as no two units share their options. As chance is
-    known here and not taken from the answers, Dₑ has no n/(n - 1) for answers drawn without putting them back.
+    Pooling the values would make chance agreement almost zero, because units do not share their options. Chance is
+    known here rather than estimated from the answers, so Dₑ has no factor n/(n - 1) for sampling without replacement.
     """
     disagreement = _disagreement(units)
     differing = units.answers * (1 - 1 / options)
@@ -103,7 +103,7 @@ def ordinal_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = (Σ_{g=x…y} n_g - (n_x + n_y)/2)²; O(N) for each replicate.
 
     That sum is the difference of the values' midranks in the pooled answers, so this is the interval
-    metric on midranks, taken anew in each replicate.
+    metric on midranks, which are recomputed in each replicate.
     """
     by_value = units.counts.T.tocsr()
     factor = units.answers / units.pairs
@@ -185,21 +185,21 @@ def krippendorff_alpha(
 
     Dₒ = (1/n) Σ_u m_u · (mean δ² over the pairs of unit u) and Dₑ = mean δ² over all pairs of the n pooled
     answers; units with a single answer are left out. Krippendorff (2011), "Computing Krippendorff's
-    Alpha-Reliability". Missing answers are simply not given.
+    Alpha-Reliability". Missing answers are left out.
 
     Parameters
     ----------
     unit
-        Integer code of what was judged, one per answer.
+        Integer code of the judged unit, one per answer.
     value
         The answers; for the nominal metric any numbers that code the classes.
     metric
         ``nominal``, ``ordinal``, ``interval`` or ``ratio``. All are linear in the answers (after sorting),
         but ratio is also quadratic in the distinct values, of which it takes at most 10,000.
     annotator
-        Integer code of who answered, -1 for unknown. Two answers by one annotator to one unit form no pair.
+        Integer code of the annotator, -1 for unknown. Two answers by one annotator to one unit form no pair.
     seed, replicates, level
-        Of the interval; 0 replicates for none.
+        Settings of the interval; 0 replicates for none.
     """
     if metric not in METRICS:
         raise ConfigError(f"unknown metric '{metric}'.", did_you_mean(metric, list(METRICS)))
@@ -211,7 +211,7 @@ def krippendorff_alpha(
 def alpha_statistic(
     units: Units, metric: str, bootstrap: Bootstrap, *, unit: str, names: Names | None = None
 ) -> Statistic:
-    """Compute α of grouped answers; `unit` is what the units are called."""
+    """Compute α of grouped answers; `unit` is the name of the units."""
     name = f"alpha_{metric}"
     if metric == "ratio" and len(units) and units.answer.min() < 0:
         return Statistic(name, None, n=len(units), note="undefined: the ratio metric needs values ≥ 0")
@@ -234,17 +234,17 @@ def statistic_of_units(
     cluster: Codes | None = None,
     names: Names | None = None,
 ) -> Statistic:
-    """Compute a statistic over units, or say that none has two answers; `cluster` is each unit's, from 0 on."""
+    """Compute a statistic over units, undefined if none has two answers; `cluster` holds each unit's cluster code."""
     if not len(units):
         return Statistic(name, None, note=f"undefined: none of the {unit} was answered by two annotators")
-    rests = f"{int(units.answers.sum()):,} answers, {int(units.pairs.sum()):,} pairs of them"
+    basis = f"{int(units.answers.sum()):,} answers, {int(units.pairs.sum()):,} pairs of them"
     return bootstrap.statistic(
         name,
         function(units),
         len(units) if cluster is None else int(cluster.max()) + 1,
         unit=unit,
-        note=f"{rests}; {note}" if note else rests,
-        undefined="undefined: all answers are the same, so nothing could disagree",
+        note=f"{basis}; {note}" if note else basis,
+        undefined="undefined: all answers are the same, so no disagreement is possible",
         low=low,
         high=high,
         cluster=cluster,

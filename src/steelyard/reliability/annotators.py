@@ -1,4 +1,4 @@
-"""Each annotator's agreement with the others, and with themselves."""
+"""Agreement of each annotator with the others, and self-consistency."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from scipy import stats
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Labels, Observations, Ratings
 
-LEAST_SHARED = 4
-"""Items (or tasks) shared with others below which no agreement is stated: nobody is accused on three answers."""
+MIN_SHARED = 4
+"""Minimum number of items (or tasks) shared with others for an agreement; fewer are too weak as evidence."""
 
 CORRELATION = "correlation with the mean of the others"
-ORDER = "share of pairs put in the same order as by the others"
-SAME_LABEL = "share of labels that are the others' most frequent one"
+ORDER = "proportion of pairs ordered as by the others"
+SAME_LABEL = "proportion of labels equal to the others' most frequent one"
 
 
 # Agreement with the others
 
 
 def with_others(observations: Mapping[str, Observations], excluded: set[str] | None = None) -> pl.DataFrame:
-    """Hold each annotator's answers against what the others (who are not excluded) said of the same items.
+    """Compare each annotator's answers with those of the others (except excluded ones) on the same items.
 
     Ratings: the correlation with the mean of the others, with Fisher's interval. Comparisons, choices and
-    rankings: the share of decided pairs in the order of the others' win shares. Labels: the share that is the
-    others' most frequent label. Shares have Wilson's interval with tasks (items, for labels) as witnesses,
-    which is wide enough also where one task says several things.
+    rankings: the proportion of decided pairs in the order of the others' win rates. Labels: the proportion equal to
+    the others' most frequent label. Proportions have Wilson's interval with tasks (items, for labels) as trials,
+    which is wide enough even if a task yields several pairs.
     """
     schema: dict[str, Any] = {"annotator": pl.String}
     schema |= dict.fromkeys(("agreement", "agreement_lower", "agreement_upper"), pl.Float64)
@@ -40,19 +40,19 @@ def with_others(observations: Mapping[str, Observations], excluded: set[str] | N
     out = excluded or set()
     same_kind: Any = [part for part in parts if part.kind == parts[0].kind]
     if parts[0].kind == Ratings.kind:
-        found = _rated(same_kind, out)
+        table = _rated(same_kind, out)
     elif parts[0].kind == Labels.kind:
-        found = _labelled(same_kind, out)
+        table = _labelled(same_kind, out)
     else:
-        found = _ordered(parts[0], out)
-    return found.select(
-        pl.col(name).cast(kind) if name in found.columns else pl.lit(None, kind).alias(name)
+        table = _ordered(parts[0], out)
+    return table.select(
+        pl.col(name).cast(kind) if name in table.columns else pl.lit(None, kind).alias(name)
         for name, kind in schema.items()
     )
 
 
 def _names(part: Observations) -> pl.Series:
-    """The annotators' names by code; the last place is for those who are not known."""
+    """Return the annotators' names by code; the last entry is for unknown annotators."""
     return pl.Series([*part.annotators.ids, None], dtype=pl.String)
 
 
@@ -75,7 +75,8 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
                 pl.lit(float(high - low)).alias("width"),
             )
         )
-    # Repeats are averaged, so that nobody counts twice; criteria are centred, lest their means pass for agreement.
+    # Repeats are averaged, so that each annotator counts once; criteria are centred, so that differences between their
+    # means do not count as agreement.
     cells = (
         pl.concat(frames)
         .group_by("criterion", "item", "annotator")
@@ -94,17 +95,17 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
         (pl.col("value") - pl.col("others")).alias("difference"),
     )
     one_scale = cells["width"].n_unique() <= 1
-    share = pl.lit(1.0) if one_scale else pl.col("width")
-    found = cells.group_by("annotator").agg(
+    unit = pl.lit(1.0) if one_scale else pl.col("width")
+    table = cells.group_by("annotator").agg(
         pl.corr(pl.col("own") / pl.col("width"), pl.col("theirs") / pl.col("width")).alias("agreement"),
         pl.len().alias("shared"),
-        (pl.col("difference") / share).mean().alias("bias"),
-        (pl.col("difference") / share).std().alias("noise"),
+        (pl.col("difference") / unit).mean().alias("bias"),
+        (pl.col("difference") / unit).std().alias("noise"),
     )
-    enough = pl.col("shared") >= LEAST_SHARED
+    enough = pl.col("shared") >= MIN_SHARED
     z = pl.col("agreement").clip(-1 + 1e-12, 1 - 1e-12).arctanh()
     off = float(stats.norm.ppf(0.975)) / (pl.col("shared") - 3).cast(pl.Float64).clip(1e-9).sqrt()
-    return found.with_columns(pl.col("agreement").fill_nan(None)).with_columns(
+    return table.with_columns(pl.col("agreement").fill_nan(None)).with_columns(
         pl.when(enough).then(pl.col("agreement")).alias("agreement"),
         pl.when(enough).then((z - off).tanh()).alias("agreement_lower"),
         pl.when(enough).then((z + off).tanh()).alias("agreement_upper"),
@@ -115,7 +116,7 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
 
 
 def _pairs(part: Observations, out: set[str]) -> pl.DataFrame:
-    """Lay out every pair an answer puts in order: `winner`, `loser`, `tied`."""
+    """Return each pair that an answer orders: `winner`, `loser`, `tied`."""
     if part.has_comparisons:
         pairs = part.to_comparisons()
         turned = pairs.outcome < 0
@@ -131,7 +132,7 @@ def _pairs(part: Observations, out: set[str]) -> pl.DataFrame:
     for place in range(part.shown.shape[1]):
         other = part.shown[:, place]
         for winner, loser in ((part.best, other), (other, part.worst)):
-            # best over worst is met twice, from either side; keep the first.
+            # best over worst occurs twice, once from either side; keep the first.
             keep = (winner != UNKNOWN) & (loser != UNKNOWN) & (winner != loser)
             keep &= ~((winner is other) & (other == part.best))
             frames.append(
@@ -192,34 +193,34 @@ def _labelled(parts: list[Labels], out: set[str]) -> pl.DataFrame:
         for number, part in enumerate(parts)
     )
     cell = ["criterion", "item"]
-    said = rows.group_by(*cell, "annotator", "label").agg(pl.len().alias("times"), pl.col("counts").first())
-    said = said.with_columns((pl.col("times") * pl.col("counts")).alias("counted"))
-    votes = said.group_by(*cell, "label").agg(pl.col("counted").sum().alias("votes"))
-    # For each annotator and item, every label that anybody gave it, less the annotator's own votes.
-    asked = said.select(*cell, "annotator").unique().join(votes, on=cell)
-    own = said.select(*cell, "annotator", "label", "times", "counted")
-    asked = asked.join(own, on=[*cell, "annotator", "label"], how="left").with_columns(
+    answers = rows.group_by(*cell, "annotator", "label").agg(pl.len().alias("times"), pl.col("counts").first())
+    answers = answers.with_columns((pl.col("times") * pl.col("counts")).alias("counted"))
+    votes = answers.group_by(*cell, "label").agg(pl.col("counted").sum().alias("votes"))
+    # For each annotator and item: every label of the item, with the votes of the other annotators.
+    labels = answers.select(*cell, "annotator").unique().join(votes, on=cell)
+    own = answers.select(*cell, "annotator", "label", "times", "counted")
+    labels = labels.join(own, on=[*cell, "annotator", "label"], how="left").with_columns(
         pl.col("times", "counted").fill_null(0)
     )
-    asked = asked.with_columns((pl.col("votes") - pl.col("counted")).alias("others"))
+    labels = labels.with_columns((pl.col("votes") - pl.col("counted")).alias("others"))
     mine = [*cell, "annotator"]
-    asked = asked.with_columns(pl.col("others").max().over(mine).alias("most")).filter(
+    labels = labels.with_columns(pl.col("others").max().over(mine).alias("most")).filter(
         (pl.col("most") > 0) & pl.col("annotator").is_not_null()
     )
-    asked = asked.with_columns((pl.col("others") == pl.col("most")).alias("top"))
-    items = asked.group_by(mine).agg(
+    labels = labels.with_columns((pl.col("others") == pl.col("most")).alias("top"))
+    items = labels.group_by(mine).agg(
         ((pl.col("times") * pl.col("top")).sum() / pl.col("times").sum() / pl.col("top").sum()).alias("agrees")
     )
     return _as_shares(items, SAME_LABEL)
 
 
 def _as_shares(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
-    found = rows.group_by("annotator").agg(pl.col("agrees").sum().alias("hits"), pl.len().alias("shared"))
-    hits, shared = found["hits"].to_numpy().astype(np.float64), found["shared"].to_numpy().astype(np.float64)
+    counts = rows.group_by("annotator").agg(pl.col("agrees").sum().alias("hits"), pl.len().alias("shared"))
+    hits, shared = counts["hits"].to_numpy().astype(np.float64), counts["shared"].to_numpy().astype(np.float64)
     lower, upper = wilson(hits, shared, 0.95)
-    enough = shared >= LEAST_SHARED
+    enough = shared >= MIN_SHARED
     values = {"agreement": hits / np.maximum(shared, 1), "agreement_lower": lower, "agreement_upper": upper}
-    return found.with_columns(
+    return counts.with_columns(
         *(pl.Series(name, np.where(enough, value, np.nan)).fill_nan(None) for name, value in values.items()),
         pl.lit(measure).alias("measure"),
     )
@@ -229,10 +230,10 @@ def _as_shares(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
 
 
 def with_themselves(observations: Mapping[str, Observations]) -> pl.DataFrame:
-    """Hold the answers of one annotator to the same question against each other.
+    """Compare the answers of each annotator to the same question with each other.
 
-    `self_consistency` is 1 when repeats are all alike: for ratings 1 less the mean absolute difference as a
-    share of the scale, else the share of pairs of answers that are the same. `repeats` counts those pairs.
+    `self_consistency` is 1 if all repeats are equal: for ratings, 1 minus the mean absolute difference as a fraction
+    of the scale; otherwise the proportion of pairs of answers that are equal. `repeats` counts those pairs.
     """
     schema = {"annotator": pl.String, "self_consistency": pl.Float64, "repeats": pl.Int64}
     frames = [
@@ -275,7 +276,7 @@ def _questions(part: Observations) -> list[pl.DataFrame]:
         _base(part, set()).select(
             "annotator", question.alias("question"), pl.Series("answer", answer, dtype=pl.Float64)
         )
-        for question, answer in _ASKED[type(part)](part)
+        for question, answer in _QUESTIONS_BY_KIND[type(part)](part)
     ]
 
 
@@ -294,14 +295,14 @@ def _of_comparisons(part: Comparisons) -> list[tuple[pl.Series, Any]]:
 
 
 def _of_choices(part: Choices) -> list[tuple[pl.Series, Any]]:
-    shown = _text(*np.sort(part.shown, axis=1).T)
+    items = _text(*np.sort(part.shown, axis=1).T)
     return [
-        (side + shown, chosen.astype(np.float64))
+        (side + items, chosen.astype(np.float64))
         for side, chosen in ((pl.Series(["b "]), part.best), (pl.Series(["w "]), part.worst))
     ]
 
 
-_ASKED: dict[type[Observations], Callable[[Any], list[tuple[pl.Series, Any]]]] = {
+_QUESTIONS_BY_KIND: dict[type[Observations], Callable[[Any], list[tuple[pl.Series, Any]]]] = {
     Ratings: lambda part: [(_text(part.item), part.unit_value)],
     Labels: lambda part: [(_text(part.item), part.label.astype(np.float64))],
     Comparisons: _of_comparisons,

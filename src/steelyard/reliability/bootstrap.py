@@ -1,13 +1,12 @@
-"""Intervals from resampling: Poisson(1) weights over whatever the statistic is taken to be a sample of.
+"""Bootstrap intervals: Poisson(1) weights over the sampling units of a statistic.
 
-The agreement of answers is resampled over units (items, pairs, tuples), never over annotators: drawing an
-annotator twice makes two copies that agree perfectly, and so raises every agreement. A unit drawn twice
-only counts twice.
+Agreement is resampled over units (items, pairs, tuples), never over annotators: an annotator drawn twice would
+be two copies that agree perfectly, which raises every agreement. A unit drawn twice only counts twice.
 
-Weights come from hashes of the units' names (models/resampling.py), so that neither the order of the rows nor the
-engine matters; units without names, whose order is all there is to tell them apart, get theirs from a generator when
-there are many. Beyond 2,000 units, statistics that depend on the units by a few sums get the infinitesimal jackknife,
-which is where the bootstrap's variance tends.
+Weights are hashes of the units' names (models/inference/resampling.py), so that neither the order of the rows nor
+the engine matters. Units without names are identified by their order; if there are many, their weights come from a
+random generator. Beyond 2,000 units, statistics that are functions of a few sums use the infinitesimal jackknife,
+the limit of the bootstrap variance.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from steelyard.observations import FloatArray
 from steelyard.reliability.statistic import Statistic
 
 WeightedStatistic: TypeAlias = Callable[[FloatArray], FloatArray]
-"""From weights (units × replicates) to one number per replicate, NaN where it is undefined."""
+"""Maps weights (units × replicates) to one number per replicate, NaN if undefined."""
 
 Seed: TypeAlias = int | np.random.Generator
 
 Names: TypeAlias = Callable[[], tuple[str, ...]]
-"""The names of the units, made only where they are needed."""
+"""Returns the names of the units; called only when they are needed."""
 
 HASHED_UNITS = 2_000
-"""Units up to which every replicate has digests of its own; beyond, every unit has one."""
+"""Number of units up to which each replicate has its own digests; beyond, each unit has one digest."""
 
 _BLOCK = 4_000_000
 _SAME = 1e-12
 
 
 def _poisson_table() -> FloatArray:
-    """Poisson(1) by 16-bit lookup: five times faster than drawing, each probability right to 1/65536."""
+    """Return a 16-bit lookup table of Poisson(1): five times faster than sampling, exact to 1/65536."""
     edges = np.rint(stats.poisson.cdf(np.arange(9), 1.0) * 65536).astype(np.int64)
     return np.searchsorted(edges, np.arange(65536), side="right").astype(np.float64)
 
@@ -53,7 +52,7 @@ _POISSON = _poisson_table()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumStatistic:
-    """A function that depends on the units by a few sums over them: `of` takes Σ w·column for each column."""
+    """A function of a few weighted sums over units: `of` takes Σ w·column for each column."""
 
     columns: tuple[FloatArray, ...]
     of: Callable[[FloatArray], FloatArray]
@@ -63,7 +62,7 @@ class SumStatistic:
         return self.of(np.stack([column @ weights for column in self.columns]))
 
     def influence(self) -> FloatArray:
-        """Return the derivative by the weight of each unit, shape (U,); that of the sums by central differences."""
+        """Return the derivative with respect to each unit's weight, shape (U,), by central differences in the sums."""
         sums = np.array([column.sum() for column in self.columns])
         step = 1e-5 * np.maximum(np.abs(sums), 1e-6 * np.array([np.abs(column).sum() for column in self.columns]))
         step = np.maximum(step, 1e-300)
@@ -74,17 +73,17 @@ class SumStatistic:
 
 @lru_cache(maxsize=8)
 def _hashed_weights(names: tuple[str, ...], replicates: int, seed: int) -> NDArray[np.uint8]:
-    """Keep the weights of the last few sets of units: one table has several statistics over the same units."""
+    """Cache the weights of recent sets of units: a table has several statistics over the same units."""
     return poisson_weights(names, replicates, seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """How intervals are made: the seed, the number of replicates and the level.
+    """Settings of intervals: seed, number of replicates and level.
 
     The interval is value ± t · (standard deviation over the replicates), with t at units − 1 degrees of
-    freedom, cut at the statistic's own bounds. It always contains the value, and on simulated ratings it
-    covered better than percentiles (docs/concepts/agreement.md).
+    freedom, clipped to the statistic's range. It always contains the value, and on simulated ratings it had
+    better coverage than percentiles (docs/concepts/agreement.md).
     """
 
     seed: int = 0
@@ -99,20 +98,20 @@ class Bootstrap:
 
     @classmethod
     def of(cls, seed: Seed, replicates: int, level: float) -> Bootstrap:
-        """Take a seed, or draw one from a generator."""
+        """Create the settings; a generator as seed draws one."""
         if isinstance(seed, np.random.Generator):
             seed = int(seed.integers(2**63))
         return cls(seed, replicates, level)
 
     def weights(self, units: int, rows: int, names: Names | None = None) -> Iterator[FloatArray]:
-        """Yield Poisson(1) weights, units × some replicates at a time, so that `rows` × these stay bounded.
+        """Yield Poisson(1) weights (units × replicates) in blocks, so that `rows` × replicates stays bounded.
 
-        Units without `names` are called by their numbers.
+        Units without `names` are named by their numbers.
         """
         step = max(1, _BLOCK // max(rows, 1))
         if units <= HASHED_UNITS:
-            called = tuple(map(str, range(units))) if names is None else names()
-            digested = _hashed_weights(called, self.replicates, self.seed)
+            unit_names = tuple(map(str, range(units))) if names is None else names()
+            digested = _hashed_weights(unit_names, self.replicates, self.seed)
             for start in range(0, self.replicates, step):
                 yield np.ascontiguousarray(digested[start : start + step].T, np.float64)
             return
@@ -141,10 +140,10 @@ class Bootstrap:
         cluster: NDArray[np.int64] | None = None,
         names: Names | None = None,
     ) -> Statistic:
-        """Compute a statistic and its interval over `units` units, called `unit`, cut at `low` and `high`.
+        """Compute a statistic and its interval over `units` units (named `unit`), clipped to `low` and `high`.
 
         With `cluster`, the units are clusters, and the function takes a weight for each of their members.
-        `names` are those of what is resampled.
+        `names` returns the names of the resampling units.
         """
         sums = function
         if cluster is not None:
@@ -155,7 +154,7 @@ class Bootstrap:
         if not np.isfinite(value):
             return Statistic(key, None, n=units, note=undefined)
         if units > HASHED_UNITS and self.replicates > 1 and isinstance(sums, SumStatistic):
-            # What the variance over replicates tends to as they grow in number.
+            # The limit of the variance over replicates as their number grows.
             influence = sums.influence()
             influence = influence if cluster is None else np.bincount(cluster, influence, units).astype(np.float64)
             return self.statistic_from_sd(
@@ -172,18 +171,18 @@ class Bootstrap:
         draws = np.concatenate([function(weights) for weights in self.weights(units, rows, names)] or [np.empty(0)])
         draws = draws[np.isfinite(draws)]
         if units > 1 and self.replicates > 1 and len(draws) < max(2, self.replicates / 2):
-            why = f"no interval: it is undefined in most resamples of so few {unit}"
+            why = f"no interval: with so few {unit}, most resamples are undefined"
             return Statistic(key, value, n=units, note=f"{note}; {why}")
-        spread = float(draws.std(ddof=1)) if len(draws) > 1 else 0.0
+        sd = float(draws.std(ddof=1)) if len(draws) > 1 else 0.0
         return self.statistic_from_sd(
-            key, value, spread, units, unit=unit, interval=f"bootstrap({unit})", note=note, low=low, high=high
+            key, value, sd, units, unit=unit, interval=f"bootstrap({unit})", note=note, low=low, high=high
         )
 
     def statistic_from_sd(
         self,
         key: str,
         value: float,
-        spread: float,
+        sd: float,
         units: int,
         *,
         unit: str,
@@ -193,26 +192,26 @@ class Bootstrap:
         low: float = -np.inf,
         high: float = 1.0,
     ) -> Statistic:
-        """Put value ± t · `spread` into a statistic, with units − 1 degrees of freedom unless given."""
+        """Return a statistic with the interval value ± t · `sd`; by default t has units − 1 degrees of freedom."""
         why = ""
         if self.replicates < 2:
-            why = "no interval was asked for"
+            why = "no interval was requested"
         elif units < 2:
-            why = f"no interval: it rests on one of the {unit}"
-        elif spread < _SAME * max(1.0, abs(value)):
-            why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
+            why = f"no interval: only one of the {unit}"
+        elif sd < _SAME * max(1.0, abs(value)):
+            why = f"no interval: all {unit} give the same value, so its uncertainty cannot be estimated"
         if why:
             return Statistic(key, value, n=units, note=f"{note}; {why}" if note else why)
-        reach = float(stats.t.ppf(0.5 + self.level / 2, freedom or units - 1)) * spread
+        reach = float(stats.t.ppf(0.5 + self.level / 2, freedom or units - 1)) * sd
         return Statistic(key, value, max(value - reach, low), min(value + reach, high), interval, units, note)
 
 
-def weighted_share(part: FloatArray, whole: FloatArray) -> WeightedStatistic:
+def weighted_proportion(part: FloatArray, whole: FloatArray) -> WeightedStatistic:
     """Return the function Σ w·part / Σ w·whole."""
 
-    def share(sums: FloatArray) -> FloatArray:
-        shared, total = sums
-        share: FloatArray = np.where(total > 0, shared / np.where(total > 0, total, 1), np.nan)
-        return share
+    def ratio(sums: FloatArray) -> FloatArray:
+        count, total = sums
+        proportion: FloatArray = np.where(total > 0, count / np.where(total > 0, total, 1), np.nan)
+        return proportion
 
-    return SumStatistic((part, whole), share)
+    return SumStatistic((part, whole), ratio)

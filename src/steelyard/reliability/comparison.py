@@ -1,4 +1,4 @@
-"""Two scorings of the same items: how far apart are scores and ranks, and which items moved most?"""
+"""Compare two scorings of the same items: differences of scores and ranks, and the items that moved most."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import polars as pl
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit
 from steelyard.observations import FloatArray
-from steelyard.reliability.bootstrap import Bootstrap, Seed, WeightedStatistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Seed, WeightedStatistic, weighted_proportion
 from steelyard.reliability.correlation import (
-    LEAST_ITEMS,
+    MIN_ITEMS,
     Correlate,
     correlation_statistic,
     jackknife_variance,
@@ -30,9 +30,9 @@ Scoring: TypeAlias = Fit | pl.DataFrame | Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class ScoringComparison(Statistics):
-    """What two scorings of the same items have in common.
+    """Agreement of two scorings of the same items.
 
-    `moved` has a row for each item, those that moved most ranks first: item, first, second (on [0, 1]),
+    `moved` has a row for each item, sorted by the change of rank, largest first: item, first, second (on [0, 1]),
     difference, rank_first, rank_second, rank_difference (1 is the best rank).
     """
 
@@ -46,9 +46,9 @@ def compare_scorings(
 ) -> ScoringComparison:
     """Compare two scorings by score and by rank, as Tables 1 and 2 of Kiritchenko & Mohammad (2017).
 
-    Both are brought to [0, 1] first: by `unit_score` where a table has it, else linearly, the lowest score to 0
-    and the highest to 1. Only items that both score take part, and ranks are among these; ties share their mean
-    rank. Intervals are over items, each item's difference in rank being held fixed.
+    Both are rescaled to [0, 1] first: by `unit_score` if a table has it, otherwise linearly, the lowest score to 0
+    and the highest to 1. Only items in both scorings are used, and ranks are among these; ties share their mean
+    rank. Intervals are over items, with each item's difference in rank held fixed.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     (one, one_how), (other, other_how) = _unit_scores(first, "first"), _unit_scores(second, "second")
@@ -74,10 +74,13 @@ def compare_scorings(
         )
 
     statistics = (
-        resampled("mean_score_difference", weighted_share(apart, np.ones(count)), "absolute, on [0, 1]", 1.0),
+        resampled("mean_score_difference", weighted_proportion(apart, np.ones(count)), "absolute, on [0, 1]", 1.0),
         resampled("median_score_difference", weighted_median(apart), "absolute, on [0, 1]", 1.0),
         resampled(
-            "mean_rank_difference", weighted_share(ranks_apart, np.ones(count)), f"absolute, of {count:,} ranks", most
+            "mean_rank_difference",
+            weighted_proportion(ranks_apart, np.ones(count)),
+            f"absolute, of {count:,} ranks",
+            most,
         ),
         resampled("median_rank_difference", weighted_median(ranks_apart), f"absolute, of {count:,} ranks", most),
         _correlation("spearman", spearman, x, y, bootstrap),
@@ -107,10 +110,10 @@ def _unit_scores(scoring: Scoring, which: str) -> tuple[dict[str, float], str]:
         missing = [name for name in ("item", column) if name not in frame.columns]
         if missing:
             raise DataError(f"the {which} scoring has no column '{missing[0]}'.", "Give item and score.")
-        known = frame.select(pl.col("item").cast(pl.String), pl.col(column).cast(pl.Float64)).drop_nulls()
-        if known["item"].n_unique() < known.height:
+        present = frame.select(pl.col("item").cast(pl.String), pl.col(column).cast(pl.Float64)).drop_nulls()
+        if present["item"].n_unique() < present.height:
             raise DataError(f"the {which} scoring has an item twice.", "Compare one criterion or group at a time.")
-        scores = dict(zip(known["item"].to_list(), known[column].to_list(), strict=True))
+        scores = dict(zip(present["item"].to_list(), present[column].to_list(), strict=True))
         if column == "unit_score":
             return scores, "unit_score, on [0, 1] already"
     else:
@@ -123,7 +126,7 @@ def _unit_scores(scoring: Scoring, which: str) -> tuple[dict[str, float], str]:
 
 
 def weighted_median(values: FloatArray) -> WeightedStatistic:
-    """Return the function: the value with half of the weight below it, or the mid of the two next to the half."""
+    """Return the weighted median: the value with half of the weight below it, or the mean of the two middle values."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
 
@@ -140,9 +143,9 @@ def weighted_median(values: FloatArray) -> WeightedStatistic:
 
 
 def _correlation(name: str, correlate: Correlate, x: FloatArray, y: FloatArray, bootstrap: Bootstrap) -> Statistic:
-    found = correlate(np.round(x, 12), np.round(y, 12))
-    if found is None:
-        why = f"undefined: fewer than {LEAST_ITEMS} items, or scores that do not vary"
+    correlation = correlate(np.round(x, 12), np.round(y, 12))
+    if correlation is None:
+        why = f"undefined: fewer than {MIN_ITEMS} items, or scores that do not vary"
         return Statistic(name, None, n=len(x), note=why)
-    variance = jackknife_variance(found.influence, len(x))
-    return correlation_statistic(name, found.r, variance, len(x), bootstrap, note="")
+    variance = jackknife_variance(correlation.influence, len(x))
+    return correlation_statistic(name, correlation.r, variance, len(x), bootstrap, note="")

@@ -1,4 +1,4 @@
-"""Correlations of two scorings of the same items, with what each item adds to them."""
+"""Correlations of two scorings of the same items, with the influence of each item."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from steelyard.observations import FloatArray
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.statistic import Statistic
 
-LEAST_ITEMS = 3
-"""Items scored twice that a correlation needs."""
+MIN_ITEMS = 3
+"""Minimum number of items with two scores for a correlation."""
 
 _FLAT = 1e-18
 _SAME = 1e-12
 
 
 class Correlation(NamedTuple):
-    """A correlation, and its derivative by the weight of each item (the infinitesimal jackknife's values).
+    """A correlation, and its derivative with respect to each item's weight (as in the infinitesimal jackknife).
 
     Σ influence² · n/(n − 1) estimates the variance of `r` over samples of items, as a bootstrap would.
     """
@@ -34,8 +34,8 @@ Correlate: TypeAlias = Callable[[FloatArray, FloatArray], Correlation | None]
 
 
 def pearson(x: FloatArray, y: FloatArray) -> Correlation | None:
-    """Return Pearson's r of two vectors, or None where one of them does not vary."""
-    if len(x) < LEAST_ITEMS:
+    """Return Pearson's r of two vectors, or None if one of them does not vary."""
+    if len(x) < MIN_ITEMS:
         return None
     x, y = x - x.mean(), y - y.mean()
     x_variance, y_variance = float(x @ x) / len(x), float(y @ y) / len(y)
@@ -47,13 +47,13 @@ def pearson(x: FloatArray, y: FloatArray) -> Correlation | None:
 
 
 def spearman(x: FloatArray, y: FloatArray) -> Correlation | None:
-    """Return Spearman's ρ, ties sharing their mean rank, or None where one of the vectors does not vary.
+    """Return Spearman's ρ, ties sharing their mean rank, or None if one of the vectors does not vary.
 
     With U and V the midranks over n, ρ = cov(U, V)/√(var U · var V). Another item at (x, y) changes not only
     the mean of UV but also the ranks of all others, hence the terms E[h(x, X)·V], where h is 1 for X above x
     and 1/2 for X = x. Leaving them out, as resampling fixed ranks does, makes the interval wrong.
     """
-    if len(x) < LEAST_ITEMS:
+    if len(x) < MIN_ITEMS:
         return None
     by_x, by_y = _Ranks(x), _Ranks(y)
     u, v = by_x.midrank, by_y.midrank
@@ -87,7 +87,7 @@ class _Ranks:
         return values
 
     def above(self, v: FloatArray) -> FloatArray:
-        """Return, for each item, the sum of v over the items above it and half of those level, over n."""
+        """Return, for each item, the sum of v over the items above it plus half of its ties, divided by n."""
         total = np.concatenate([[0.0], np.cumsum(v[self.order])])
         return self._back(total[-1] - (total[self._end] + total[self._first]) / 2) / len(v)
 
@@ -98,7 +98,7 @@ def midranks(x: FloatArray) -> FloatArray:
 
 
 def jackknife_variance(influence: FloatArray, units: int) -> float:
-    """Return the variance of a statistic whose units each add `influence` to it."""
+    """Return the variance of a statistic from the influence of each unit."""
     return float(influence @ influence) * units / max(units - 1, 1)
 
 
@@ -112,20 +112,20 @@ def correlation_statistic(
     note: str,
     unit: str = "items",
 ) -> Statistic:
-    """Put a correlation and its interval, even on Fisher's scale (z = atanh r), into a statistic."""
+    """Return a correlation with its interval, which is symmetric on Fisher's scale (z = atanh r)."""
     why = ""
-    spread = float(np.sqrt(variance))
+    sd = float(np.sqrt(variance))
     if bootstrap.replicates < 2:
-        why = "no interval was asked for"
-    elif spread < _SAME or abs(r) > 1 - _SAME:
-        why = f"no interval: all {unit} tell the same, so they cannot show how far it may be off"
+        why = "no interval was requested"
+    elif sd < _SAME or abs(r) > 1 - _SAME:
+        why = f"no interval: all {unit} give the same value, so its uncertainty cannot be estimated"
     if why:
         return Statistic(key, r, n=items, note=f"{note}; {why}" if note else why)
-    reach = float(stats.t.ppf(0.5 + bootstrap.level / 2, items - 1)) * spread / (1 - r * r)
+    reach = float(stats.t.ppf(0.5 + bootstrap.level / 2, items - 1)) * sd / (1 - r * r)
     lower, upper = (float(end) for end in np.tanh(np.arctanh(r) + np.array([-reach, reach])))
     return Statistic(key, r, min(lower, r), max(upper, r), f"jackknife({unit})", items, note)
 
 
-def both_known(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
-    """Say which items have both scores."""
+def both_present(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
+    """Return which items have both scores."""
     return ~(np.isnan(x) | np.isnan(y))

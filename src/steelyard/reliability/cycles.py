@@ -1,4 +1,4 @@
-"""Cycle consistency of comparisons: does anyone say a over b, b over c, and c over a?"""
+"""Cycle consistency of comparisons: contradictions such as a over b, b over c, and c over a."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy.sparse import csgraph
 
 from steelyard.errors import DataError
 from steelyard.observations import Comparisons, FloatArray, Index, Observations
-from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_proportion
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 WEDGE_LIMIT = 50_000_000
-"""Paths of two comparisons beyond which triads are not counted."""
+"""Number of paths of two comparisons beyond which triads are not counted."""
 
 GRAPHS = ("cyclic_graphs", "items_in_no_cycle", "circular_triads", "coefficient_of_consistence")
 
@@ -28,9 +28,9 @@ _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do
 
 @dataclass(frozen=True, slots=True)
 class Cycles(Statistics):
-    """How free of contradictions the comparisons are.
+    """Cycle statistics of comparisons.
 
-    `graphs` has a row for each graph: annotator and task (null where not known), items, comparisons, and
+    `graphs` has a row for each graph: annotator and task (null if not known), items, comparisons, and
     items_in_cycles.
     """
 
@@ -44,33 +44,33 @@ def cycle_consistency(
 ) -> Cycles:
     """Look for contradictions in the comparisons of each annotator within each task.
 
-    A graph is what one annotator said in one task (or source); without tasks, all that the annotator said;
-    without annotators, all answers of a task. Ties are collapsed into one vertex; a strongly connected
+    A graph holds the answers of one annotator in one task (or source); without tasks, all answers of the annotator;
+    without annotators, all answers in a task. Ties are collapsed into one vertex; a strongly connected
     component with more than one vertex, or an item beaten by one it ties with, is a contradiction
     (Pighin et al. 2012, §3.1 and §4.1).
 
-    Statistics: the share of graphs with a cycle; the share of items in no cycle; the share of circular triads
-    among those with all three pairs decided (1/4 by chance); and the mean of Kendall's coefficient of
-    consistence ζ over the graphs in which every pair was decided, once.
+    Statistics: the proportions of graphs with a cycle, of items in no cycle, and of circular triads among those with
+    all three pairs decided (1/4 by chance); and the mean of Kendall's coefficient of consistence ζ over the graphs in
+    which every pair was decided exactly once.
 
-    Intervals are resampled over annotators where there are several, else over graphs.
+    Intervals are resampled over annotators if there are several, otherwise over graphs.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     if not observations.has_comparisons:
         raise DataError(f"cycles need comparisons or rankings; these are {observations.kind}.")
     observations = observations.to_comparisons()
     if not len(observations) or not (observations.knows_annotators or observations.knows_tasks):
-        why = "undefined: neither annotators nor tasks are known, and people may contradict each other"
+        why = "undefined: neither annotators nor tasks are known, and annotators may contradict each other"
         why = why if len(observations) else "undefined: there are no comparisons"
         return Cycles(tuple(Statistic(name, None, note=why) for name in GRAPHS), _no_graphs())
     graphs = _Graphs.of(observations)
     contradicted = graphs.contradicted()
-    people, unit = graphs.clusters()
-    names = None if people is None else graphs.annotator_names(observations.annotators)
+    cluster, unit = graphs.clusters()
+    names = None if cluster is None else graphs.annotator_names(observations.annotators)
     count = len(graphs.start)
     items = np.bincount(graphs.of_vertex, minlength=count).astype(np.float64)
     inside = row_sums(graphs.of_vertex, contradicted, count)
-    asked = f"{count:,} graphs of {int(items.sum()):,} items and {len(observations):,} comparisons"
+    basis = f"{count:,} graphs of {int(items.sum()):,} items and {len(observations):,} comparisons"
     statistics = [
         proportion(
             GRAPHS[0],
@@ -78,9 +78,9 @@ def cycle_consistency(
             np.ones(count),
             bootstrap,
             unit=unit,
-            note=asked,
+            note=basis,
             undefined="",
-            cluster=people,
+            cluster=cluster,
             counted="graphs",
             names=names,
         ),
@@ -90,13 +90,13 @@ def cycle_consistency(
             items,
             bootstrap,
             unit=unit,
-            note=asked,
+            note=basis,
             undefined="",
-            cluster=people,
+            cluster=cluster,
             counted="graphs",
             names=names,
         ),
-        *graphs.triads(bootstrap, people, unit),
+        *graphs.triads(bootstrap, cluster, unit),
     ]
     notes = [f"a graph is {graphs.what}"]
     return Cycles(tuple(statistics), graphs.table(observations, items, inside), tuple(notes))
@@ -116,10 +116,10 @@ def _no_graphs() -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Graphs:
-    """All graphs side by side in one: a vertex is an item within a graph.
+    """The disjoint union of all graphs: a vertex is an item within a graph.
 
-    `graph`, `winner` and `loser` are per comparison (a tie has either item as the winner); `start` is a row of
-    each graph.
+    `graph`, `winner` and `loser` are per comparison (for a tie, either item is the winner); `start` is the
+    first row of each graph.
     """
 
     what: str
@@ -147,23 +147,23 @@ class _Graphs:
         vertex = group_codes(np.concatenate([graph, graph]), np.concatenate([winner, loser]))
         of_vertex = np.zeros(int(vertex.max()) + 1, np.int64)
         of_vertex[vertex] = np.concatenate([graph, graph])
-        whose = "what one annotator said" if comparisons.knows_annotators else "all answers"
+        whose = "the answers of one annotator" if comparisons.knows_annotators else "all answers"
         what = whose + (" in one task" if comparisons.knows_tasks else "")
         annotator = comparisons.annotator[start] if comparisons.knows_annotators else None
         count = len(graph)
         return cls(what, graph, start, vertex[:count], vertex[count:], comparisons.outcome == 0, of_vertex, annotator)
 
     def clusters(self) -> tuple[Codes | None, str]:
-        """Return each graph's annotator from 0 on, where there are several, and what is resampled."""
+        """Return each graph's annotator (coded from 0) if there are several, and the name of the resampling unit."""
         if self.annotator is None:
             return None, "graphs"
-        people = np.unique(self.annotator, return_inverse=True)[1].astype(np.int64)
-        return (people, "annotators") if people.max() > 0 else (None, "graphs")
+        cluster = np.unique(self.annotator, return_inverse=True)[1].astype(np.int64)
+        return (cluster, "annotators") if cluster.max() > 0 else (None, "graphs")
 
     def annotator_names(self, annotators: Index) -> Names:
-        """Return what names those that `clusters` numbers."""
-        people = np.empty(0, np.int32) if self.annotator is None else np.unique(self.annotator)
-        return lambda: tuple(annotators[int(code)] for code in people)
+        """Return a function that names the annotators coded by `clusters`."""
+        codes = np.empty(0, np.int32) if self.annotator is None else np.unique(self.annotator)
+        return lambda: tuple(annotators[int(code)] for code in codes)
 
     def _edges(self, a: Codes, b: Codes, count: int) -> _Sparse:
         edges = sparse.csr_array((np.ones(len(a)), (a, b)), shape=(count, count))
@@ -184,8 +184,8 @@ class _Graphs:
         inside: FloatArray = bad[component[level]].astype(np.float64)
         return inside
 
-    def triads(self, bootstrap: Bootstrap, people: Codes | None, unit: str) -> list[Statistic]:
-        """Compute the share of circular triads, and ζ over the complete graphs."""
+    def triads(self, bootstrap: Bootstrap, cluster: Codes | None, unit: str) -> list[Statistic]:
+        """Compute the proportion of circular triads, and ζ over the complete graphs."""
         count, decided = len(self.of_vertex), ~self.tied
         net = self._edges(self.winner[decided], self.loser[decided], count)
         net = net - net.T
@@ -195,12 +195,12 @@ class _Graphs:
         if float((degree**2).sum()) > WEDGE_LIMIT:
             why = "not computed: too many comparisons share an item; take fewer items or graphs at a time"
             return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
-        # A circular triad a > b > c > a is met from each of its vertices, a triangle from both ends of its edges.
+        # A circular triad a > b > c > a is counted at each of its vertices, a triangle at both ends of its edges.
         circular = row_sums(self.of_vertex, (beats @ beats).multiply(beats.T).sum(axis=1) / 3, len(self.start))
         triads = row_sums(self.of_vertex, (either @ either).multiply(either).sum(axis=1) / 6, len(self.start))
         some = np.flatnonzero(triads > 0.5)
         if not len(some):
-            why = "undefined: no three items were all compared with each other and told apart"
+            why = "undefined: no three items were all compared with each other and decided"
             return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
         share = proportion(
             GRAPHS[2],
@@ -210,18 +210,18 @@ class _Graphs:
             unit=unit,
             note=f"{round(circular.sum()):,} of {round(triads.sum()):,} triads; a quarter by chance",
             undefined="",
-            cluster=_renumbered(people, some),
+            cluster=_renumbered(cluster, some),
             counted="graphs",
         )
-        return [share, self._zeta(circular, either, bootstrap, people, unit)]
+        return [share, self._zeta(circular, either, bootstrap, cluster, unit)]
 
     def _zeta(
-        self, circular: FloatArray, either: _Sparse, bootstrap: Bootstrap, people: Codes | None, unit: str
+        self, circular: FloatArray, either: _Sparse, bootstrap: Bootstrap, cluster: Codes | None, unit: str
     ) -> Statistic:
         n = np.bincount(self.of_vertex).astype(np.float64)
         pairs = row_sums(self.of_vertex, either.sum(axis=1), len(self.start)) / 2
-        asked = np.bincount(self.graph)
-        complete = np.flatnonzero((pairs == n * (n - 1) / 2) & (asked == pairs) & (n > 2))
+        comparisons = np.bincount(self.graph)
+        complete = np.flatnonzero((pairs == n * (n - 1) / 2) & (comparisons == pairs) & (n > 2))
         if not len(complete):
             why = "undefined: in no graph was every pair of items decided exactly once"
             return Statistic(GRAPHS[3], None, note=why)
@@ -229,17 +229,17 @@ class _Graphs:
         most = (size**3 - np.where(size % 2 == 1, size, 4 * size)) / 24
         return bootstrap.statistic(
             GRAPHS[3],
-            weighted_share(1 - circular[complete] / most, np.ones(len(complete))),
-            len(complete) if people is None else len(np.unique(people[complete])),
+            weighted_proportion(1 - circular[complete] / most, np.ones(len(complete))),
+            len(complete) if cluster is None else len(np.unique(cluster[complete])),
             unit=unit,
             note=f"mean of Kendall's ζ over {len(complete):,} complete graphs",
             undefined="",
             low=0.0,
-            cluster=_renumbered(people, complete),
+            cluster=_renumbered(cluster, complete),
         )
 
     def table(self, comparisons: Comparisons, items: FloatArray, inside: FloatArray) -> pl.DataFrame:
-        """List the graphs."""
+        """Return one row for each graph."""
         annotator = comparisons.annotator[self.start] if comparisons.knows_annotators else None
         task = comparisons.task[self.start] if comparisons.knows_tasks else None
         size = len(self.start)
@@ -260,7 +260,7 @@ class _Graphs:
         )
 
 
-def _renumbered(people: Codes | None, graphs: Codes) -> Codes | None:
-    if people is None:
+def _renumbered(cluster: Codes | None, graphs: Codes) -> Codes | None:
+    if cluster is None:
         return None
-    return np.unique(people[graphs], return_inverse=True)[1].astype(np.int64)
+    return np.unique(cluster[graphs], return_inverse=True)[1].astype(np.int64)

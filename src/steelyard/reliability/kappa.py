@@ -1,4 +1,4 @@
-"""Agreement of classes beyond chance: the share of agreeing pairs, and the κ of Fleiss, Cohen and WMT."""
+"""Agreement of classes beyond chance: observed agreement, and the κ of Fleiss, Cohen and WMT."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.observations import UNKNOWN, FloatArray, Labels
-from steelyard.reliability.bootstrap import Bootstrap, WeightedStatistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, WeightedStatistic, weighted_proportion
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Units, group_codes, pairs_of
 
-SHARED = 5
-"""Items that two annotators must share before Cohen's κ is taken between them."""
+MIN_SHARED = 5
+"""Minimum number of shared items for Cohen's κ of two annotators."""
 
 PAIR_LIMIT = 5_000_000
-"""Pairs of answers beyond which Cohen's κ, linear in them, is not computed."""
+"""Number of pairs of answers beyond which Cohen's κ, linear in them, is not computed."""
 
 
 def observed_agreement(units: Units) -> WeightedStatistic:
-    """Return P(A), the share of agreeing pairs among all pairs of answers by different annotators."""
-    return weighted_share(units.agreeing(), units.pairs)
+    """Return P(A), the proportion of agreeing pairs among all pairs of answers by different annotators."""
+    return weighted_proportion(units.agreeing(), units.pairs)
 
 
 def fixed_chance_kappa(chance: float) -> Callable[[Units], WeightedStatistic]:
@@ -36,7 +36,7 @@ def fixed_chance_kappa(chance: float) -> Callable[[Units], WeightedStatistic]:
 
 def fleiss_kappa(units: Units) -> WeightedStatistic:
     """Return κ = (P̄ - P̄ₑ) / (1 - P̄ₑ) of Fleiss (1971), for units with the same number of answers."""
-    agreement = weighted_share(units.agreeing() / units.pairs, np.ones(len(units)))
+    agreement = weighted_proportion(units.agreeing() / units.pairs, np.ones(len(units)))
     by_value = units.counts.T.tocsr()
 
     def function(weights: FloatArray) -> FloatArray:
@@ -50,13 +50,13 @@ def fleiss_kappa(units: Units) -> WeightedStatistic:
 
 
 def fleiss_obstacle(labels: Labels) -> str:
-    """Say why Fleiss' κ does not fit these labels, or nothing."""
+    """Return why Fleiss' κ is not defined for these labels, or an empty string."""
     sizes = np.bincount(labels.item)
     sizes = sizes[sizes > 0]
     if sizes.size and sizes.min() != sizes.max():
         return f"not defined: items have {sizes.min()} to {sizes.max()} answers; alpha (nominal) allows that"
-    known = labels.annotator != UNKNOWN
-    answered = group_codes(labels.item[known], labels.annotator[known])
+    has_annotator = labels.annotator != UNKNOWN
+    answered = group_codes(labels.item[has_annotator], labels.annotator[has_annotator])
     if answered.size and answered.max() + 1 < answered.size:
         return "not defined: an annotator answered an item more than once; alpha (nominal) allows that"
     return ""
@@ -86,29 +86,29 @@ def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Statistic:
         return Statistic(name, None, note=why)
     shared = _frequent(_shared_answers(labels))
     if not shared.pair.size:
-        return Statistic(name, None, note=f"undefined: no two annotators share {SHARED} items")
+        return Statistic(name, None, note=f"undefined: no two annotators share {MIN_SHARED} items")
     kappa, influence = _kappa_by_pair(shared, len(labels.classes))
     defined = np.isfinite(kappa)
     items = len(np.unique(shared.item))
     if not defined.any():
-        return Statistic(name, None, n=items, note="undefined: every annotator gave one and the same class")
+        return Statistic(name, None, n=items, note="undefined: every annotator gave the same single class")
     value = float(kappa[defined].mean())
-    note = f"mean of {defined.sum():,} pairs of annotators that share at least {SHARED} items"
+    note = f"mean of {defined.sum():,} pairs of annotators that share at least {MIN_SHARED} items"
     if not defined.all():
-        note += f"; {(~defined).sum():,} pairs who gave one and the same class throughout are left out"
+        note += f"; {(~defined).sum():,} pairs that gave a single class throughout are left out"
     by_item = np.bincount(shared.item, influence) / defined.sum()
-    spread = float(np.sqrt((by_item**2).sum() * items / max(items - 1, 1)))
+    sd = float(np.sqrt((by_item**2).sum() * items / max(items - 1, 1)))
     return bootstrap.statistic_from_sd(
-        name, value, spread, items, unit="items", interval="jackknife(items)", note=note, low=-1.0
+        name, value, sd, items, unit="items", interval="jackknife(items)", note=note, low=-1.0
     )
 
 
 def _shared_answers(labels: Labels) -> _Shared:
     order = np.argsort(labels.item, kind="stable")
     item = labels.item[order].astype(np.int64)
-    person = labels.annotator[order].astype(np.int64)
+    annotator = labels.annotator[order].astype(np.int64)
     label = labels.label[order].astype(np.int64)
-    found: list[tuple[Codes, Codes]] = []
+    pairs: list[tuple[Codes, Codes]] = []
     left = np.arange(len(item))
     step = 0
     while len(left):
@@ -116,43 +116,43 @@ def _shared_answers(labels: Labels) -> _Shared:
         left = left[left + step < len(item)]
         left = left[item[left] == item[left + step]]
         right = left + step
-        other = person[left] != person[right]
-        swap = person[left] > person[right]
-        found.append((np.where(swap, right, left)[other], np.where(swap, left, right)[other]))
-    a = np.concatenate([pair[0] for pair in found] or [np.empty(0, np.int64)])
-    b = np.concatenate([pair[1] for pair in found] or [np.empty(0, np.int64)])
-    return _Shared(person[a] * len(labels.annotators) + person[b], item[a], label[a], label[b])
+        other = annotator[left] != annotator[right]
+        swap = annotator[left] > annotator[right]
+        pairs.append((np.where(swap, right, left)[other], np.where(swap, left, right)[other]))
+    a = np.concatenate([pair[0] for pair in pairs] or [np.empty(0, np.int64)])
+    b = np.concatenate([pair[1] for pair in pairs] or [np.empty(0, np.int64)])
+    return _Shared(annotator[a] * len(labels.annotators) + annotator[b], item[a], label[a], label[b])
 
 
 def _frequent(shared: _Shared) -> _Shared:
     _, pair, size = np.unique(shared.pair, return_inverse=True, return_counts=True)
-    keep = size[pair] >= SHARED
-    pair = (np.cumsum(size >= SHARED) - 1)[pair]
+    keep = size[pair] >= MIN_SHARED
+    pair = (np.cumsum(size >= MIN_SHARED) - 1)[pair]
     return _Shared(pair[keep], shared.item[keep], shared.first[keep], shared.second[keep])
 
 
 def _kappa_by_pair(shared: _Shared, classes: int) -> tuple[FloatArray, FloatArray]:
-    """Return κ of each pair of annotators (NaN where undefined), and what each answer pair adds to it."""
+    """Return κ of each pair of annotators (NaN if undefined), and the influence of each pair of answers."""
     pair = shared.pair
     size = np.bincount(pair).astype(np.float64)
     agree = (shared.first == shared.second).astype(np.float64)
     observed = np.bincount(pair, agree) / size
     # How often the other annotator of the pair gave this annotator's label, over their shared items.
-    met_first = _times(pair * classes + shared.second, pair * classes + shared.first) / size[pair]
-    met_second = _times(pair * classes + shared.first, pair * classes + shared.second) / size[pair]
-    chance = np.bincount(pair, met_first) / size
+    rate_first = _times(pair * classes + shared.second, pair * classes + shared.first) / size[pair]
+    rate_second = _times(pair * classes + shared.first, pair * classes + shared.second) / size[pair]
+    chance = np.bincount(pair, rate_first) / size
     varies = chance < 1 - 1e-12
-    room = np.where(varies, 1 - chance, 1.0)
-    kappa = np.where(varies, (observed - chance) / room, np.nan)
+    beyond_chance = np.where(varies, 1 - chance, 1.0)
+    kappa = np.where(varies, (observed - chance) / beyond_chance, np.nan)
     move_observed = agree - observed[pair]
-    move_chance = met_first + met_second - 2 * chance[pair]
-    influence = move_observed * room[pair] - move_chance * (1 - observed[pair])
-    influence = np.where(varies[pair], influence / room[pair] ** 2 / size[pair], 0.0)
+    move_chance = rate_first + rate_second - 2 * chance[pair]
+    influence = move_observed * beyond_chance[pair] - move_chance * (1 - observed[pair])
+    influence = np.where(varies[pair], influence / beyond_chance[pair] ** 2 / size[pair], 0.0)
     return kappa, influence
 
 
-def _times(keys: Codes, wanted: Codes) -> FloatArray:
-    """Count how often each wanted key is among the keys."""
-    known, times = np.unique(keys, return_counts=True)
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[place] == wanted, times[place], 0).astype(np.float64)
+def _times(keys: Codes, queries: Codes) -> FloatArray:
+    """Count how often each query occurs among the keys."""
+    unique_keys, times = np.unique(keys, return_counts=True)
+    place = np.minimum(np.searchsorted(unique_keys, queries), len(unique_keys) - 1)
+    return np.where(unique_keys[place] == queries, times[place], 0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How large the majority is: items by the size of their largest class, beside what chance would give."""
+"""Size of the majority: items by the size of their largest class, and its distribution by chance."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steelyard.observations import FloatArray, Labels
-from steelyard.reliability.bootstrap import Bootstrap, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import table
 
 CHANCE_LIMIT = 1000
-"""Answers to an item beyond which the chance level is not computed."""
+"""Number of answers to an item beyond which the chance level is not computed."""
 
 
 def largest_class_chance(answers: int, classes: int) -> FloatArray:
@@ -32,7 +32,7 @@ def largest_class_chance(answers: int, classes: int) -> FloatArray:
 
 
 def _power(series: FloatArray, exponent: int) -> FloatArray:
-    """Raise a polynomial to a power, dropping what exceeds its length."""
+    """Raise a polynomial to a power, truncated to its length."""
     product = np.zeros_like(series)
     product[0] = 1.0
     while exponent:
@@ -54,19 +54,19 @@ def _largest(labels: Labels) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]
 
 
 def majority(labels: Labels, bootstrap: Bootstrap) -> Statistic:
-    """Compute the share of items on which more than half of the answers name one class."""
+    """Compute the proportion of items on which more than half of the answers name one class."""
     name = "absolute_majority"
     answers, largest, items = _largest(labels)
     if not answers.size:
         return Statistic(name, None, note="undefined: no item has two answers")
     sizes, times = np.unique(answers.astype(np.int64), return_counts=True)
-    note = "share of items on which more than half of the answers name one class"
+    note = "proportion of items on which more than half of the answers name one class"
     if sizes[-1] <= CHANCE_LIMIT:
         beyond = [1 - largest_class_chance(int(m), len(labels.classes))[m // 2] for m in sizes]
         note += f"; by chance {np.average(beyond, weights=times):.3f}"
     return bootstrap.statistic(
         name,
-        weighted_share((2 * largest > answers).astype(np.float64), np.ones(len(answers))),
+        weighted_proportion((2 * largest > answers).astype(np.float64), np.ones(len(answers))),
         len(answers),
         unit="items",
         note=note,
@@ -77,9 +77,9 @@ def majority(labels: Labels, bootstrap: Bootstrap) -> Statistic:
 
 
 def majority_histogram(labels: Labels, level: float = 0.95) -> pl.DataFrame:
-    """Count items by the size of their largest class, among the items with the commonest number of answers.
+    """Count items by the size of their largest class, among the items with the most common number of answers.
 
-    Columns: answers, size, items, share, lower, upper (Wilson's interval of the share), at_least (share
+    Columns: answers, size, items, share, lower, upper (Wilson's interval of the share), at_least (the proportion
     with this size or more), chance and chance_at_least (the same, if all classes were equally likely).
     """
     answers, largest, _ = _largest(labels)

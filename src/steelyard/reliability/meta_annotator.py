@@ -1,4 +1,4 @@
-"""Meta-annotators: how good is the average, or the majority, of n annotators, and how many match an expert?"""
+"""Meta-annotators: accuracy of the mean or the majority of n annotators, and how many match an expert."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.models.labels.observed import vote_counts
 from steelyard.observations import FloatArray, Labels, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap, Seed
-from steelyard.reliability.correlation import LEAST_ITEMS, correlation_statistic, jackknife_variance, pearson
+from steelyard.reliability.correlation import MIN_ITEMS, correlation_statistic, jackknife_variance, pearson
 from steelyard.reliability.ita import ita
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic, statistics_table
@@ -23,15 +23,15 @@ from steelyard.reliability.units import group_codes
 
 SIZES = range(1, 11)
 SUBSETS = 300
-"""Subsets up to which all are taken; beyond, so many are drawn."""
+"""Maximum number of subsets: all are used up to this number, otherwise this many are drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetaAnnotator:
-    """How well n annotators together do against gold, for each n of `sizes`.
+    """Accuracy of n annotators together against gold, for each n of `sizes`.
 
-    `least` is the smallest n that does at least as well as one expert (`expert`); None where none does, or where
-    no expert was given.
+    `least` is the smallest n that does at least as well as one expert (`expert`); None if none does, or if there is
+    no expert.
     """
 
     sizes: tuple[int, ...]
@@ -46,7 +46,7 @@ class MetaAnnotator:
         return statistics_table(self.statistics).select(pl.Series("annotators", self.sizes, dtype=pl.Int64), pl.all())
 
     def __getitem__(self, size: int) -> Statistic:
-        """Return the statistic of so many annotators."""
+        """Return the statistic of `size` annotators."""
         try:
             return self.statistics[self.sizes.index(size)]
         except ValueError:
@@ -63,26 +63,26 @@ def meta_annotator(
     seed: Seed = 0,
     level: float = 0.95,
 ) -> MetaAnnotator:
-    """Average over subsets of n annotations an item, and hold the result against gold (Snow et al. 2008, §4).
+    """Aggregate subsets of n annotations per item and compare the result with gold (Snow et al. 2008, §4).
 
     Labels: the accuracy of the majority of n labels drawn from the item's, ties shared among the tied classes;
-    exact, as an expectation over all subsets. Ratings: Pearson's r of the mean of n ratings. Where all
-    annotators rated the same items the subsets are of annotators, all of them if there are at most `subsets`;
-    otherwise each item's n ratings are drawn anew, `subsets` times.
+    exact, as an expectation over all subsets. Ratings: Pearson's r of the mean of n ratings. If all
+    annotators rated the same items, the subsets are of annotators, all of them if there are at most `subsets`;
+    otherwise each item's n ratings are drawn independently, `subsets` times.
 
     Parameters
     ----------
     observations
-        Labels or ratings. At each n, the items with at least n annotations take part.
+        Labels or ratings. For each n, only items with at least n annotations are used.
     gold
         The true label or value of each item.
     sizes
         The numbers n.
     expert
-        What one expert reaches, or the experts' ratings, of which the ITA is taken (each with the mean of the
+        The accuracy of one expert, or the experts' ratings, whose ITA is used (each expert with the mean of the
         others).
     subsets, seed
-        Of the subsets that are drawn.
+        Maximum number of subsets, and the seed of the random ones.
     level
         Of the intervals, which are over items.
     """
@@ -116,7 +116,7 @@ def _of_labels(
 ) -> list[Statistic]:
     votes = vote_counts(labels).astype(np.int64)
     codes = {name: code for code, name in enumerate(labels.classes.ids)}
-    # A gold class that nobody ever gave is one more class, always without votes.
+    # A gold class that no annotator ever gave is an additional class without votes.
     votes = np.column_stack([votes, np.zeros(len(votes), np.int64)])
     items = np.array([code for code, item in enumerate(labels.items.ids) if item in gold])
     truth = np.array([codes.get(str(gold[labels.items[int(code)]]), len(codes)) for code in items])
@@ -132,33 +132,33 @@ def _of_labels(
             [expected_correct(c[0], c[1:], size) if t >= size else np.nan for c, t in zip(cases, total, strict=True)]
         )
         each = right[case.ravel()]
-        taken = items[~np.isnan(each)]
-        known = each[~np.isnan(each)]
+        used_items = items[~np.isnan(each)]
+        accuracy = each[~np.isnan(each)]
         key = f"accuracy_of_{size}"
-        if not len(known):
+        if not len(accuracy):
             statistics.append(Statistic(key, None, note=f"undefined: no item with gold has {size} labels"))
             continue
         statistics.append(
             proportion(
                 key,
-                known,
-                np.ones(len(known)),
+                accuracy,
+                np.ones(len(accuracy)),
                 bootstrap,
                 unit="items",
                 note="expected over all subsets and ties",
                 undefined="",
-                names=lambda taken=taken: tuple(labels.items[int(code)] for code in taken),  # type: ignore[misc]
+                names=lambda codes=used_items: tuple(labels.items[int(code)] for code in codes),  # type: ignore[misc]
             )
         )
     return statistics
 
 
 def expected_correct(own: int, others: NDArray[np.int64], size: int) -> float:
-    """Return the chance that the majority of `size` labels, drawn without replacement, is the right one.
+    """Return the probability that the majority of `size` labels, drawn without replacement, is correct.
 
-    `own` labels name the right class and `others` the rest, class by class. A tie of t classes counts 1/t.
-    Exact: for each number g of right labels drawn, the ways to draw the rest with at most g of each other
-    class, by how many classes reach g.
+    `own` labels name the correct class, and `others` counts those of each other class. A tie of t classes counts 1/t.
+    Exact: for each number g of correct labels drawn, count the ways to draw the other labels with at most g of each
+    class, by the number of classes that reach g.
     """
     total = 0.0
     rivals = [int(count) for count in others if count > 0]
@@ -188,16 +188,16 @@ def _of_ratings(
 ) -> list[Statistic]:
     truth = np.array([float(gold.get(item, np.nan)) for item in ratings.items.ids])
     rows = np.flatnonzero(~np.isnan(truth[ratings.item]))
-    item, value, person = ratings.item[rows], ratings.value[rows], ratings.annotator[rows]
-    order = np.lexsort((value, person, item))
-    item, value, person = item[order], value[order], person[order]
+    item, value, annotator = ratings.item[rows], ratings.value[rows], ratings.annotator[rows]
+    order = np.lexsort((value, annotator, item))
+    item, value, annotator = item[order], value[order], annotator[order]
     count = np.bincount(item, minlength=len(truth))
-    crossed = _crossed(item, person, value, count) if ratings.knows_annotators else None
+    crossed = _crossed(item, annotator, value, count) if ratings.knows_annotators else None
     statistics = []
     for size in sizes:
         key = f"correlation_of_{size}"
         chosen = np.flatnonzero(count >= size)
-        if len(chosen) < LEAST_ITEMS:
+        if len(chosen) < MIN_ITEMS:
             statistics.append(
                 Statistic(key, None, note=f"undefined: fewer than three items with gold have {size} ratings")
             )
@@ -211,25 +211,25 @@ def _of_ratings(
 
 
 def _crossed(
-    item: NDArray[np.int32], person: NDArray[np.int32], value: FloatArray, count: NDArray[np.int64]
+    item: NDArray[np.int32], annotator: NDArray[np.int32], value: FloatArray, count: NDArray[np.int64]
 ) -> FloatArray | None:
-    """Return the ratings by item and annotator where all annotators rated the same items, once each."""
-    people = len(np.unique(person))
+    """Return the ratings by item and annotator if all annotators rated the same items once, otherwise None."""
+    n_annotators = len(np.unique(annotator))
     judged = np.flatnonzero(count)
-    cells = group_codes(item, person) if len(item) else np.empty(0, np.int64)
-    if len(item) != people * len(judged) or len(np.unique(cells)) != len(cells):
+    cells = group_codes(item, annotator) if len(item) else np.empty(0, np.int64)
+    if len(item) != n_annotators * len(judged) or len(np.unique(cells)) != len(cells):
         return None
-    return value.reshape(len(judged), people)
+    return value.reshape(len(judged), n_annotators)
 
 
 def _of_annotators(table: FloatArray, size: int, subsets: int, seed: int) -> tuple[Iterator[FloatArray], str]:
-    people = table.shape[1]
-    if comb(people, size) <= subsets:
-        chosen: Iterator[tuple[int, ...]] = combinations(range(people), size)
-        how = f"all {comb(people, size):,} subsets of the annotators"
+    n_annotators = table.shape[1]
+    if comb(n_annotators, size) <= subsets:
+        chosen: Iterator[tuple[int, ...]] = combinations(range(n_annotators), size)
+        how = f"all {comb(n_annotators, size):,} subsets of the annotators"
     else:
         rng = np.random.default_rng([seed, size])
-        chosen = (tuple(rng.permutation(people)[:size]) for _ in range(subsets))
+        chosen = (tuple(rng.permutation(n_annotators)[:size]) for _ in range(subsets))
         how = f"{subsets:,} random subsets of the annotators"
     return (table[:, list(these)].mean(axis=1) for these in chosen), how
 
@@ -243,21 +243,21 @@ def _of_annotations(
     subsets: int,
     seed: int,
 ) -> tuple[Iterator[FloatArray], str]:
-    """Draw, for each item, `size` of its ratings, so many times; once where each item has no more."""
+    """Draw `size` ratings of each item, `subsets` times; once if no item has more."""
     start = np.concatenate([[0], np.cumsum(count)])
     take = np.zeros(len(count), bool)
     take[chosen] = True
     rows = take[item]
-    kept_item, kept_value = item[rows], value[rows]
-    place = np.arange(len(item))[rows] - start[kept_item]
+    row_item, row_value = item[rows], value[rows]
+    place = np.arange(len(item))[rows] - start[row_item]
     rng = np.random.default_rng([seed, size])
     times = 1 if bool((count[chosen] == size).all()) else subsets
 
     def draws() -> Iterator[FloatArray]:
         for _ in range(times):
-            shuffled = np.lexsort((rng.random(len(kept_item)), kept_item))
-            drawn = shuffled[place < size]
-            total = np.bincount(kept_item[drawn], kept_value[drawn], len(count))
+            shuffled = np.lexsort((rng.random(len(row_item)), row_item))
+            sample = shuffled[place < size]
+            total = np.bincount(row_item[sample], row_value[sample], len(count))
             yield total[chosen] / size
 
     return draws(), "all ratings" if times == 1 else f"{times:,} random subsets of each item's ratings"
@@ -267,14 +267,14 @@ def _correlated(key: str, means: Iterator[FloatArray], truth: FloatArray, bootst
     total, squares, count = 0.0, 0.0, 0
     influence = np.zeros(len(truth))
     for mean in means:
-        found = pearson(np.round(mean, 12), truth)
-        if found is None:
+        correlation = pearson(np.round(mean, 12), truth)
+        if correlation is None:
             continue
-        total, squares, count = total + found.r, squares + found.r**2, count + 1
-        influence += found.influence
+        total, squares, count = total + correlation.r, squares + correlation.r**2, count + 1
+        influence += correlation.influence
     if not count:
         return Statistic(key, None, n=len(truth), note="undefined: the values or the gold do not vary")
-    drawn = "random" in how and count > 1
-    more = max(squares / count - (total / count) ** 2, 0.0) / (count - 1) if drawn else 0.0
-    variance = jackknife_variance(influence / count, len(truth)) + more
+    is_sampled = "random" in how and count > 1
+    sampling_variance = max(squares / count - (total / count) ** 2, 0.0) / (count - 1) if is_sampled else 0.0
+    variance = jackknife_variance(influence / count, len(truth)) + sampling_variance
     return correlation_statistic(key, total / count, variance, len(truth), bootstrap, note=f"mean over {how}")

@@ -1,4 +1,4 @@
-"""Position bias: is the item on the left chosen more often than the one on the right?"""
+"""Position bias: whether the left item is chosen more often than the right one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ EXACT, CLUSTERED = "exact binomial", "t over annotators"
 
 
 def position_bias(observations: Observations, *, order_known: bool | None = None, level: float = 0.95) -> Significance:
-    """Compute the share of decided comparisons won by the left (or first) item, and test it against one half.
+    """Compute the proportion of decided comparisons won by the left (or first) item, and test it against one half.
 
-    Ties are left out, and counted in the note. Where annotators are known and some of them answered more than
-    once, the share is that of all answers, its variance is taken over annotators (each a cluster), and the test
-    is Student's t with annotators − 1 degrees of freedom: ten annotators with a habit are ten witnesses, not a
-    thousand. Otherwise each answer is a witness: the test is the exact binomial, and the interval is Wilson's.
+    Ties are left out and counted in the note. If annotators are known and some of them answered more than once, the
+    proportion is that of all answers, its variance is over annotators (each a cluster), and the test is Student's t
+    with annotators − 1 degrees of freedom, because answers of one annotator are not independent. Otherwise the test
+    is the exact binomial, and the interval is Wilson's.
 
     Parameters
     ----------
     observations
-        Comparisons in the order shown, or rankings in the order shown.
+        Comparisons or rankings, in the order shown.
     order_known
-        Whether left and right are as shown. By default they are taken to be, unless the left item always won
-        or tied: that is how files of winners and losers are read.
+        Whether left and right are as shown. By default this is assumed unless the left item always won or tied,
+        as in files of winners and losers.
     level
-        Of the interval.
+        Confidence level of the interval.
     """
     bootstrap = Bootstrap.of(0, 200, level)
     if not observations.has_comparisons:
@@ -49,27 +49,27 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
     if order_known is False:
         return undefined("the order shown is not known")
     if order_known is None and left.sum() == total:
-        return undefined("the winner is always on the left, as in files that do not tell the order shown")
+        return undefined("the winner is always on the left, as in files without the order shown")
     share = float(left.sum()) / total
     note = f"{int(left.sum()):,} of {total:,} decided comparisons" + (f"; {ties:,} ties left out" if ties else "")
     annotator = comparisons.annotator[decided]
-    people, person = np.unique(annotator, return_inverse=True)
-    if comparisons.knows_annotators and 1 < len(people) < total:
-        wins, size = np.bincount(person, left[decided]), np.bincount(person)
+    annotators, code = np.unique(annotator, return_inverse=True)
+    if comparisons.knows_annotators and 1 < len(annotators) < total:
+        wins, size = np.bincount(code, left[decided]), np.bincount(code)
         off = (wins - share * size) / total
-        spread = float(np.sqrt((off @ off) * len(people) / (len(people) - 1)))
+        sd = float(np.sqrt((off @ off) * len(annotators) / (len(annotators) - 1)))
         statistic = bootstrap.statistic_from_sd(
             NAME,
             share,
-            spread,
-            len(people),
+            sd,
+            len(annotators),
             unit="annotators",
             interval="sandwich(annotators)",
             note=note,
             low=0.0,
         )
         if statistic.lower is not None:
-            p_value = float(2 * stats.t.sf(abs(share - 0.5) / spread, len(people) - 1))
+            p_value = float(2 * stats.t.sf(abs(share - 0.5) / sd, len(annotators) - 1))
             return Significance(_with_p(statistic, p_value, CLUSTERED), p_value, 0.5, CLUSTERED)
     p_value = float(stats.binomtest(int(left.sum()), total).pvalue)
     lower, upper = wilson(np.array([left.sum()], np.int32), np.array([total], np.int32), level)
@@ -79,7 +79,7 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
 
 
 def _with_p(statistic: Statistic, p_value: float, test: str) -> Statistic:
-    shown = f"p = {p_value:.3f}" if p_value >= 0.001 else "p < .001"
+    p_text = f"p = {p_value:.3f}" if p_value >= 0.001 else "p < .001"
     return Statistic(
         statistic.key,
         statistic.value,
@@ -87,5 +87,5 @@ def _with_p(statistic: Statistic, p_value: float, test: str) -> Statistic:
         statistic.upper,
         statistic.interval,
         statistic.n,
-        f"{statistic.note}; {shown} against 1/2 ({test})",
+        f"{statistic.note}; {p_text} against 1/2 ({test})",
     )

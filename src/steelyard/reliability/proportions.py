@@ -1,4 +1,4 @@
-"""Shares of units, with an interval also where all units tell the same."""
+"""Proportions, with an interval even if they are 0 or 1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import FloatArray
-from steelyard.reliability.bootstrap import Bootstrap, Names, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, weighted_proportion
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes
 
@@ -26,13 +26,13 @@ def proportion(
 ) -> Statistic:
     """Compute Σ part / Σ whole with an interval resampled over clusters, or over the units themselves.
 
-    A share of 0 or 1 has no spread to resample; it gets Wilson's interval over its units (`counted`, where
-    they are not what is resampled), each of them counting as one trial.
+    Resampling a proportion of 0 or 1 gives no variance; it gets Wilson's interval with each unit as a trial
+    (`counted` names the units if they are not the resampling units).
     """
     clusters = len(part) if cluster is None else int(cluster.max(initial=-1)) + 1
     statistic = bootstrap.statistic(
         key,
-        weighted_share(part, whole),
+        weighted_proportion(part, whole),
         clusters,
         unit=unit,
         note=note,

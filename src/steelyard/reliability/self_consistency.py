@@ -1,4 +1,4 @@
-"""Self-consistency: does an annotator answer the same question the same way again?"""
+"""Self-consistency: agreement of repeated answers by the same annotator."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.reliability.bootstrap import Bootstrap, Seed, WeightedStatistic, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, WeightedStatistic, weighted_proportion
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic, Statistics, statistics_table
 from steelyard.reliability.units import Codes, Units, group_codes
 
 PAIR_LIMIT = 5_000_000
-"""Pairs of repeated answers beyond which they are not listed one by one."""
+"""Number of pairs of repeated answers beyond which they are not listed one by one."""
+
+CORRELATION = "correlation_of_repeats"
+DIFFERENCES = ("difference_if_inconsistent", "difference_of_repeats")
+KAPPA = "intra_annotator_kappa"
 
 _NONE = "undefined: no annotator answered a question twice"
-_NOBODY = "undefined: the annotators are not known"
+_NO_ANNOTATORS = "undefined: the annotators are not known"
 
 
 @dataclass(frozen=True, slots=True)
 class SelfConsistency(Statistics):
-    """How consistent annotators are with themselves.
+    """Self-consistency of annotators.
 
-    `by_time` has the rate of differing pairs against the time between, where times were given.
+    `by_time` has the rate of differing pairs by the time between them, if times are known.
     """
 
     kind: str
@@ -46,10 +50,10 @@ class SelfConsistency(Statistics):
     notes: tuple[str, ...] = ()
 
 
-class _Asked(NamedTuple):
-    """What was asked in each row, and what was answered."""
+class _Answers(NamedTuple):
+    """The question and answer of each row; `side` is best or worst for choices."""
 
-    name: str
+    side: str
     question: Codes
     answer: NDArray[Any]
     annotator: NDArray[np.int32]
@@ -65,28 +69,28 @@ def self_consistency(
     replicates: int = 200,
     level: float = 0.95,
 ) -> SelfConsistency:
-    """Hold the answers of one annotator to one question against each other.
+    """Compare the answers of each annotator to the same question with each other.
 
-    A question is an item, a pair (of one task where tasks are known) or a tuple; all pairs of repeated answers
-    count. Kiritchenko & Mohammad (2017, §4) report the inconsistency rate and the mean difference among the
-    inconsistent; Callison-Burch et al. (2010) the agreement and κ of comparisons.
+    A question is an item, a pair (of one task if tasks are known) or a tuple; all pairs of repeated answers
+    count. Kiritchenko & Mohammad (2017, §4) report the inconsistency rate and the mean difference of the
+    inconsistent pairs; Callison-Burch et al. (2010) the agreement and κ of comparisons.
 
     Parameters
     ----------
     observations
         Of any kind, with annotators.
     when
-        The time (or the place in the order) of each observation, as a number. With it, the correlation is of
-        the earlier with the later answer, and the inconsistency rate is given by the time between.
+        The time (or position in the order) of each observation, as a number. With times, the correlation is of the
+        earlier with the later answer, and the inconsistency rate is tabulated by the time between them.
     edges
-        Bounds of the classes of time between, ascending; by default such that five classes hold equally many pairs.
+        Ascending bounds of the classes of time between; by default five classes with equally many pairs.
     seed, replicates, level
-        Of the intervals, which are resampled over annotators.
+        Settings of the intervals, which are resampled over annotators.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     if isinstance(observations, Rankings):
         times = None if when is None else np.repeat(_times(when, len(observations)), observations.pairs_per_ranking)
-        found = self_consistency(
+        consistency = self_consistency(
             observations.to_comparisons(),
             when=times,
             edges=edges,
@@ -95,15 +99,18 @@ def self_consistency(
             level=level,
         )
         return SelfConsistency(
-            observations.kind, found.statistics, found.by_time, ("rankings are taken as their pairs", *found.notes)
+            observations.kind,
+            consistency.statistics,
+            consistency.by_time,
+            ("rankings are analysed as their pairs", *consistency.notes),
         )
     times = None if when is None else _times(when, len(observations))
-    asked = _ASKED[type(observations)](observations)
+    sides = _ANSWERS[type(observations)](observations)
     statistics: list[Statistic] = []
-    for each in asked:
-        statistics += _statistics(observations, each, times, bootstrap)
-    by_time = None if times is None else _by_time(asked[0], times, edges, bootstrap)
-    notes = ("without times, either answer of a pair counts as the first",) if times is None else ()
+    for answers in sides:
+        statistics += _statistics(observations, answers, times, bootstrap)
+    by_time = None if times is None else _by_time(sides[0], times, edges, bootstrap)
+    notes = ("without times, each pair of answers counts in both orders",) if times is None else ()
     return SelfConsistency(observations.kind, tuple(statistics), by_time, notes)
 
 
@@ -116,152 +123,172 @@ def _times(when: ArrayLike, count: int) -> FloatArray:
     return times
 
 
-def _asked(
-    observations: Observations, name: str, question: Codes, answer: NDArray[Any], keep: NDArray[np.bool_] | None = None
-) -> _Asked:
-    known = observations.annotator != UNKNOWN
-    rows = np.flatnonzero(known if keep is None else known & keep)
-    return _Asked(name, question[rows], answer[rows], observations.annotator[rows], rows)
+def _answers(
+    observations: Observations, side: str, question: Codes, answer: NDArray[Any], keep: NDArray[np.bool_] | None = None
+) -> _Answers:
+    has_annotator = observations.annotator != UNKNOWN
+    rows = np.flatnonzero(has_annotator if keep is None else has_annotator & keep)
+    return _Answers(side, question[rows], answer[rows], observations.annotator[rows], rows)
 
 
-def _ask_comparisons(comparisons: Comparisons) -> list[_Asked]:
+def _comparison_answers(comparisons: Comparisons) -> list[_Answers]:
     turned = np.where(comparisons.left > comparisons.right, -comparisons.outcome, comparisons.outcome)
     low, high = np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right)
     task = (comparisons.task,) if comparisons.knows_tasks else ()
-    return [_asked(comparisons, "", group_codes(*task, low, high), turned)]
+    return [_answers(comparisons, "", group_codes(*task, low, high), turned)]
 
 
-def _ask_choices(choices: Choices) -> list[_Asked]:
-    shown = np.sort(choices.shown, axis=1)
-    question = group_codes(*shown.T) if len(choices) else np.empty(0, np.int64)
+def _choice_answers(choices: Choices) -> list[_Answers]:
+    items = np.sort(choices.shown, axis=1)
+    question = group_codes(*items.T) if len(choices) else np.empty(0, np.int64)
     return [
-        _asked(choices, "best", question, choices.best, choices.best != UNKNOWN),
-        _asked(choices, "worst", question, choices.worst, choices.worst != UNKNOWN),
+        _answers(choices, "best", question, choices.best, choices.best != UNKNOWN),
+        _answers(choices, "worst", question, choices.worst, choices.worst != UNKNOWN),
     ]
 
 
-_ASKED: dict[type[Observations], Callable[[Any], list[_Asked]]] = {
-    Ratings: lambda ratings: [_asked(ratings, "", ratings.item.astype(np.int64), ratings.value)],
-    Labels: lambda labels: [_asked(labels, "", labels.item.astype(np.int64), labels.label)],
-    Comparisons: _ask_comparisons,
-    Choices: _ask_choices,
+_ANSWERS: dict[type[Observations], Callable[[Any], list[_Answers]]] = {
+    Ratings: lambda ratings: [_answers(ratings, "", ratings.item.astype(np.int64), ratings.value)],
+    Labels: lambda labels: [_answers(labels, "", labels.item.astype(np.int64), labels.label)],
+    Comparisons: _comparison_answers,
+    Choices: _choice_answers,
 }
 
 
-def _repeated(asked: _Asked) -> tuple[Units, Codes, Codes]:
-    """Return the questions that one annotator answered repeatedly, whose each is (from 0 on), and these people."""
-    cell = group_codes(asked.annotator, asked.question) if len(asked.row) else np.empty(0, np.int64)
-    units = Units.of(cell, asked.answer)
-    person = np.zeros(int(cell.max(initial=-1)) + 1, np.int64)
-    person[cell] = asked.annotator
-    people, whose = np.unique(person[units.kept], return_inverse=True)
-    return units, whose.astype(np.int64), people
+@dataclass(frozen=True, slots=True, eq=False)
+class _Repeats:
+    """The questions that one annotator answered repeatedly, and how statistics over them are resampled.
 
+    `cluster` is the annotator of each unit, coded from 0 in the order of `names`; None with a single annotator, whose
+    questions are then resampled.
+    """
 
-def _statistics(
-    observations: Observations, asked: _Asked, times: FloatArray | None, bootstrap: Bootstrap
-) -> list[Statistic]:
-    side = f"_{asked.name}" if asked.name else ""
-    rate, agreement = f"inconsistency_rate{side}", f"intra_annotator_agreement{side}"
-    names = [rate, agreement]
-    rated = observations if isinstance(observations, Ratings) else None
-    compared = observations if isinstance(observations, Comparisons) else None
-    if rated is not None:
-        names = [rate, "difference_if_inconsistent", "difference_of_repeats", CORRELATION]
-    elif compared is not None:
-        names.append("intra_annotator_kappa")
-    units, person, codes = _repeated(asked)
-    if not len(units):
-        why = _NONE if observations.knows_annotators or len(asked.row) else _NOBODY
-        return [Statistic(name, None, note=why) for name in names]
-    same, pairs = units.agreeing(), units.pairs
-    people = int(person.max()) + 1
-    cluster, unit = (person, "annotators") if people > 1 else (None, "repeated questions")
-    count = people if cluster is not None else len(units)
-    rests = f"{int(pairs.sum()):,} pairs of repeated answers by {people:,} annotators"
+    units: Units
+    names: tuple[str, ...]
+    annotator: Codes
+    bootstrap: Bootstrap
 
-    def people_names() -> tuple[str, ...]:
-        return tuple(observations.annotators[int(code)] for code in codes)
+    @classmethod
+    def of(cls, answers: _Answers, observations: Observations, bootstrap: Bootstrap) -> _Repeats:
+        cell = group_codes(answers.annotator, answers.question) if len(answers.row) else np.empty(0, np.int64)
+        units = Units.of(cell, answers.answer)
+        annotator = np.zeros(int(cell.max(initial=-1)) + 1, np.int64)
+        annotator[cell] = answers.annotator
+        codes, of_unit = np.unique(annotator[units.kept], return_inverse=True)
+        names = tuple(observations.annotators[int(code)] for code in codes)
+        return cls(units, names, of_unit.astype(np.int64), bootstrap)
 
-    called = people_names if cluster is not None else None
+    @property
+    def cluster(self) -> Codes | None:
+        return self.annotator if len(self.names) > 1 else None
 
-    def share(name: str, part: FloatArray, note: str) -> Statistic:
+    @property
+    def unit(self) -> str:
+        return "repeated questions" if self.cluster is None else "annotators"
+
+    @property
+    def basis(self) -> str:
+        return f"{int(self.units.pairs.sum()):,} pairs of repeated answers by {len(self.names):,} annotators"
+
+    def _names(self) -> Names | None:
+        return None if self.cluster is None else lambda: self.names
+
+    def proportion(self, key: str, part: FloatArray, note: str) -> Statistic:
+        """Compute a proportion of the pairs of repeated answers."""
         return proportion(
-            name,
+            key,
             part,
-            pairs,
-            bootstrap,
-            unit=unit,
-            note=note,
+            self.units.pairs,
+            self.bootstrap,
+            unit=self.unit,
+            note=f"{note}; {self.basis}",
             undefined=_NONE,
-            cluster=cluster,
+            cluster=self.cluster,
             counted="repeats",
-            names=called,
+            names=self._names(),
         )
 
-    def resampled(
-        name: str, function: WeightedStatistic, note: str, undefined: str, low: float, high: float
+    def statistic(
+        self, key: str, function: WeightedStatistic, note: str, undefined: str, low: float, high: float
     ) -> Statistic:
-        return bootstrap.statistic(
-            name,
+        """Compute another statistic of the pairs of repeated answers."""
+        return self.bootstrap.statistic(
+            key,
             function,
-            count,
-            unit=unit,
-            note=note,
+            len(self.units) if self.cluster is None else len(self.names),
+            unit=self.unit,
+            note=f"{note}; {self.basis}",
             undefined=undefined,
             low=low,
             high=high,
-            cluster=cluster,
-            names=called,
+            cluster=self.cluster,
+            names=self._names(),
         )
 
-    statistics = [share(rate, pairs - same, f"share of pairs that differ; {rests}")]
-    if rated is not None:
-        low, high = rated.scale
-        apart, width = units.distances(), high - low
-        scale = f"on the scale {low:g} to {high:g}; {rests}"
-        function, how = _correlation_of_repeats(asked, times, units)
-        flat = "undefined: the repeated answers do not vary"
-        return [
-            *statistics,
-            resampled(names[1], weighted_share(apart, pairs - same), scale, "undefined: no pair differs", 0.0, width),
-            resampled(names[2], weighted_share(apart, pairs), scale, _NONE, 0.0, width),
-            resampled(CORRELATION, function, f"{how}; {rests}", flat, -1.0, 1.0),
-        ]
-    statistics.append(share(agreement, same, f"share of pairs that agree; {rests}"))
-    if compared is not None:
-        chance, why = (1 / 3, "") if (compared.outcome == 0).any() else (1 / 2, ", as no pair was tied")
-        agreeing = weighted_share(same, pairs)
-        statistics.append(
-            resampled(
-                names[2],
-                lambda weights: (agreeing(weights) - chance) / (1 - chance),
-                f"P(E) = 1/{round(1 / chance)}{why}; {rests}",
-                _NONE,
-                -1.0,
-                1.0,
-            )
-        )
+
+def _statistics(
+    observations: Observations, answers: _Answers, times: FloatArray | None, bootstrap: Bootstrap
+) -> list[Statistic]:
+    side = f"_{answers.side}" if answers.side else ""
+    rate, agreement = f"inconsistency_rate{side}", f"intra_annotator_agreement{side}"
+    repeats = _Repeats.of(answers, observations, bootstrap)
+    if not len(repeats.units):
+        why = _NONE if observations.knows_annotators or len(answers.row) else _NO_ANNOTATORS
+        keys = {Ratings: (*DIFFERENCES, CORRELATION), Comparisons: (agreement, KAPPA)}
+        return [Statistic(key, None, note=why) for key in (rate, *keys.get(type(observations), (agreement,)))]
+    same, pairs = repeats.units.agreeing(), repeats.units.pairs
+    statistics = [repeats.proportion(rate, pairs - same, "proportion of pairs that differ")]
+    if isinstance(observations, Ratings):
+        return statistics + _rating_statistics(observations, answers, times, repeats)
+    statistics.append(repeats.proportion(agreement, same, "proportion of pairs that agree"))
+    if isinstance(observations, Comparisons):
+        statistics.append(_kappa(observations, repeats))
     return statistics
 
 
-CORRELATION = "correlation_of_repeats"
+def _rating_statistics(
+    ratings: Ratings, answers: _Answers, times: FloatArray | None, repeats: _Repeats
+) -> list[Statistic]:
+    low, high = ratings.scale
+    units, width = repeats.units, high - low
+    distances, differing = units.distances(), units.pairs - units.agreeing()
+    scale = f"on the scale {low:g} to {high:g}"
+    function, order = _correlation_of_repeats(answers, times, units)
+    same, flat = "undefined: no pair differs", "undefined: the repeated answers do not vary"
+    return [
+        repeats.statistic(DIFFERENCES[0], weighted_proportion(distances, differing), scale, same, 0.0, width),
+        repeats.statistic(DIFFERENCES[1], weighted_proportion(distances, units.pairs), scale, _NONE, 0.0, width),
+        repeats.statistic(CORRELATION, function, order, flat, -1.0, 1.0),
+    ]
 
 
-def _correlation_of_repeats(asked: _Asked, times: FloatArray | None, units: Units) -> tuple[WeightedStatistic, str]:
-    """Return Pearson's r over pairs of repeats, and which answer was taken as the first.
+def _kappa(comparisons: Comparisons, repeats: _Repeats) -> Statistic:
+    chance, why = (1 / 3, "") if (comparisons.outcome == 0).any() else (1 / 2, ", as no pair was tied")
+    agreement = weighted_proportion(repeats.units.agreeing(), repeats.units.pairs)
+    return repeats.statistic(
+        KAPPA,
+        lambda weights: (agreement(weights) - chance) / (1 - chance),
+        f"P(E) = 1/{round(1 / chance)}{why}",
+        _NONE,
+        -1.0,
+        1.0,
+    )
+
+
+def _correlation_of_repeats(answers: _Answers, times: FloatArray | None, units: Units) -> tuple[WeightedStatistic, str]:
+    """Return Pearson's r over pairs of repeats, and the order of the answers in a pair.
 
     The function takes a weight for each unit (a question that one annotator answered repeatedly).
     """
     count = len(units)
     if times is None or units.pairs.sum() > PAIR_LIMIT:
-        # Every pair both ways round: a value stands in m - 1 pairs, and Σ xᵢxⱼ over i ≠ j is (Σx)² - Σx².
+        # Each pair in both orders: a value is in m - 1 pairs, and Σ xᵢxⱼ over i ≠ j is (Σx)² - Σx².
         centred = units.values - units.values.mean()
         first, second = units.counts @ centred, units.counts @ centred**2
         others = units.answers - 1
         sums = (2 * units.pairs, others * first, others * first, others * second, others * second, first**2 - second)
-        return _weighted_pearson(sums), "each pair both ways round"
-    pair = _pairs(asked, times)
+        return _weighted_pearson(sums), "each pair in both orders"
+    pair = _pairs(answers, times)
     unit = np.searchsorted(units.kept, pair.cell)
     x, y = pair.earlier - units.values.mean(), pair.later - units.values.mean()
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
@@ -294,11 +321,11 @@ class _Pairs(NamedTuple):
     between: FloatArray
 
 
-def _pairs(asked: _Asked, times: FloatArray) -> _Pairs:
-    cell = group_codes(asked.annotator, asked.question) if len(asked.row) else np.empty(0, np.int64)
-    when = times[asked.row]
-    # Sorted by answer too, so that the order of rows does not matter where two times are the same.
-    order = np.lexsort((asked.answer, when, cell))
+def _pairs(answers: _Answers, times: FloatArray) -> _Pairs:
+    cell = group_codes(answers.annotator, answers.question) if len(answers.row) else np.empty(0, np.int64)
+    when = times[answers.row]
+    # Sorted by answer too, so that the order of rows does not matter if two times are equal.
+    order = np.lexsort((answers.answer, when, cell))
     ordered, firsts, seconds = cell[order], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     first, step = np.arange(len(order)), 0
     while len(first):
@@ -308,13 +335,13 @@ def _pairs(asked: _Asked, times: FloatArray) -> _Pairs:
         firsts.append(order[first])
         seconds.append(order[first + step])
     a, b = np.concatenate(firsts), np.concatenate(seconds)
-    answer = asked.answer.astype(np.float64)
-    return _Pairs(cell[a], asked.annotator[a], answer[a], answer[b], when[b] - when[a])
+    answer = answers.answer.astype(np.float64)
+    return _Pairs(cell[a], answers.annotator[a], answer[a], answer[b], when[b] - when[a])
 
 
-def _by_time(asked: _Asked, times: FloatArray, edges: Sequence[float] | None, bootstrap: Bootstrap) -> pl.DataFrame:
-    """Tabulate the inconsistency rate by the time between: from, to, and the columns of a statistic."""
-    pair = _pairs(asked, times)
+def _by_time(answers: _Answers, times: FloatArray, edges: Sequence[float] | None, bootstrap: Bootstrap) -> pl.DataFrame:
+    """Tabulate the inconsistency rate by the time between answers: from, to, and the columns of a statistic."""
+    pair = _pairs(answers, times)
     differ = (pair.earlier != pair.later).astype(np.float64)
     if edges is None:
         bounds = np.unique(np.quantile(pair.between, np.linspace(0, 1, 6))) if len(differ) else np.array([0.0, 1.0])
@@ -324,21 +351,21 @@ def _by_time(asked: _Asked, times: FloatArray, edges: Sequence[float] | None, bo
         if len(bounds) < 2 or (np.diff(bounds) <= 0).any():
             raise ConfigError("the edges do not ascend.", "Give at least two, the lowest first.")
     place = np.minimum(np.searchsorted(bounds, pair.between, side="right") - 1, len(bounds) - 2)
-    # The last class includes its upper bound; what lies outside all of them is left out.
+    # The last class includes its upper bound; pairs outside all classes are left out.
     inside = (pair.between >= bounds[0]) & (pair.between <= bounds[-1])
     statistics = []
     for number in range(len(bounds) - 1):
-        here = inside & (place == number)
-        cluster = np.unique(pair.annotator[here], return_inverse=True)[1].astype(np.int64)
+        in_class = inside & (place == number)
+        cluster = np.unique(pair.annotator[in_class], return_inverse=True)[1].astype(np.int64)
         statistics.append(
             proportion(
                 "inconsistency_rate",
-                differ[here],
-                np.ones(int(here.sum())),
+                differ[in_class],
+                np.ones(int(in_class.sum())),
                 bootstrap,
                 unit="annotators",
-                note=f"{int(here.sum()):,} pairs",
-                undefined="undefined: no pair of repeats lies so far apart",
+                note=f"{int(in_class.sum()):,} pairs",
+                undefined="undefined: no pair of repeats is in this class",
                 cluster=cluster,
                 counted="repeats",
             )

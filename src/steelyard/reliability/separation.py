@@ -1,4 +1,4 @@
-"""Scale separation reliability, as comparative judgement reports it."""
+"""Scale separation reliability of comparative judgement."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.observations import Comparisons, FloatArray, Observations
-from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_share
+from steelyard.reliability.bootstrap import Bootstrap, Seed, weighted_proportion
 from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, group_codes, row_sums
 
 EPSILON = 0.3
-"""What sirt's btm adds to the score of an item that lost everything, and takes from one that won everything."""
+"""Correction of R's sirt::btm: added to the score of an item without wins, subtracted from one without losses."""
 
 NAMES = ("scale_separation_reliability", "separation_index", "decision_consistency")
 
-LEAVE_OUT = 100
-"""Judges up to which each is left out in turn."""
+MAX_LEAVE_ONE_OUT = 100
+"""Number of judges up to which each is left out in turn."""
 
-_STEPS, _GAP = 100, 1e-9
+_MAX_ITERATIONS, _TOLERANCE = 100, 1e-9
 _Sparse: TypeAlias = Any  # scipy.sparse.csr_array, whose operators the stubs do not follow
 
 
@@ -55,13 +55,13 @@ def scale_separation(
 
     The fit is that of R's sirt::btm, which comparative-judgement papers use: item i with W wins (a tie is half)
     in M comparisons is given the score s = ε + (M − 2ε)·W/M, so that all θ are finite; θ solves
-    s − Σ p = c·Σ p(1 − p) with Σ θ = 0, where c takes up what the corrected scores lack or exceed in sum; and
-    se = 1/√Σ p(1 − p), each item's own. The variance has n − 1 below.
+    s − Σ p = c·Σ p(1 − p) with Σ θ = 0, where c absorbs the change of the total by the correction; and
+    se = 1/√Σ p(1 − p) of each item. The variance has denominator n − 1.
 
-    The interval is for these items and other judges, even in log(1 − SSR): a jackknife that leaves one judge out
-    at a time, or its infinitesimal form where there are over 100 judges, where a judge holds islands together,
-    or where judges are not known and decisions take their place. The share of decisions in line with the scale is
-    that of the same decisions it was fitted to.
+    The interval is for these items and other judges, symmetric in log(1 − SSR): a leave-one-judge-out jackknife, or
+    its infinitesimal form if there are over 100 judges, if the comparison graph is disconnected without some judge,
+    or if judges are not known and decisions are the units. Decision consistency is measured on the decisions to
+    which the scale was fitted.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     if not observations.has_comparisons:
@@ -80,7 +80,7 @@ def scale_separation(
             "item": [comparisons.items[int(code)] for code in decisions.items[order]],
             "theta": fit.theta[order],
             "se": 1 / np.sqrt(fit.information[order]),
-            "comparisons": decisions.shown[order].astype(np.int64),
+            "comparisons": decisions.appearances[order].astype(np.int64),
         }
     )
     return Separation(_statistics(decisions, fit, epsilon, comparisons, bootstrap), scale, decisions.pairs)
@@ -92,14 +92,14 @@ def _no_scale() -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Decisions:
-    """Decisions over the items that were judged: `won` is 1, or 1/2 for a tie, to `first`."""
+    """Decisions over the judged items: `won` is 1 if `first` won, 1/2 for a tie."""
 
     items: Codes
     first: Codes
     second: Codes
     won: FloatArray
     wins: FloatArray
-    shown: FloatArray
+    appearances: FloatArray
     pairs: int
 
     @classmethod
@@ -115,9 +115,9 @@ class _Decisions:
         first, second = codes[: len(winner)].astype(np.int64), codes[len(winner) :].astype(np.int64)
         n = len(items)
         wins = row_sums(first, won, n) + row_sums(second, 1 - won, n)
-        shown = (np.bincount(first, minlength=n) + np.bincount(second, minlength=n)).astype(np.float64)
+        appearances = (np.bincount(first, minlength=n) + np.bincount(second, minlength=n)).astype(np.float64)
         pair = group_codes(np.minimum(first, second), np.maximum(first, second)) if len(first) else first
-        return cls(items.astype(np.int64), first, second, won, wins, shown, int(pair.max(initial=-1)) + 1)
+        return cls(items.astype(np.int64), first, second, won, wins, appearances, int(pair.max(initial=-1)) + 1)
 
     def only(self, keep: NDArray[np.bool_]) -> _Decisions:
         """Return some of the decisions; `items` are then numbers of these items."""
@@ -130,23 +130,23 @@ class _Decisions:
         return sparse.csr_array((np.concatenate([value, value]), (row, column)), shape=(n, n))
 
     def by_item(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Sum what each decision gives to its two items."""
+        """Sum the values of decisions for their first and second items."""
         n = len(self.items)
         return row_sums(self.first, first, n) + row_sums(self.second, second, n)
 
     def obstacle(self) -> str:
-        """Say why there is no scale, or nothing."""
+        """Return why there is no scale, or an empty string."""
         if len(self.items) < 3:
             return "undefined: fewer than three items were compared"
-        islands = csgraph.connected_components(self.matrix(np.ones(len(self.first))), directed=False)[0]
-        if islands > 1:
-            return f"undefined: the items form {islands:,} islands that were never compared with each other"
+        components = csgraph.connected_components(self.matrix(np.ones(len(self.first))), directed=False)[0]
+        if components > 1:
+            return f"undefined: the items form {components:,} islands that were never compared with each other"
         return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scale:
-    """θ, the information Σ p(1 − p) of each item, what is left over, and p and p(1 − p) of each decision."""
+    """θ, the information Σ p(1 − p) of each item, the surplus c, and p and p(1 − p) of each decision."""
 
     theta: FloatArray
     information: FloatArray
@@ -174,18 +174,20 @@ def _solve(decisions: _Decisions, scale: _Scale, right: FloatArray) -> FloatArra
     return centred
 
 
-def _fit(decisions: _Decisions, epsilon: float, start: FloatArray | None = None, gap: float = _GAP) -> _Scale:
-    shown = decisions.shown
-    score = epsilon + (shown - 2 * epsilon) * decisions.wins / shown
-    theta = 0.8 * np.log(score / (shown - score)) if start is None else start
+def _fit(
+    decisions: _Decisions, epsilon: float, start: FloatArray | None = None, tolerance: float = _TOLERANCE
+) -> _Scale:
+    appearances = decisions.appearances
+    score = epsilon + (appearances - 2 * epsilon) * decisions.wins / appearances
+    theta = 0.8 * np.log(score / (appearances - score)) if start is None else start
     theta = theta - theta.mean()
-    for _ in range(_STEPS):
+    for _ in range(_MAX_ITERATIONS):
         scale, residual = _state(decisions, score, theta)
         step = _solve(decisions, scale, residual)
         largest = float(np.abs(step).max())
-        # Far from the solution the curvature misleads: no θ moves by more than 1 in one step.
+        # Far from the solution Newton steps may overshoot, so no θ moves by more than 1 in one step.
         theta = theta + step * min(1.0, 1.0 / max(largest, 1e-300))
-        if largest < gap:
+        if largest < tolerance:
             break
     return _state(decisions, score, theta)[0]
 
@@ -195,8 +197,8 @@ def _unreliability(scale: _Scale) -> float:
     return float((1 / scale.information).mean()) / float(scale.theta.var(ddof=1))
 
 
-def _spread_without_each(decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float) -> float | None:
-    """Return the jackknife's standard error of log(1 − SSR), or None where some judge cannot be spared."""
+def _leave_one_out_error(decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float) -> float | None:
+    """Return the jackknife's standard error of log(1 − SSR), or None if there is no scale without some judge."""
     units = int(of.max()) + 1
     without = np.empty(units)
     for unit in range(units):
@@ -208,23 +210,23 @@ def _spread_without_each(decisions: _Decisions, fit: _Scale, of: Codes, epsilon:
 
 
 def _influence(decisions: _Decisions, fit: _Scale, epsilon: float) -> FloatArray:
-    """Return the derivative of log(1 − SSR) by the weight of each decision.
+    """Return the derivative of log(1 − SSR) with respect to the weight of each decision.
 
-    log(1 − SSR) = log mean(1/I) − log var(θ) depends on a decision's weight directly, through I, and by way
-    of θ, for which one linear system (the adjoint) is solved.
+    log(1 − SSR) = log mean(1/I) − log var(θ) depends on a decision's weight directly, through I, and through
+    θ, for which one linear system (the adjoint) is solved.
     """
     theta, information = fit.theta, fit.information
     first, second, p, q = decisions.first, decisions.second, fit.p, fit.q
     share = -1 / information**2 / np.sum(1 / information)
-    bend = q * (1 - 2 * p) * (share[first] + share[second])
-    gradient = decisions.by_item(bend, -bend)
+    curvature = q * (1 - 2 * p) * (share[first] + share[second])
+    gradient = decisions.by_item(curvature, -curvature)
     centred = theta - theta.mean()
     gradient -= 2 * centred / float(centred @ centred)
     adjoint = _solve(decisions, fit, gradient)
-    wins, shown, won = decisions.wins, decisions.shown, decisions.won
-    # s = ε + W − 2εW/M, so a decision moves it by v − 2ε(v·M − W)/M², v being what the item won by it.
-    gain_first = won - 2 * epsilon * (won * shown[first] - wins[first]) / shown[first] ** 2
-    gain_second = (1 - won) - 2 * epsilon * ((1 - won) * shown[second] - wins[second]) / shown[second] ** 2
+    wins, appearances, won = decisions.wins, decisions.appearances, decisions.won
+    # s = ε + W − 2εW/M, so a decision with v wins (1, 1/2 or 0) of the item changes it by v − 2ε(v·M − W)/M².
+    gain_first = won - 2 * epsilon * (won * appearances[first] - wins[first]) / appearances[first] ** 2
+    gain_second = (1 - won) - 2 * epsilon * ((1 - won) * appearances[second] - wins[second]) / appearances[second] ** 2
     moves = adjoint[first] * (gain_first - p - fit.surplus * q) + adjoint[second] * (
         gain_second - (1 - p) - fit.surplus * q
     )
@@ -238,22 +240,22 @@ def _statistics(
 ) -> tuple[Statistic, ...]:
     n = len(fit.theta)
     if float(fit.theta.var(ddof=1)) < 1e-12:
-        why = "undefined: no item comes out above another"
+        why = "undefined: all items have the same score"
         return tuple(Statistic(name, None, note=why) for name in NAMES)
     unreliability = _unreliability(fit)
     note = f"{n:,} items, {len(decisions.first):,} decisions on {decisions.pairs:,} pairs; ε = {epsilon:g}"
-    known = comparisons.knows_annotators
-    unit = "judges" if known else "decisions"
-    of = np.unique(comparisons.annotator, return_inverse=True)[1] if known else np.arange(len(decisions.first))
+    by_judge = comparisons.knows_annotators
+    unit = "judges" if by_judge else "decisions"
+    of = np.unique(comparisons.annotator, return_inverse=True)[1] if by_judge else np.arange(len(decisions.first))
     of = of.astype(np.int64)
     units = int(of.max()) + 1
-    names = [comparisons.annotators[int(code)] for code in np.unique(comparisons.annotator)] if known else None
-    reach, how, why = _reach(decisions, fit, of, epsilon, known, bootstrap)
+    names = [comparisons.annotators[int(code)] for code in np.unique(comparisons.annotator)] if by_judge else None
+    half_width, how, why = _half_width(decisions, fit, of, epsilon, by_judge, bootstrap)
 
     def statistic(name: str, value: Callable[[float], float]) -> Statistic:
-        if reach is None:
+        if half_width is None:
             return Statistic(name, value(unreliability), n=units, note=f"{note}; {why}")
-        lower, upper = (value(unreliability * float(np.exp(end))) for end in (reach, -reach))
+        lower, upper = (value(unreliability * float(np.exp(end))) for end in (half_width, -half_width))
         return Statistic(name, value(unreliability), lower, upper, how, units, note)
 
     in_line = np.sign(fit.theta[decisions.first] - fit.theta[decisions.second])
@@ -264,10 +266,10 @@ def _statistics(
         statistic(NAMES[1], lambda x: float(1 / np.sqrt(x))),
         bootstrap.statistic(
             NAMES[2],
-            weighted_share(right, counted),
+            weighted_proportion(right, counted),
             units,
             unit=unit,
-            note="share of the decisions, among those that the scale was fitted to, won by the higher item",
+            note="proportion of the decisions to which the scale was fitted that the higher item won",
             undefined="undefined: all decisions are ties",
             low=0.0,
             names=None if names is None else lambda: tuple(names),
@@ -275,19 +277,19 @@ def _statistics(
     )
 
 
-def _reach(
-    decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float, known: bool, bootstrap: Bootstrap
+def _half_width(
+    decisions: _Decisions, fit: _Scale, of: Codes, epsilon: float, by_judge: bool, bootstrap: Bootstrap
 ) -> tuple[float | None, str, str]:
-    """Return how far the interval of log(1 − SSR) reaches either way, how it was made, or why there is none."""
-    units, unit = int(of.max()) + 1, "judges" if known else "decisions"
+    """Return the half-width of the interval of log(1 − SSR) and its method, or why there is none."""
+    units, unit = int(of.max()) + 1, "judges" if by_judge else "decisions"
     if bootstrap.replicates < 2:
-        return None, "", "no interval was asked for"
+        return None, "", "no interval was requested"
     if units < 2:
-        return None, "", f"no interval: it rests on one of the {unit}"
+        return None, "", f"no interval: only one of the {unit}"
     how = f"jackknife({unit})"
-    spread = _spread_without_each(decisions, fit, of, epsilon) if known and units <= LEAVE_OUT else None
-    if spread is None:
+    error = _leave_one_out_error(decisions, fit, of, epsilon) if by_judge and units <= MAX_LEAVE_ONE_OUT else None
+    if error is None:
         how = f"infinitesimal {how}"
         influence = row_sums(of, _influence(decisions, fit, epsilon), units)
-        spread = float(np.std(influence) * units / np.sqrt(units - 1))
-    return float(stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * spread, how, ""
+        error = float(np.std(influence) * units / np.sqrt(units - 1))
+    return float(stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * error, how, ""

@@ -1,4 +1,4 @@
-"""Split-half reliability: do two halves of the judgments, chosen at random, give the same scores?"""
+"""Split-half reliability: the correlation of scores from two random halves of the judgments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from steelyard.reliability.splitting import UNIT_NAMES
 from steelyard.reliability.statistic import Significance, Statistic, Statistics, statistics_table
 
 TRIALS = 100
-BY_ANNOTATORS = "halves are of annotators: hardly any unit was judged twice"
-_LEAST_ANNOTATORS = 4
-_SPLIT_ROWS, _LEAST_TRIALS = 10_000_000, 10
+BY_ANNOTATORS = "annotators are split, because most units were judged once"
+_MIN_ANNOTATORS = 4
+_MAX_SPLIT_ROWS, _MIN_TRIALS = 10_000_000, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +46,31 @@ def split_half(
     seed: Seed = 0,
     level: float = 0.95,
 ) -> SplitHalf:
-    """Split each unit's judgments in two at random, score both halves and correlate; averaged over trials.
+    """Split each unit's judgments in random halves, score both and correlate; average over trials.
 
-    As §5 of Kiritchenko & Mohammad (2017): the plain correlation is the one to report, of scores that rest on
-    half of the judgments; the Spearman–Brown value beside it estimates that of all of them.
+    As §5 of Kiritchenko & Mohammad (2017): the plain correlation, of scores from half of the judgments, is the one to
+    report; the Spearman–Brown corrected value estimates that of scores from all judgments.
 
     Parameters
     ----------
     observations
-        Ratings (split within each item), comparisons (within each pair, of one task where tasks are known),
+        Ratings (split within each item), comparisons (within each pair, of one task if tasks are known),
         choices (within each tuple) or rankings (within each task, or set of items).
     model
-        Any model that eats them. By default the mean of ratings, and counting for the rest, which are quick.
+        Any model that accepts them. The defaults are fast: the mean for ratings, otherwise counting.
     by
-        "unit", or "annotator" to put all judgments of an annotator in one half, as comparative judgement does.
+        "unit", or "annotator" to put all judgments of an annotator into one half, as comparative judgement does.
     per_half
-        Judgments that each half takes of a unit; by default half of what there is. A unit with fewer than
-        twice as many gives what it has.
+        Number of judgments per unit in each half; by default half of the unit's judgments. A unit with fewer than
+        twice this number contributes all of its judgments.
     items
-        Correlate over these items only. All items are scored.
+        Items to correlate over. All items are scored.
     trials, seed
-        How many times to split, and the seed. The same seed gives the same halves, in whatever order the
-        judgments come.
+        Number of random splits, and their seed. The same seed gives the same halves, whatever the order of the
+        judgments.
     level
-        Of the intervals: an infinitesimal jackknife over items, even on Fisher's scale, with the variance among
-        trials added.
+        Confidence level of the intervals: an infinitesimal jackknife over items, symmetric on Fisher's scale, plus
+        the variance among trials.
     """
     bootstrap = _checked(seed, trials, level, per_half)
     halves = Halves.of(observations, model, by, bootstrap.seed)
@@ -80,24 +80,24 @@ def split_half(
 
 
 class Splittable(Protocol):
-    """Judgments that can be split and scored, wherever they are: in memory, or in files (engines/)."""
+    """Judgments that can be split and scored, in memory or in files (engines/)."""
 
     @property
     def kind(self) -> type[Observations]:
-        """What they are."""
+        """The kind of observations."""
 
     @property
     def n_items(self) -> int:
-        """How many items they are about."""
+        """The number of items."""
 
     def __len__(self) -> int:
-        """How many they are."""
+        """Return the number of judgments."""
 
-    def in_company(self) -> int:
-        """Count those that have another of the same unit."""
+    def in_shared_units(self) -> int:
+        """Count the judgments in units with at least two judgments."""
 
     def annotators(self) -> int:
-        """Count the annotators; 0 where some judgments do not say whose they are."""
+        """Count the annotators; 0 if some judgments have no annotator."""
 
     def scores(self, by: str, trials: int) -> Scores:
         """Yield the scores of all items by either half, trial by trial."""
@@ -122,7 +122,7 @@ class _InMemory:
     def __len__(self) -> int:
         return len(self.observations)
 
-    def in_company(self) -> int:
+    def in_shared_units(self) -> int:
         sizes = self.by_unit.splitter.sizes
         return int(sizes[sizes > 1].sum())
 
@@ -136,19 +136,19 @@ class _InMemory:
 
 
 def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
-    """Compute split-half reliability where most judgments have another of the same unit.
+    """Compute split-half reliability, or return undefined statistics with the reason.
 
-    Where they do not, halves are of annotators, and the statistics say so; with too few annotators they say why not.
-    The more judgments there are, the fewer are the trials.
+    If most judgments are the only one of their unit, annotators are split, with a note; with too few annotators it is
+    undefined. Large data have fewer trials.
     """
     if not len(judgments):
         return _undefined("undefined: there are no judgments")
     if isinstance(judgments, Observations):
         judgments = _InMemory(Halves.of(judgments, None, "unit", bootstrap.seed))
-    trials = int(np.clip(_SPLIT_ROWS // len(judgments), _LEAST_TRIALS, TRIALS))
+    trials = int(np.clip(_MAX_SPLIT_ROWS // len(judgments), _MIN_TRIALS, TRIALS))
     by, note = "unit", ""
-    if 2 * judgments.in_company() < len(judgments):
-        if judgments.annotators() < _LEAST_ANNOTATORS:
+    if 2 * judgments.in_shared_units() < len(judgments):
+        if judgments.annotators() < _MIN_ANNOTATORS:
             unit = UNIT_NAMES[judgments.kind]
             return _undefined(
                 f"undefined: most judgments are the only one of their {unit}, so there is nothing to split"
@@ -175,10 +175,10 @@ def split_half_by_budget(
     seed: Seed = 0,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Compute split-half reliability against the number of judgments that each half takes of a unit.
+    """Compute split-half reliability by the number of judgments per unit in each half.
 
-    By default from 1 to half of what the median unit has. A row for each budget and statistic; the columns are
-    those of a statistic, after `per_half` and `judgments`, the judgments in a half over all units.
+    By default from 1 to half of the median number of judgments. A row for each budget and statistic; the columns are
+    `per_half`, `judgments` (the judgments in a half over all units) and those of a statistic.
     """
     bootstrap = _checked(seed, trials, level, None)
     halves = Halves.of(observations, model, "unit", bootstrap.seed)
@@ -207,14 +207,14 @@ def split_half_by_subset(
 ) -> pl.DataFrame:
     """Compute split-half reliability within subsets of items, from each item's tag or tags.
 
-    Every half scores all items; the correlation is over a subset's. A row for each subset and statistic, in the
-    order of the subsets' names.
+    Each half scores all items; the correlation is over the items of a subset. A row for each subset and
+    statistic, in the order of the subsets' names.
     """
     bootstrap = _checked(seed, trials, level, per_half)
     halves = Halves.of(observations, model, "unit", bootstrap.seed)
     members: dict[str, list[str]] = {}
-    for item, given in tags.items():
-        for tag in [given] if isinstance(given, str) else given:
+    for item, item_tags in tags.items():
+        for tag in [item_tags] if isinstance(item_tags, str) else item_tags:
             members.setdefault(tag, []).append(item)
     if not members:
         raise DataError("no item has a tag.", "Give a mapping from items to their tags.")
@@ -239,8 +239,8 @@ def split_half_difference(
 ) -> Significance:
     """Test whether two methods differ in split-half reliability over the items they share.
 
-    The test is Student's t, paired by item: each item's influence on the one reliability less that on the
-    other. A t test over trials would call any difference significant, as trials can be had without end.
+    The test is Student's t, paired by item: each item's influence on the one reliability minus that on the other.
+    A t test over trials would make any difference significant, because the number of trials is arbitrary.
     """
     if correlation not in CORRELATIONS:
         raise ConfigError(f"unknown correlation '{correlation}'.", f"Known: {', '.join(CORRELATIONS)}.")
@@ -259,7 +259,7 @@ def split_half_difference(
         statistic = Statistic(name, None, note="undefined: one of the two has no split-half reliability")
         return Significance(statistic, None, 0.0, "paired t over items")
     influence = one.influence[one_codes] / one.count - other.influence[other_codes] / other.count
-    count = int((one.seen[one_codes] & other.seen[other_codes]).sum())
+    count = int((one.used[one_codes] & other.used[other_codes]).sum())
     variance = jackknife_variance(influence, count) + one.trial_variance + other.trial_variance
     statistic = bootstrap.statistic_from_sd(
         name,
@@ -268,7 +268,7 @@ def split_half_difference(
         count,
         unit="items",
         interval="jackknife(items)",
-        note=f"{one.mean:.3f} less {other.mean:.3f}, {trials} trials",
+        note=f"{one.mean:.3f} − {other.mean:.3f}, {trials} trials",
         low=-2.0,
         high=2.0,
     )

@@ -1,4 +1,4 @@
-"""The trials of split-half reliability: halves drawn, scored and correlated, and the average of it all."""
+"""Trials of split-half reliability: random halves are scored and correlated, and the correlations averaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.observations import FloatArray, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap
 from steelyard.reliability.correlation import (
     Correlate,
-    both_known,
+    both_present,
     correlation_statistic,
     jackknife_variance,
     pearson,
@@ -32,11 +32,11 @@ from steelyard.reliability.units import group_codes
 CORRELATIONS: dict[str, Correlate] = {"spearman": spearman, "pearson": pearson}
 
 Scores: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
-"""The scores of all items by either half, trial by trial."""
+"""The scores of all items in both halves, trial by trial."""
 
 
 def spearman_brown(r: float) -> float:
-    """Return 2r/(1 + r): the reliability of all judgments, from that of half of them; never below −1."""
+    """Return 2r/(1 + r), the reliability of all judgments from that of half of them, clipped at −1."""
     return max(2 * r / (1 + r), -1.0) if r > -1 else -1.0
 
 
@@ -54,12 +54,12 @@ class Halves:
     def of(cls, observations: Observations, model: Model | None, by: str, seed: int) -> Halves:
         splitter = Splitter.of(observations, by, seed)
         if model is not None:
-            model.accept(observations)
+            model.check_kind(observations)
         sums = Sums.of(observations) if model is None or _is_a_sum(model, observations) else None
         return cls(observations, model, by, splitter, sums)
 
     def scores(self, trials: int, per_half: int | None) -> Scores:
-        """Yield the scores of all items by either half, trial by trial."""
+        """Yield the scores of all items in both halves, trial by trial."""
         for trial in range(trials):
             halves = self.splitter.halves(trial, per_half)
             if self.sums is not None:
@@ -72,30 +72,30 @@ class Halves:
         if self.model is None or not keep.any():
             return scores
         with warnings.catch_warnings():
-            # An undefeated item or an island in some half is a matter of the split, not of the judgments.
+            # Warnings of an undefeated item or a disconnected graph in a half concern the split, not the judgments.
             warnings.simplefilter("ignore", SteelyardWarning)
             table = self.model.fit(take(self.observations, keep)).scores
-        known = table.drop_nulls("score")
-        scores[self.observations.items.codes(known["item"].to_list())] = known["score"].to_numpy()
+        scored = table.drop_nulls("score")
+        scores[self.observations.items.codes(scored["item"].to_list())] = scored["score"].to_numpy()
         return scores
 
     def notes(self, per_half: int | None) -> tuple[str, ...]:
-        """Say what was split, and what was left whole."""
+        """Return notes on the split, and on units with too few judgments."""
         if self.by == "annotator":
             return ("each annotator's judgments are in one half",)
         unit, sizes = UNIT_NAMES[type(self.observations)], self.splitter.sizes
         notes = [f"the judgments of each {unit} are split; a {unit} has {np.median(sizes):g} (median)"]
         if single := int((sizes == 1).sum()):
-            notes.append(f"{single:,} of {len(sizes):,} have a single judgment, which falls into either half")
+            notes.append(f"{single:,} of {len(sizes):,} have a single judgment, which is in a random half")
         if per_half is not None and (short := int((sizes < 2 * per_half).sum())):
             notes.append(
-                f"{short:,} of {len(sizes):,} have fewer than {2 * per_half} judgments and give what they have"
+                f"{short:,} of {len(sizes):,} have fewer than {2 * per_half} judgments and contribute all of them"
             )
         return tuple(notes)
 
 
 def _is_a_sum(model: Model, observations: Observations) -> bool:
-    """Say whether sums over rows give the model's scores; Mean averages an annotator's repeats first."""
+    """Return whether sums over rows give the model's scores; Mean averages an annotator's repeats first."""
     if isinstance(model, Counting):
         return True
     if isinstance(model, WinRate):  # a win rate is (1 + counting)/2
@@ -110,10 +110,10 @@ def _is_a_sum(model: Model, observations: Observations) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Average:
-    """One correlation over the trials so far: its sum, squares, and what each item adds."""
+    """One correlation over the trials so far: its sum, sum of squares, and the influence of each item."""
 
     influence: FloatArray
-    seen: NDArray[np.bool_]
+    used: NDArray[np.bool_]
     total: float = 0.0
     squares: float = 0.0
     count: int = 0
@@ -124,7 +124,7 @@ class Average:
 
     @property
     def trial_variance(self) -> float:
-        """The variance of the mean that more trials would take away."""
+        """The variance of the mean due to the finite number of trials."""
         if self.count < 2:
             return 0.0
         return max(self.squares / self.count - self.mean**2, 0.0) / (self.count - 1)
@@ -138,38 +138,38 @@ class Averages:
     trials: int
 
     def add(self, a: FloatArray, b: FloatArray, chosen: NDArray[np.bool_]) -> None:
-        known = np.flatnonzero(chosen & both_known(a, b))
+        scored = np.flatnonzero(chosen & both_present(a, b))
         for name, correlate in CORRELATIONS.items():
-            found = correlate(a[known], b[known])
-            if found is None:
+            correlation = correlate(a[scored], b[scored])
+            if correlation is None:
                 continue
             average = self.of[name]
-            average.influence[known] += found.influence
-            average.seen[known] = True
-            average.total += found.r
-            average.squares += found.r**2
+            average.influence[scored] += correlation.influence
+            average.used[scored] = True
+            average.total += correlation.r
+            average.squares += correlation.r**2
             average.count += 1
 
     def statistics(self, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
-        """Return the plain and the stepped-up value of either correlation."""
+        """Return the plain and the Spearman–Brown corrected value of both correlations."""
         statistics: list[Statistic] = []
         for name, average in self.of.items():
-            plain, stepped = f"split_half_{name}", f"split_half_{name}_corrected"
+            plain, corrected = f"split_half_{name}", f"split_half_{name}_corrected"
             if not average.count:
                 why = "undefined: fewer than three items have different scores in both halves"
-                statistics += [Statistic(plain, None, note=why), Statistic(stepped, None, note=why)]
+                statistics += [Statistic(plain, None, note=why), Statistic(corrected, None, note=why)]
                 continue
-            items = int(average.seen.sum())
+            items = int(average.used.sum())
             variance = jackknife_variance(average.influence / average.count, items) + average.trial_variance
             note = f"mean of {average.count} trials"
             if average.count < self.trials:
                 note += f"; it is undefined in {self.trials - average.count} more"
             statistic = correlation_statistic(plain, average.mean, variance, items, bootstrap, note=note)
-            statistics += [statistic, _stepped_up(stepped, statistic)]
+            statistics += [statistic, _corrected(corrected, statistic)]
         return tuple(statistics)
 
 
-def _stepped_up(name: str, plain: Statistic) -> Statistic:
+def _corrected(name: str, plain: Statistic) -> Statistic:
     value, lower, upper = (
         None if end is None else spearman_brown(end) for end in (plain.value, plain.lower, plain.upper)
     )
@@ -179,7 +179,7 @@ def _stepped_up(name: str, plain: Statistic) -> Statistic:
 def averages_over(
     scores: Iterable[tuple[FloatArray, FloatArray]], subsets: Sequence[NDArray[np.bool_]], trials: int
 ) -> list[Averages]:
-    """Correlate the halves of every trial over each subset of the items."""
+    """Correlate the halves of each trial over each subset of the items."""
     count = len(subsets[0])
     averages = [
         Averages({name: Average(np.zeros(count), np.zeros(count, bool)) for name in CORRELATIONS}, trials)

@@ -1,8 +1,7 @@
-"""Splitting judgments in halves at random, unit by unit, from hashes of names.
+"""Split judgments into random halves, unit by unit, from hashes of names.
 
-Which half a judgment falls into depends on the seed, the trial, the unit and the annotator alone: not on the
-order of the rows, nor on the other units. All arithmetic is on whole numbers below 2⁶², modulo the prime
-2³¹ − 1, so that SQL can do the same.
+The half of a judgment depends only on the seed, the trial, the unit and the annotator: not on the order of the rows
+or on the other units. All arithmetic is on integers below 2⁶², modulo the prime 2³¹ − 1, so that SQL can do the same.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SPLITS = ("unit", "annotator")
 
 
 class Question(NamedTuple):
-    """What is answered several times: each row's unit, a hash of it, and keys that tell answers apart."""
+    """The unit of each row, its hash, and keys that order the answers within it."""
 
     group: Codes
     key: Codes
@@ -59,10 +58,10 @@ def _comparisons(comparisons: Comparisons, item: Codes, task: Codes) -> Question
 
 
 def _choices(choices: Choices, item: Codes, task: Codes) -> Question:
-    shown = np.sort(choices.shown, axis=1)
-    named = np.append(item, 0)
-    key = named[shown].sum(axis=1)
-    return Question(group_codes(*shown.T), key, (named[choices.best], named[choices.worst]))
+    items = np.sort(choices.shown, axis=1)
+    item_hash = np.append(item, 0)
+    key = item_hash[items].sum(axis=1)
+    return Question(group_codes(*items.T), key, (item_hash[choices.best], item_hash[choices.worst]))
 
 
 def _rankings(rankings: Rankings, item: Codes, task: Codes) -> Question:
@@ -70,9 +69,9 @@ def _rankings(rankings: Rankings, item: Codes, task: Codes) -> Question:
     places = np.bincount(row, item[rankings.item] * rankings.rank.astype(np.float64), len(rankings))
     if rankings.knows_tasks:
         return Question(rankings.task.astype(np.int64), task[rankings.task], (places,))
-    shown = np.zeros(len(rankings), np.int64)
-    np.add.at(shown, row, item[rankings.item])
-    return Question(np.unique(shown, return_inverse=True)[1].astype(np.int64), shown, (places,))
+    items_hash = np.zeros(len(rankings), np.int64)
+    np.add.at(items_hash, row, item[rankings.item])
+    return Question(np.unique(items_hash, return_inverse=True)[1].astype(np.int64), items_hash, (places,))
 
 
 _QUESTIONS: dict[type[Observations], Callable[[Any, Codes, Codes], Question]] = {
@@ -92,12 +91,12 @@ UNIT_NAMES: dict[type[Observations], str] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splitter:
-    """The judgments of some observations, ready to be split in halves, trial by trial.
+    """Splits the judgments of observations into halves, trial by trial.
 
     Attributes
     ----------
     order
-        The entries (judgments, or annotators when these are split) sorted by group.
+        The entries (judgments, or annotators if these are split) sorted by group.
     start
         Where each group starts in `order`, and where the last one ends.
     key, coin
@@ -105,7 +104,7 @@ class Splitter:
     entry
         The entry of each row.
     seed
-        Of the splits.
+        Seed of the splits.
     """
 
     order: Codes
@@ -131,28 +130,28 @@ class Splitter:
         item, task = hashed(observations.items.ids, seed), hashed(observations.tasks.ids, seed)
         group, key, content = _QUESTIONS[type(observations)](observations, item, task)
         names = np.append(hashed(observations.annotators.ids, seed), 1)
-        person = names[observations.annotator]
-        order = np.lexsort((*content, person, group))
-        ordered, same = group[order], person[order]
-        fresh = np.r_[True, ordered[1:] != ordered[:-1]] if len(order) else np.zeros(0, bool)
-        start = np.append(np.flatnonzero(fresh), len(order))
-        occurrence = _occurrences(fresh, same)
-        again = hashed(map(str, range(int(occurrence.max(initial=0)) + 1)), seed)
-        mixed = (same + again[occurrence]) % PRIME * (key[order] % PRIME) % PRIME
-        coin = key[order][start[:-1]] % PRIME * again[0] % PRIME
+        annotator = names[observations.annotator]
+        order = np.lexsort((*content, annotator, group))
+        ordered, same = group[order], annotator[order]
+        is_first = np.r_[True, ordered[1:] != ordered[:-1]] if len(order) else np.zeros(0, bool)
+        start = np.append(np.flatnonzero(is_first), len(order))
+        occurrence = _occurrences(is_first, same)
+        occurrence_hash = hashed(map(str, range(int(occurrence.max(initial=0)) + 1)), seed)
+        mixed = (same + occurrence_hash[occurrence]) % PRIME * (key[order] % PRIME) % PRIME
+        coin = key[order][start[:-1]] % PRIME * occurrence_hash[0] % PRIME
         return cls(order, start, mixed, coin, np.arange(len(order)), seed)
 
     @classmethod
     def _of_annotators(cls, observations: Observations, seed: int) -> Splitter:
         if not observations.knows_annotators:
             raise DataError("the annotators are not known, so they cannot be split.", "Split by 'unit'.")
-        people, entry = np.unique(observations.annotator, return_inverse=True)
-        of_people = cls.of_names([observations.annotators[int(code)] for code in people], seed)
-        return replace(of_people, entry=entry.astype(np.int64))
+        codes, entry = np.unique(observations.annotator, return_inverse=True)
+        of_annotators = cls.of_names([observations.annotators[int(code)] for code in codes], seed)
+        return replace(of_annotators, entry=entry.astype(np.int64))
 
     @classmethod
     def of_names(cls, names: Sequence[str], seed: int) -> Splitter:
-        """Prepare to split so many annotators, whose judgments go with them."""
+        """Prepare to split annotators; all judgments of an annotator are in one half."""
         key, everyone = hashed(names, seed), np.arange(len(names))
         return cls(everyone, np.array([0, len(names)]), key, key[:1], everyone, seed)
 
@@ -164,8 +163,8 @@ class Splitter:
     def halves(self, trial: int, per_half: int | None = None) -> Halves:
         """Return the half of each row: FIRST, SECOND or, beyond `per_half` of a group, NEITHER.
 
-        The entries of a group are ranked by their hashes; the first half of them goes one way, the others the
-        other, and where their number is odd the group's own hash says which half gets more.
+        The entries of a group are ranked by their hashes, and the ranking is cut in the middle; if the number of
+        entries is odd, the group's hash decides which half is larger.
         """
         multiplier, shift = multiplier_and_shift(trial, self.seed)
         halves = np.empty(len(self.order), np.int8)
@@ -174,31 +173,31 @@ class Splitter:
         return halves[self.entry]
 
 
-def _occurrences(fresh: NDArray[np.bool_], person: Codes) -> Codes:
-    """Number the answers of one person to one question from 0, given the sorted rows."""
-    if not len(person):
+def _occurrences(is_first: NDArray[np.bool_], annotator: Codes) -> Codes:
+    """Number the answers of one annotator to one question from 0, given the sorted rows."""
+    if not len(annotator):
         return np.zeros(0, np.int64)
-    first = fresh | np.r_[True, person[1:] != person[:-1]]
-    place = np.arange(len(person))
+    first = is_first | np.r_[True, annotator[1:] != annotator[:-1]]
+    place = np.arange(len(annotator))
     numbers: Codes = place - np.maximum.accumulate(np.where(first, place, 0))
     return numbers
 
 
 @compiled
 def scrambled(key: int, multiplier: int, shift: int) -> int:
-    """Do as `models.hashing.scrambled`, one key at a time."""
+    """Scramble one key, as `models.inference.hashing.scrambled` does for arrays."""
     x = (key * multiplier + shift) % 2147483647
     square = x * x % 2147483647
     return square * square % 2147483647 * x % 2147483647
 
 
 @compiled
-def counted_ranks(drawn: Codes) -> Codes:
-    """Rank a few numbers from 0, the first of equal ones lower, by counting."""
-    rank = np.zeros(len(drawn), np.int64)
-    for place in range(len(drawn)):
+def counted_ranks(keys: Codes) -> Codes:
+    """Rank a few numbers from 0 by counting; of equal numbers, the first ranks lower."""
+    rank = np.zeros(len(keys), np.int64)
+    for place in range(len(keys)):
         for rival in range(place):
-            if drawn[rival] <= drawn[place]:
+            if keys[rival] <= keys[place]:
                 rank[place] += 1
             else:
                 rank[rival] += 1
@@ -220,16 +219,17 @@ def assign_halves(
     largest = 0
     for group in range(len(start) - 1):
         largest = max(largest, start[group + 1] - start[group])
-    drawn = np.empty(largest, np.int64)
+    random_key = np.empty(largest, np.int64)
     for group in range(len(start) - 1):
         low, size = start[group], start[group + 1] - start[group]
         for place in range(size):
-            drawn[place] = scrambled(key[low + place], multiplier, shift)
+            random_key[place] = scrambled(key[low + place], multiplier, shift)
         first = size // 2
         if size % 2 == 1 and scrambled(coin[group], multiplier, shift) % 2 == 1:
             first += 1
         own, other = min(first, limit), min(size - first, limit)
-        rank = np.argsort(np.argsort(drawn[:size], kind="mergesort")) if size > 32 else counted_ranks(drawn[:size])
+        keys = random_key[:size]
+        rank = np.argsort(np.argsort(keys, kind="mergesort")) if size > 32 else counted_ranks(keys)
         for place in range(size):
             half = 2
             if rank[place] < own:
@@ -240,7 +240,7 @@ def assign_halves(
 
 
 class Sums(NamedTuple):
-    """Scores that are means over rows: row `row` gives `item` the value."""
+    """Scores that are means over rows: row `row` assigns the value to `item`."""
 
     item: IntArray
     row: IntArray
@@ -249,7 +249,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, observations: Observations) -> Sums:
-        """Take the mean of ratings, and counting (times best − times worst over times shown) of the rest."""
+        """Score ratings by their mean, other kinds by counting: (times best − times worst) / times shown."""
         count = len(observations.items)
         if isinstance(observations, Ratings):
             rows = np.arange(len(observations), dtype=np.int32)
@@ -258,16 +258,16 @@ class Sums(NamedTuple):
         return cls(item, row, value, count)
 
     def scores(self, halves: Halves) -> tuple[FloatArray, FloatArray]:
-        """Score every item by either half; NaN for those it does not have."""
-        total, shown = np.zeros((3, self.n_items)), np.zeros((3, self.n_items))
-        add_by_half(self.item, self.row, self.value, halves, total, shown)
-        return scores_of_halves(total, shown, float(np.abs(self.value).max(initial=0.0)))
+        """Score the items in both halves; NaN for items without judgments in a half."""
+        total, count = np.zeros((3, self.n_items)), np.zeros((3, self.n_items))
+        add_by_half(self.item, self.row, self.value, halves, total, count)
+        return scores_of_halves(total, count, float(np.abs(self.value).max(initial=0.0)))
 
 
-def scores_of_halves(total: FloatArray, shown: FloatArray, largest: float) -> tuple[FloatArray, FloatArray]:
-    """Score every item by either half, from sums by half and item and the largest value; NaN where it has none."""
-    score = np.where(shown > 0, total / np.where(shown > 0, shown, 1.0), np.nan)
-    # Rounded, because equal means of unlike fractions may differ in the last digit, which ranks would see.
+def scores_of_halves(total: FloatArray, count: FloatArray, largest: float) -> tuple[FloatArray, FloatArray]:
+    """Score the items in both halves from sums and counts by half and item; NaN for items without judgments."""
+    score = np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
+    # Rounded, because equal means of different fractions may differ in the last digit, which would break ties of ranks.
     score = np.round(score / (largest or 1.0), 12)
     return score[FIRST], score[SECOND]
 
@@ -279,13 +279,13 @@ def add_by_half(
     value: FloatArray,
     halves: Halves,
     total: FloatArray,
-    shown: FloatArray,
+    count: FloatArray,
 ) -> None:
-    """Add up the values of each item, and how often it was shown, by the half of the row."""
+    """Sum the values of each item, and count its appearances, by the half of the row."""
     for place in range(len(item)):
         half = halves[row[place]]
         total[half, item[place]] += value[place]
-        shown[half, item[place]] += 1.0
+        count[half, item[place]] += 1.0
 
 
 def take(observations: Kind, keep: NDArray[np.bool_]) -> Kind:

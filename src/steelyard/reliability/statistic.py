@@ -1,4 +1,4 @@
-"""One reliability statistic: its key, label and value, its interval, and what it rests on."""
+"""A reliability statistic: key, label, value, interval and notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = {
     "non_expert_expert": "NE vs. E",
     "non_expert_all": "NE vs. All",
     "absolute_majority": "absolute majority",
-    "position_bias": "position bias (share left)",
+    "position_bias": "position bias (proportion left)",
     "inconsistency_rate": "inconsistency rate",
     "inconsistency_rate_best": "inconsistency rate (best)",
     "inconsistency_rate_worst": "inconsistency rate (worst)",
@@ -43,15 +43,15 @@ LABELS = {
     "correlation_of_repeats": "correlation of repeats",
     "scale_separation_reliability": "scale separation reliability",
     "separation_index": "separation G",
-    "decision_consistency": "decisions in line with the scale",
+    "decision_consistency": "decision consistency",
     "cyclic_graphs": "graphs with a cycle",
     "items_in_no_cycle": "items in no cycle",
     "circular_triads": "circular triads",
     "coefficient_of_consistence": "coefficient of consistence",
     "split_half_spearman": "split-half (Spearman)",
-    "split_half_spearman_corrected": "split-half (Spearman, stepped up)",
+    "split_half_spearman_corrected": "split-half (Spearman, Spearman–Brown corrected)",
     "split_half_pearson": "split-half (Pearson)",
-    "split_half_pearson_corrected": "split-half (Pearson, stepped up)",
+    "split_half_pearson_corrected": "split-half (Pearson, Spearman–Brown corrected)",
     "split_half_difference_spearman": "difference of split-half (Spearman)",
     "split_half_difference_pearson": "difference of split-half (Pearson)",
     "mean_score_difference": "mean score difference",
@@ -66,20 +66,20 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One number a paper would report.
+    """One statistic, as a paper would report it.
 
     Attributes
     ----------
     key
-        What it is, such as ``alpha_interval``: the name that code uses.
+        Identifier for code, such as ``alpha_interval``.
     value, lower, upper
-        The number and the ends of its interval; None, never NaN, where it is undefined. `note` then has the reason.
+        The value and the ends of its interval; None (never NaN) if undefined, with the reason in `note`.
     interval
         How the interval was computed, such as ``bootstrap(items)``; empty if there is none.
     n
-        Number of units (items, pairs, tasks, tuples or annotators, as named by `interval`) that it rests on.
+        Number of units (items, pairs, tasks, tuples or annotators, as named by `interval`) it is computed from.
     note
-        What it measures, and whatever the reader should know, in plain words.
+        Explanation for the reader in plain words.
     label
         Display text; by default that of the key.
     """
@@ -102,7 +102,7 @@ class Statistic:
 class Significance:
     """A tested statistic: the probability of a value at least as far from `null` if `null` were true.
 
-    `p_value` is None where the test is undefined; the statistic's note then has the reason.
+    `p_value` is None if the test is undefined, with the reason in the statistic's note.
     """
 
     statistic: Statistic
@@ -112,7 +112,7 @@ class Significance:
 
 
 class Statistics:
-    """Base of results with several statistics: a table of them, and access by key."""
+    """Base class of results with several statistics, with a table and access by key."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Answers grouped by what they answer: which pairs of them may be held against each other."""
+"""Answers grouped by unit, and the pairs of answers by different annotators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def row_sums(rows: Codes, values: FloatArray, count: int) -> FloatArray:
 
 
 def table(rows: Codes, columns: Codes, shape: tuple[int, int], times: FloatArray | None = None) -> Counts:
-    """Count the rows with each (row, column), each so many times, as a sparse matrix with sorted columns."""
+    """Sum `times` (1 by default) by (row, column), as a sparse matrix with sorted columns."""
     matrix = sparse.csr_array((np.ones(len(rows)) if times is None else times, (rows, columns)), shape=shape)
     matrix.sum_duplicates()
     return matrix
@@ -48,17 +48,17 @@ def table(rows: Codes, columns: Codes, shape: tuple[int, int], times: FloatArray
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     """Return the distinct values, ascending, and the place of each value among them.
 
-    As np.unique, but without sorting where the values are whole numbers in a range of about their number.
+    As np.unique, but without sorting if the values are integers in a range of about their number.
     """
     if len(values) > _FEW and (values.dtype.kind in "iu" or (values == np.rint(values)).all()):
         low, high = values.min(), values.max()
         if high - low <= 4 * len(values):
             code = (values - low).astype(np.int64)
-            there = np.bincount(code) > 0
-            found = (np.flatnonzero(there) + low).astype(values.dtype)
-            return found, (np.cumsum(there) - 1)[code]
-    found, place = np.unique(values, return_inverse=True)
-    return found, place.astype(np.int64)
+            occurs = np.bincount(code) > 0
+            unique = (np.flatnonzero(occurs) + low).astype(values.dtype)
+            return unique, (np.cumsum(occurs) - 1)[code]
+    unique, place = np.unique(values, return_inverse=True)
+    return unique, place.astype(np.int64)
 
 
 _FEW = 1000
@@ -69,7 +69,7 @@ class Units:
     """The units that at least two annotators answered, with their answers.
 
     Two answers by the same annotator to the same unit never form a pair: that is self-consistency, not
-    agreement. Where the annotators are unknown each answer counts as somebody else's.
+    agreement. Answers of unknown annotators count as those of different annotators.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class Units:
     answers, pairs
         Answers, and pairs of answers by different annotators, of each unit, shape (U,).
     group, group_unit
-        Where annotators answered a unit more than once: a number, from 0 on, for such an annotator and unit,
-        given to each answer (-1: none), and the unit of each number.
+        For annotators who answered a unit more than once: the group (annotator and unit, coded from 0) of each
+        answer (-1: none), and the unit of each group.
     kept
-        For each unit, its code as given.
+        The original code of each unit.
     times
-        How often each answer was given, where equal ones are counted together; else None.
+        The frequency of each answer if equal answers are counted together; otherwise None.
     """
 
     unit: Codes
@@ -97,30 +97,30 @@ class Units:
 
     @classmethod
     def of(cls, unit: ArrayLike, value: ArrayLike, annotator: ArrayLike | None = None) -> Units:
-        """Group the values by integer `unit` code; `annotator` holds codes, UNKNOWN where not known."""
+        """Group the values by integer `unit` code; `annotator` holds codes, or UNKNOWN."""
         units, values = np.asarray(unit), np.asarray(value, np.float64)
         if len(units) != len(values) or (annotator is not None and len(np.asarray(annotator)) != len(values)):
             raise DataError("units, values and annotators differ in number.", "Give one of each per answer.")
         if values.size and not np.isfinite(values).all():
             raise DataError("a value is not a number.", "Leave out the answers that are missing.")
         codes, place = distinct(units)
-        people = None if annotator is None else np.asarray(annotator)
-        group, size, group_unit = _repeats(place, people)
+        annotators = None if annotator is None else np.asarray(annotator)
+        group, size, group_unit = _repeats(place, annotators)
         return cls._of_places(codes, place, values, group, size, group_unit)
 
     @classmethod
     def counted(cls, unit: ArrayLike, value: ArrayLike, times: ArrayLike, annotator: ArrayLike) -> Units:
-        """Group values given so many `times`; `annotator` is UNKNOWN but for those who answered a unit again."""
+        """Group values with their frequencies `times`; `annotator` is UNKNOWN except for repeated answers to a unit."""
         units, values, counts = np.asarray(unit), np.asarray(value, np.float64), np.asarray(times, np.float64)
         codes, place = distinct(units)
-        people = np.asarray(annotator)
-        mine = np.flatnonzero(people != UNKNOWN)
+        annotators = np.asarray(annotator)
+        repeated = np.flatnonzero(annotators != UNKNOWN)
         group = np.full(len(place), -1, np.int64)
-        key = place[mine] * (int(people.max(initial=0)) + 1) + people[mine]
+        key = place[repeated] * (int(annotators.max(initial=0)) + 1) + annotators[repeated]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        group[mine] = inverse
-        size = row_sums(inverse.astype(np.int64), counts[mine], len(first))
-        return cls._of_places(codes, place, values, group, size, place[mine][first], counts)
+        group[repeated] = inverse
+        size = row_sums(inverse.astype(np.int64), counts[repeated], len(first))
+        return cls._of_places(codes, place, values, group, size, place[repeated][first], counts)
 
     @classmethod
     def _of_places(
@@ -133,7 +133,7 @@ class Units:
         group_unit: Codes,
         times: FloatArray | None = None,
     ) -> Units:
-        """Leave out the units that no two annotators answered."""
+        """Leave out the units without answers by two annotators."""
         pairs = pairs_of(np.bincount(place, times, minlength=len(codes)).astype(np.float64))
         pairs -= np.bincount(group_unit, pairs_of(size), minlength=len(codes))
         keep = pairs > 0
@@ -171,7 +171,7 @@ class Units:
 
     @cached_property
     def own(self) -> Counts | None:
-        """The answers of annotators who answered a unit more than once (groups, V); None when nobody did."""
+        """Repeated answers by group (annotator and unit) and value, sparse (groups, V); None if there are none."""
         if not len(self.group_unit):
             return None
         mine = self.group >= 0
@@ -180,7 +180,7 @@ class Units:
 
     @cached_property
     def owner(self) -> Counts:
-        """Whose unit each of those groups is, sparse (U, groups)."""
+        """The unit of each group of repeated answers, sparse (U, groups)."""
         count = len(self.group_unit)
         return table(self.group_unit, np.arange(count), (len(self), count))
 
@@ -233,24 +233,24 @@ class Units:
         return self.over_pairs(within)
 
 
-def _repeats(place: Codes, people: NDArray[Any] | None) -> tuple[Codes, FloatArray, Codes]:
-    """Find annotators who answered a unit more than once: each row's group (-1: none), sizes, units."""
+def _repeats(place: Codes, annotators: NDArray[Any] | None) -> tuple[Codes, FloatArray, Codes]:
+    """Find repeated answers of an annotator to a unit: each row's group (-1: none), and the groups' sizes and units."""
     none = np.full(len(place), -1, np.int64)
-    if people is None or not len(place):
+    if annotators is None or not len(place):
         return none, np.empty(0), np.empty(0, np.int64)
-    known = np.flatnonzero(people != UNKNOWN)
-    key = place[known].astype(np.int64) * (int(people.max()) + 1) + people[known]
+    rows = np.flatnonzero(annotators != UNKNOWN)
+    key = place[rows].astype(np.int64) * (int(annotators.max()) + 1) + annotators[rows]
     first, inverse, size = _unique_if_repeated(key)
     if first is None:
         return none, np.empty(0), np.empty(0, np.int64)
-    again = size > 1
-    number = np.where(again, np.cumsum(again) - 1, -1)
-    none[known] = number[inverse]
-    return none, size[again].astype(np.float64), place[known][first[again]]
+    is_repeated = size > 1
+    number = np.where(is_repeated, np.cumsum(is_repeated) - 1, -1)
+    none[rows] = number[inverse]
+    return none, size[is_repeated].astype(np.float64), place[rows][first[is_repeated]]
 
 
 def _unique_if_repeated(key: Codes) -> tuple[Codes | None, Codes, Codes]:
-    """Spare the costly np.unique in the usual case that nothing repeats."""
+    """Return unique keys like np.unique, but quickly without result in the usual case that no key repeats."""
     ordered = np.sort(key)
     if not (ordered[1:] == ordered[:-1]).any():
         return None, key, key

@@ -15,7 +15,9 @@ from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
 from steelyard.protocols.per_item import ONLY, PerItemProtocol
+from steelyard.quality.questions import Question
 from steelyard.simulate.answers import answer_for
+from steelyard.simulate.known_answers import known_values
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.simulate.task_time import task_seconds
 
@@ -129,6 +131,25 @@ class SimulatedAnnotators:
         codes = self.items.codes(items)[None, :]
         percept = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
         return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
+
+    def answer_check(self, annotator: str, question: Question, items: Sequence[str]) -> Any:
+        """Return an annotator's answer to a check with these items: correct, unless they are careless or lapse.
+
+        Checks are supposed to be easy: noise and bias, which make other items hard, do not count here.
+        """
+        protocol = question.protocol
+        who = self.people.code(annotator)
+        done, row = self.begin(annotator, protocol_key(protocol))
+        draws = self._random_draws(protocol, (1, len(items)), np.array([row]))
+        lapse_rate = self._trait["lapse"][who] + self._trait["lapse_growth"][who] * done / 100
+        if self._constant[who]:
+            percept = np.full_like(draws.guess[:, 0], 0.5 + self._trait["bias"][who])
+        elif self._random[who] or draws.lapse[0] < lapse_rate:
+            percept = draws.guess[:, 0]
+        else:
+            values = known_values(question)
+            return answer_for(protocol, {item: values[item] for item in items}, self.crowd[who].tie_margin)
+        return answer_for(protocol, perceived_by(protocol, items, percept), self.crowd[who].tie_margin)
 
     def begin(self, annotator: str, key: int) -> tuple[int, int]:
         """Count a task; return the annotator's earlier tasks, and the number of the answer under the protocol."""

@@ -43,6 +43,12 @@ class TaskBatch:
     index: Index
     people: Index
 
+    def subset(self, rows: IntArray) -> TaskBatch:
+        """Return some of the tasks, by row number."""
+        return TaskBatch(
+            self.items[rows], self.who[rows], self.percepts[:, rows], self.tie_margin[rows], self.index, self.people
+        )
+
     def by_task(self) -> dict[str, Any]:
         """Return the common columns of observations, one observation per task."""
         return {"items": self.index, "annotators": self.people, "annotator": self.who}

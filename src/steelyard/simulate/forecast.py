@@ -14,6 +14,7 @@ from steelyard.designs.adaptive.design import Adaptive
 from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.observations import Comparisons, Labels, Observations
 from steelyard.quality.pay import standing_numbers
+from steelyard.quality.questions import Question
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
 from steelyard.simulate.annotators import SimulatedAnnotators
@@ -74,6 +75,7 @@ def forecast_study(
     config: StudyConfig,
     items: Sequence[Item],
     *,
+    checks: Sequence[Question] = (),
     people: int = 30,
     population: Population | None = None,
     price: float | None = None,
@@ -85,17 +87,21 @@ def forecast_study(
 ) -> StudyForecast:
     """Simulate a study in memory; its database is neither read nor written.
 
+    `checks` are the questions of the study's file of checks: annotators answer them correctly unless they lapse.
     `price` is the pay per task, by default that of the study. `seconds` is the time per task, by default an estimate
     for the protocol. joblib simulates `jobs` studies at a time; ``joblib.parallel_config(backend=…)`` selects where,
     with the same result. `on_progress` is called after each of the `STUDIES` simulated studies.
     """
     settings = population or Population()
-    first = _simulated(config, items, people, settings, seed, 0, None)
+    first = _simulated(config, items, checks, people, settings, seed, 0, None)
     on_progress()
     # A design that does not learn from answers picks the same tasks again: only the answers differ.
     tasks_of = None if first.learns else first
     results = [_reliabilities(first)]
-    work = (delayed(_repeated)(config, items, people, settings, seed, number, tasks_of) for number in range(1, STUDIES))
+    work = (
+        delayed(_repeated)(config, items, checks, people, settings, seed, number, tasks_of)
+        for number in range(1, STUDIES)
+    )
     for one in Parallel(n_jobs=jobs, return_as="generator")(work):
         results.append(one)
         on_progress()
@@ -103,7 +109,7 @@ def forecast_study(
         _forecast(config, number, first, [one[number] for one in results], seconds)
         for number in range(len(config.stages))
     )
-    counts = Counter(first.annotators.names[who] for stage in first.stages for who in stage.who)
+    counts = Counter(name for stage in first.stages for name in stage.annotators)
     each = tuple(sorted(counts[name] for name in first.annotators.names))
     hours = sum(stage.hours for stage in stages)
     return StudyForecast(
@@ -115,7 +121,7 @@ def forecast_study(
         complete=first.complete,
         ended=first.ended,
         stages=stages,
-        examples=_examples(config, first, items, examples),
+        examples=_examples(config, first, examples),
         warnings=tuple(_warnings(config, first, items, each, hours, stages)),
     )
 
@@ -123,6 +129,7 @@ def forecast_study(
 def _simulated(
     config: StudyConfig,
     items: Sequence[Item],
+    checks: Sequence[Question],
     people: int,
     population: Population,
     seed: int,
@@ -133,12 +140,14 @@ def _simulated(
     annotators = _annotators(population, people, items, np.random.default_rng([seed, number, 1]))
     if tasks_of is not None:
         return tasks_of.answered_by(annotators)
-    return simulate_study(config, items, annotators, np.random.default_rng([seed, number]))
+    rng = np.random.default_rng([seed, number])
+    return simulate_study(config, items, annotators, rng, checks=checks, answer_check=annotators.answer_check)
 
 
 def _repeated(
     config: StudyConfig,
     items: Sequence[Item],
+    checks: Sequence[Question],
     people: int,
     population: Population,
     seed: int,
@@ -146,7 +155,7 @@ def _repeated(
     tasks_of: SimulatedStudy | None,
 ) -> list[float | None]:
     """Simulate one study and return the reliability of its stages, which is cheap to send between processes."""
-    return _reliabilities(_simulated(config, items, people, population, seed, number, tasks_of))
+    return _reliabilities(_simulated(config, items, checks, people, population, seed, number, tasks_of))
 
 
 def _reliabilities(study: SimulatedStudy) -> list[float | None]:
@@ -164,7 +173,7 @@ def _forecast(
     config: StudyConfig, number: int, first: SimulatedStudy, reliability: Sequence[float | None], seconds: float | None
 ) -> StageForecast:
     stage = config.stages[number]
-    tasks = len(first.stages[number].items)
+    tasks = len(first.stages[number])
     hours = tasks * (seconds or task_seconds(stage.protocol)) / 3600
     measure = "Krippendorff's α" if stage.protocol.kinds[0] == "labels" else "split-half ρ"
     results = [value for value in reliability if value is not None]
@@ -188,7 +197,7 @@ def _forecast(
 
 def _reliability(study: SimulatedStudy, stage: int) -> float | None:
     """Return the reliability of a stage's judgments, of the first criterion where there are several."""
-    if not study.stages[stage].items:
+    if not study.stages[stage]:
         return None
     observations: Observations = next(iter(study.observations(stage).values()))
     if isinstance(observations, Labels):
@@ -218,14 +227,14 @@ def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float |
     return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
 
 
-def _examples(config: StudyConfig, study: SimulatedStudy, items: Sequence[Item], count: int) -> tuple[Example, ...]:
+def _examples(config: StudyConfig, study: SimulatedStudy, count: int) -> tuple[Example, ...]:
     """Return the first tasks of each stage in turn."""
     results: list[Example] = []
     for number, tasks in enumerate(study.stages):
-        for place in range(min(count, len(tasks.items))):
-            task_items = tuple(items[code] for code in tasks.items[place])
-            name = study.annotators.names[tasks.who[place]]
-            results.append(Example(name, config.stages[number].name, task_items, study.answer(number, place)))
+        for place, event in enumerate(tasks.events[:count]):
+            task_items = tuple(study.log.state.item(name) for name in event.data.items)
+            answer = study.answer(number, place)
+            results.append(Example(str(event.annotator), config.stages[number].name, task_items, answer))
     return tuple(results)
 
 
@@ -258,8 +267,13 @@ def _warnings(
             results.append(f"nobody was asked anything in stage {stage.name}.")
         elif stage.reliability is None:
             results.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
-    if config.quality.checks is not None or config.quality.repeats:
-        results.append("checks and repeats come on top of these tasks; they are not simulated.")
+    counts = study.log.state.counts
+    if counts["check"] or counts["repeat"]:
+        results.append(f"{counts['check']} of the tasks are checks and {counts['repeat']} are repeats.")
+    if study.log.state.excluded:
+        results.append(f"{len(study.log.state.excluded)} of {people} annotators are excluded for failed checks.")
+    if config.quality.checks is not None and not study.log.state.quality.questions:
+        results.append("checks are not simulated: their questions were not given. They come on top of these tasks.")
     if config.pay.bonus is not None:
         results.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
     return results

@@ -320,7 +320,7 @@ def _cross(group: IntArray, value: FloatArray) -> float:
 
 def _order_statistics(observations: Observations) -> dict[str, float]:
     """How unreliable the counts are, and the share of ties."""
-    statistics = {"unreliability": _unreliability(observations, "Pearson")}
+    statistics = {"unreliability": _unreliability(observations, "split_half_pearson")}
     if (ties := _proportion_of_ties(observations)) is not None:
         statistics["ties"] = ties
     return statistics

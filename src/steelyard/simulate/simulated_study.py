@@ -1,215 +1,253 @@
-"""A study simulated in memory: the designs, protocols and annotators of a real study, without the store.
+"""A study simulated in memory: the real study's state, designs and events, without a database.
 
-With the same seed, annotators and answers, a simulated study asks exactly the tasks of a real study: it draws each pick
-from the generator that the study would use, and notifies the designs as the study would (tests/simulate).
+Tasks are picked by `pick_next` and recorded as events in a MemoryLog. With the same seed, annotators and answers, a
+simulated study therefore asks exactly the tasks of a real study, checks and repeats included (tests/simulate).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from math import ceil
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from steelyard.designs import NoTask, Pick
-from steelyard.designs.base import generator_for
-from steelyard.designs.state import AnswerNotice, DesignState
+from steelyard.designs import NoTask
 from steelyard.errors import ConfigError, DataError
-from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Observation, Observations
+from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Observations
+from steelyard.quality.questions import Question
 from steelyard.records import Item, Judgment
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, perceived_by, protocol_key
 from steelyard.simulate.answers import answer_for
 from steelyard.simulate.batch_answers import TaskBatch, batch_observations
 from steelyard.simulate.study_driver import AnnotatorQueue
-from steelyard.study.assignment import pick_from_designs
+from steelyard.study import events as ev
+from steelyard.study.assignment import (
+    Assignment,
+    check_decisions,
+    pick_next,
+    picked_event,
+    purpose_fields,
+    refusal_for,
+)
 from steelyard.study.config import StudyConfig
+from steelyard.study.judgments import effective_judgments
+from steelyard.study.memory_log import MemoryLog
 from steelyard.study.observing import collect
+from steelyard.study.opening import opening_events
+from steelyard.study.quality_state import question_data
+from steelyard.version import __version__
 
-ITEMS_PER_EVENT = 1000
-"""Items per event in the log of a study."""
+_NOW = 946_684_800_000_000
+"""Time of all simulated events, in microseconds since 1970: midnight (UTC) of 1 January 2000."""
 
-_WHEN = datetime(2000, 1, 1, tzinfo=UTC)
+
+AnswerCheck: TypeAlias = Callable[[str, Question, Sequence[str]], Any]
+"""Returns an annotator's answer to a check that shows these items."""
 
 
 @dataclass(slots=True)
 class StageTasks:
-    """The tasks of one stage, in order: annotator, earlier tasks of the annotator, and items.
+    """The answered tasks of one stage in order, checks and repeats included.
 
-    `row` is the number of each task among all tasks under the protocol of the stage.
+    `done` is the number of earlier tasks of the annotator; `row` is the number of the task among all tasks under the
+    protocol of the stage. Both are recorded for simulated annotators only.
     """
 
-    who: list[int] = field(default_factory=list)
+    events: list[ev.Event] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     row: list[int] = field(default_factory=list)
-    items: list[tuple[int, ...]] = field(default_factory=list)
-    answers: list[Any] = field(default_factory=list)
-    """The answers, if each task was answered when it was picked."""
 
-    def matrix(self) -> IntArray:
-        """Return the item codes, one row per task, padded with UNKNOWN."""
-        width = max(map(len, self.items), default=0)
-        if all(len(row) == width for row in self.items):
-            return np.array(self.items, np.int32).reshape(len(self.items), width)
-        padded = np.full((len(self.items), width), UNKNOWN, np.int32)
-        for row, codes in enumerate(self.items):
-            padded[row, : len(codes)] = codes
-        return padded
+    def __len__(self) -> int:
+        """Return the number of tasks."""
+        return len(self.events)
+
+    @property
+    def items(self) -> list[tuple[str, ...]]:
+        """The item ids of each task, in display order."""
+        return [event.data.items for event in self.events]
+
+    @property
+    def annotators(self) -> list[str]:
+        """The annotator of each task."""
+        return [str(event.annotator) for event in self.events]
+
+
+class _Layout(NamedTuple):
+    """The tasks of a stage as arrays: item codes padded with UNKNOWN, and the rows of the judgments that count."""
+
+    items: IntArray
+    counting_rows: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedStudy:
     """The tasks of a simulated study, and their answers.
 
-    `stages` are by number; `ended` is the reason why there were no further tasks; `complete` tells whether the designs
-    were complete.
+    `log` has the events and the state of the study, `stages` the tasks by stage number. `complete` tells whether the
+    designs were complete; `ended` is the reason why there were no further tasks.
     """
 
     config: StudyConfig
     index: Index
     annotators: Annotators
+    log: MemoryLog
     stages: tuple[StageTasks, ...]
-    order: tuple[int, ...]
     complete: bool
     ended: str
-    _cache: dict[int, TaskBatch] = field(default_factory=dict)
+    _answered_in_batches: bool
+    _layouts: dict[int, _Layout] = field(default_factory=dict)
+    _batches: dict[int, TaskBatch] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return the number of judgments."""
-        return len(self.order)
+        """Return the number of answered tasks, checks and repeats included."""
+        return sum(map(len, self.stages))
 
     @property
     def learns(self) -> bool:
         """Whether other answers might have led to other tasks."""
-        return any(stage.answers for stage in self.stages)
+        return not self._answered_in_batches
 
     def answered_by(self, annotators: SimulatedAnnotators) -> SimulatedStudy:
-        """Return the same tasks, answered by the same number of other annotators."""
+        """Return the same tasks, answered by other annotators of the same names."""
         if self.learns:
             raise ConfigError("the tasks depend on the answers.", "Simulate the study again.")
-        if len(annotators.names) != len(self.annotators.names):
-            raise DataError("the number of annotators differs.", "Simulate the study again.")
+        if annotators.names != self.annotators.names:
+            raise DataError("the names of the annotators differ.", "Simulate the study again.")
         if annotators.answer_counts:
             raise DataError("these annotators have answered before.", "Create new ones.")
-        return SimulatedStudy(self.config, self.index, annotators, self.stages, self.order, self.complete, self.ended)
+        return replace(self, annotators=annotators, _batches={})
 
     def observations(
         self, stage: int = 0, *, most: int | None = None, kind: str | None = None
     ) -> dict[str, Observations]:
-        """Return the observations of a stage, or of its first `most` answers, by criterion.
+        """Return the observations of a stage's judgments that count, or of the first `most` of them, by criterion.
 
         `kind` is the most informative kind of the protocol by default.
         """
-        tasks = self.stages[stage]
-        if not tasks.items:
+        if not self.stages[stage]:
             raise DataError("the stage has no tasks.", "The attribute `ended` gives the reason.")
         protocol = self.config.stages[stage].protocol
         kind = kind or protocol.kinds[0]
         if kind == protocol.kinds[0] and isinstance(self.annotators, SimulatedAnnotators):
-            batch = self._batch(stage)
-            if most is not None:
-                batch = TaskBatch(
-                    batch.items[:most],
-                    batch.who[:most],
-                    batch.percepts[:, :most],
-                    batch.tie_margin[:most],
-                    batch.index,
-                    batch.people,
-                )
-            by_criterion = batch_observations(protocol, batch)
+            rows = self._layout(stage).counting_rows[:most]
+            by_criterion = batch_observations(protocol, self._batch(stage).subset(rows))
             if by_criterion is not None:
                 return by_criterion
-        judgments = self.judgments(stage)[:most]
+        judgments = [judgment for judgment in self.judgments(stage) if judgment.counts][:most]
         return collect(kind, judgments, {self.config.stages[stage].name: protocol}, self.index)
 
     def judgments(self, stage: int) -> list[Judgment]:
-        """Return the judgments of a stage."""
-        tasks, stage_config = self.stages[stage], self.config.stages[stage]
-        return [
-            Judgment(
-                str(number),
-                self.annotators.names[tasks.who[number]],
-                stage_config.name,
-                stage_config.protocol.name,
-                tuple(self.index[code] for code in tasks.items[number]),
-                self.answer(stage, number),
-                _WHEN,
-            )
-            for number in range(len(tasks.items))
-        ]
+        """Return the judgments of a stage as a study lists them, checks and repeats included."""
+        judgments = self._recorded_judgments(stage)
+        if not self._answered_in_batches:
+            return judgments
+        return [replace(judgment, answer=self.answer(stage, row)) for row, judgment in enumerate(judgments)]
 
     def answer(self, stage: int, number: int) -> Any:
         """Return the answer to a task of a stage."""
-        tasks = self.stages[stage]
-        if tasks.answers:
-            return tasks.answers[number]
-        batch, codes = self._batch(stage), tasks.items[number]
+        data: ev.Judged = self.stages[stage].events[number].data
+        if not self._answered_in_batches:
+            return data.answer
+        batch = self._batch(stage)
         protocol = self.config.stages[stage].protocol
-        perceived = perceived_by(
-            protocol, [self.index[code] for code in codes], batch.percepts[:, number, : len(codes)]
-        )
+        perceived = perceived_by(protocol, data.items, batch.percepts[:, number, : len(data.items)])
         return answer_for(protocol, perceived, float(batch.tie_margin[number]))
 
+    def _recorded_judgments(self, stage: int) -> list[Judgment]:
+        """Return the judgments of a stage as they are in the log, where answers in batches are missing."""
+        name = self.config.stages[stage].name
+        return [judgment for judgment in effective_judgments(self.log, self.config.stages) if judgment.stage == name]
+
+    def _layout(self, stage: int) -> _Layout:
+        if stage not in self._layouts:
+            tasks = self.stages[stage].items
+            width = max(map(len, tasks))
+            # Items that are shown in checks only stay UNKNOWN: checks have no observations.
+            codes = self.log.state.code
+            items = np.full((len(tasks), width), UNKNOWN, np.int32)
+            for row, ids in enumerate(tasks):
+                items[row, : len(ids)] = [codes.get(item, UNKNOWN) for item in ids]
+            judgments = self._recorded_judgments(stage)
+            counting_rows = np.flatnonzero([judgment.counts for judgment in judgments]).astype(np.int32)
+            self._layouts[stage] = _Layout(items, counting_rows)
+        return self._layouts[stage]
+
     def _batch(self, stage: int) -> TaskBatch:
-        if stage not in self._cache:
+        if stage not in self._batches:
             people, tasks = self.annotators, self.stages[stage]
             if not isinstance(people, SimulatedAnnotators):
                 raise DataError("only simulated annotators can answer in batches.")
-            who, items = np.array(tasks.who, np.int32), tasks.matrix()
+            who, items = people.people.codes(tasks.annotators), self._layout(stage).items
             # The annotators may have the items in another order, or more of them; UNKNOWN stays UNKNOWN.
             theirs = np.append(people.items.codes(self.index.ids), UNKNOWN)[items]
             percepts: FloatArray = people.percepts(
                 self.config.stages[stage].protocol, who, np.array(tasks.done), theirs, np.array(tasks.row)
             )
-            self._cache[stage] = TaskBatch(items, who, percepts, people.tie_margins(who), self.index, people.people)
-        return self._cache[stage]
+            self._batches[stage] = TaskBatch(items, who, percepts, people.tie_margins(who), self.index, people.people)
+        return self._batches[stage]
 
 
-class _StageProgress:
-    """Progress of the stages, updated directly instead of by events from the store."""
+class _Simulation:
+    """A study in progress: leases and answers tasks as `Study.ask` and `Study.tell` do."""
 
-    def __init__(self, config: StudyConfig, items: Sequence[Item]) -> None:
-        self.config = config
-        self.progress = [stage.design.new_progress(stage.protocol, items) for stage in config.stages]
-        self.learns = any(progress.design_state is not None for progress in self.progress)
-        self.tasks_of: Counter[str] = Counter()
-        # Before the first pick, the log of a study has one event per thousand items and one for the configuration.
-        self.seq = ceil(len(items) / ITEMS_PER_EVENT) + 1
-
-    @property
-    def learns_from_answers(self) -> bool:
-        """Whether a design learns from answers."""
-        return any(
-            p.design_state is not None and type(p.design_state).on_answer is not DesignState.on_answer
-            for p in self.progress
-        )
-
-    def pick(self, annotator: str) -> tuple[int, Pick] | NoTask:
-        """Choose the stage and the task as a study does: stages in sequence, or by share."""
-        limit = self.config.people.tasks
-        if limit is not None and self.tasks_of[annotator] >= limit:
-            return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
-        return pick_from_designs(self.config, self.progress, self.seq, annotator)
-
-    def on_leased(self, annotator: str, stage: int, pick: Pick) -> None:
-        rng = generator_for(self.config.seed, stage, self.seq) if self.learns else None
-        self.progress[stage].on_leased(annotator, pick.items, pick.slot, pick.round, rng)
-        self.tasks_of[annotator] += 1
-        self.seq += 1
-
-    def on_answered_by(
-        self, annotator: str, stage: int, pick: Pick, observations: Sequence[Observation] | None
+    def __init__(
+        self,
+        config: StudyConfig,
+        items: Sequence[Item],
+        annotators: Annotators,
+        checks: Sequence[Question],
+        answer_check: AnswerCheck | None,
     ) -> None:
-        self.progress[stage].on_answered(pick.items, pick.slot)
-        if observations is not None:
-            for number, progress in enumerate(self.progress):
-                progress.notify_answer(
-                    AnswerNotice(str(self.seq), annotator, pick.items, observations, own_stage=number == stage)
-                )
-        self.seq += 1
+        self.config = config
+        self.annotators = annotators
+        self.answer_check = answer_check
+        self.log = MemoryLog(config.stages)
+        settings = ev.ConfigChanged(config=dict(config.source or {}), items_digest="", software=__version__)
+        for payload in opening_events(settings, items, question_data(checks)):
+            self.log.append(payload, at=_NOW)
+        self.stages = tuple(StageTasks() for _ in config.stages)
+        # Failed checks exclude annotators, whose tasks then go to others.
+        self.depends_on_answers = self.log.state.learns or bool(checks)
+        self.answers_in_batches = isinstance(annotators, SimulatedAnnotators) and not self.depends_on_answers
+        self._keys = [protocol_key(stage.protocol) for stage in config.stages]
+
+    def run_task(self, annotator: str) -> NoTask | None:
+        """Lease the next task to an annotator and record the answer; return the reason if there is no task."""
+        state = self.log.state
+        task = refusal_for(self.config, state, annotator) or pick_next(self.config, state, annotator, _NOW)
+        if isinstance(task, NoTask):
+            return task
+        judgment_id = str(state.seq + 1)
+        picked = picked_event(self.config, task, log_digest="", lease_end=_NOW)
+        self.log.append(picked, at=_NOW, annotator=annotator, judgment_id=judgment_id)
+        answer = self._answer(annotator, task)
+        event = self.log.append(
+            ev.Judged(stage=task.stage, items=task.items, answer=answer, **purpose_fields(state, judgment_id, answer)),
+            at=_NOW,
+            annotator=annotator,
+            judgment_id=judgment_id,
+        )
+        self.stages[task.stage].events.append(event)
+        if event.data.right is not None:
+            for name, decision in check_decisions(self.config, state):
+                self.log.append(decision, at=_NOW, annotator=name)
+        return None
+
+    def _answer(self, annotator: str, task: Assignment) -> Any:
+        """Return the answer to a task; None if it is computed in a batch later."""
+        people, protocol = self.annotators, self.config.stages[task.stage].protocol
+        if isinstance(people, SimulatedAnnotators):
+            tasks, key = self.stages[task.stage], self._keys[task.stage]
+            tasks.done.append(people.done[annotator])
+            tasks.row.append(people.answer_counts[key])
+            if self.answers_in_batches:
+                people.begin(annotator, key)
+                return None
+        if self.answer_check is not None and task.purpose == "check":
+            question = self.log.state.quality.questions[task.about]
+            return protocol.validate(task.items, self.answer_check(annotator, question, task.items))
+        return protocol.validate(task.items, people.answer(annotator, protocol, task.items))
 
 
 def simulate_study(
@@ -218,49 +256,40 @@ def simulate_study(
     annotators: Annotators,
     rng: np.random.Generator,
     *,
+    checks: Sequence[Question] = (),
+    answer_check: AnswerCheck | None = None,
     on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
 ) -> SimulatedStudy:
     """Simulate a study in memory until no task is left, or until there are `most` judgments.
 
-    If no design learns from answers, the tasks are picked one by one and answered in one batch at the end; otherwise
-    each task is answered when it is picked. Checks and repeats are not simulated.
+    `checks` are the questions of the file that the configuration names; without them, no checks are asked.
+    `answer_check` answers them; by default annotators answer them like other tasks. If neither
+    designs nor checks depend on answers, the tasks are picked one by one and answered in one batch at the end;
+    otherwise each task is answered when it is picked.
     """
-    stage_progress = _StageProgress(config, items)
-    index = Index([item.id for item in items])
-    at_once = isinstance(annotators, SimulatedAnnotators) and not stage_progress.learns_from_answers
-    keys = [protocol_key(stage.protocol) for stage in config.stages]
-    stages = tuple(StageTasks() for _ in config.stages)
+    simulation = _Simulation(config, items, annotators, checks, answer_check)
     queue = AnnotatorQueue(annotators.names, rng.spawn(1)[0])
-    code = {name: number for number, name in enumerate(annotators.names)}
-    order: list[int] = []
+    count = 0
     last_refusal = NoTask("There were no annotators.")
-    while (most is None or len(order) < most) and (annotator := queue.next()) is not None:
-        choice = stage_progress.pick(annotator)
-        if isinstance(choice, NoTask):
-            last_refusal = choice
-            queue.on_no_task(annotator, choice)
+    while (most is None or count < most) and (annotator := queue.next()) is not None:
+        no_task = simulation.run_task(annotator)
+        if no_task is not None:
+            last_refusal = no_task
+            queue.on_no_task(annotator, no_task)
             continue
-        number, pick = choice
-        tasks, protocol = stages[number], config.stages[number].protocol
-        stage_progress.on_leased(annotator, number, pick)
-        tasks.who.append(code[annotator])
-        tasks.items.append(pick.items)
-        if isinstance(annotators, SimulatedAnnotators):
-            tasks.done.append(annotators.done[annotator])
-            tasks.row.append(annotators.answer_counts[keys[number]])
-        observations: list[Observation] | None = None
-        if isinstance(annotators, SimulatedAnnotators) and at_once:
-            annotators.begin(annotator, keys[number])
-        else:
-            ids = [index.ids[item] for item in pick.items]
-            answer = annotators.answer(annotator, protocol, ids)
-            tasks.answers.append(answer)
-            observations = protocol.observations(ids, answer)
-        stage_progress.on_answered_by(annotator, number, pick, observations)
-        order.append(number)
+        count += 1
         queue.on_answer()
         on_progress()
-    if most is not None and len(order) >= most:
+    if most is not None and count >= most:
         last_refusal = NoTask("The requested number of judgments was reached.")
-    return SimulatedStudy(config, index, annotators, stages, tuple(order), last_refusal.complete, last_refusal.reason)
+    return SimulatedStudy(
+        config,
+        Index([item.id for item in items]),
+        annotators,
+        simulation.log,
+        simulation.stages,
+        last_refusal.complete,
+        last_refusal.reason,
+        simulation.answers_in_batches,
+    )

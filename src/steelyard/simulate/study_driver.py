@@ -83,7 +83,7 @@ def answer_study(
                     queue.on_no_task(annotator, task)
                     continue
                 with lock:
-                    protocol = study.stage_of(task).protocol
+                    protocol = study.core.stage_of(task).protocol
                     answer = annotators.answer(annotator, protocol, task.item_ids)
                     seconds = annotators.seconds(protocol)
                     count += 1

@@ -74,12 +74,12 @@ def open_engine(url: str | URL, *, create: bool = True) -> Engine:
     if not create and parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
         raise StoreError(f"there is no database {parsed.database}.", "Check the study's folder.")
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
-    shown = _shown(parsed)
+    address = _shown(parsed)
     remedy = "Check that it exists, is reachable and may be written to."
     try:
-        with said_plainly(f"the database {shown} cannot be opened", remedy, secrets=_secrets(parsed)):
+        with said_plainly(f"the database {address} cannot be opened", remedy, secrets=_secrets(parsed)):
             with engine.connect().execution_options(writes=False) as connection:
-                version = _checked_version(connection, shown)
+                version = _checked_version(connection, address)
             if version != HEAD:
                 _migrate(engine)
     except BaseException:
@@ -96,9 +96,9 @@ def _parsed(url: str | URL) -> URL:
         # Not chained: SQLAlchemy quotes parts of the address, such as a port that is really part of a password.
         # For the same reason only the scheme is shown of what looks like an address.
         scheme, separator, _ = str(url).partition("://")
-        shown = f"{scheme}://…" if separator else str(url)
+        address = f"{scheme}://…" if separator else str(url)
         raise StoreError(
-            f"'{shown}' is not a database URL.", "Use sqlite:///file.db or postgresql://user@host/name."
+            f"'{address}' is not a database URL.", "Use sqlite:///file.db or postgresql://user@host/name."
         ) from None
     if "@" in (parsed.host or ""):
         raise StoreError(
@@ -165,9 +165,9 @@ def _sqlite(url: URL) -> Engine:
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
-        found = _file_id(str(url.database))
-        if not opened and found is not None:
-            opened.append(found)
+        file_id = _file_id(str(url.database))
+        if not opened and file_id is not None:
+            opened.append(file_id)
 
     @event.listens_for(engine, "checkout")
     def checkout(_connection: object, _record: object, _proxy: object) -> None:
@@ -184,10 +184,10 @@ def _sqlite(url: URL) -> Engine:
 def _file_id(path: str) -> tuple[int, int] | None:
     """Return what tells a file from any other, whatever its name; None if it is not there."""
     try:
-        found = Path(path).stat()
+        stats = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stats.st_dev, stats.st_ino
 
 
 def _turn_on_wal(cursor: Any) -> None:

@@ -1,4 +1,4 @@
-"""Taking a person out of the database: rows rewritten or deleted, and their bytes off the disk."""
+"""Removing an annotator from the database: rows rewritten or deleted, and their bytes erased from the disk."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def erase_person(connection: Connection, study: int, annotator: str) -> int:
 
 
 def wipe(engine: Engine) -> str:
-    """Take what was deleted off the disk, too; return what is left to do about that, if anything.
+    """Remove deleted bytes from the disk; return what remains to be done for that, if anything.
 
     SQLite leaves deleted text in free space and in its write-ahead log: the file is written anew and the log
     emptied, for which nobody else may be reading just then. PostgreSQL's VACUUM frees the space, but the bytes

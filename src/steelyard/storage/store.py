@@ -28,7 +28,7 @@ UNNAMED = ""
 
 _CHUNK = 10_000
 
-# Statements are built once: building them anew would cost more than running them.
+# Statements are built once: building one costs more than running it.
 _STUDY: BindParameter[int] = bindparam("in_study")
 _THIS_TASK = (tasks.c.study == _STUDY) & (tasks.c.judgment_id == bindparam("this_id"))
 _LOCK = (
@@ -69,7 +69,7 @@ _ADD_EVENTS, _ADD_TASKS, _ADD_TOKENS = insert(events), insert(tasks), insert(acc
 
 @dataclass(frozen=True, slots=True)
 class StoredTask:
-    """A task that went out: to whom, which items, until when, and what became of it."""
+    """A task that was leased: to whom, which items, until when, and its present state."""
 
     judgment_id: str
     annotator: str
@@ -196,11 +196,11 @@ class Store:
         """Return an annotator's last answered tasks, each with its latest answer, the last one first."""
         with self._reading() as connection:
             rows = connection.execute(_ANSWERED_BY, {"in_study": self._study, "holder": annotator, "most": most})
-            found = [_stored_task(row) for row in rows]
-            numbers = [task.answer_seq for task in found]
+            answered = [_stored_task(row) for row in rows]
+            numbers = [task.answer_seq for task in answered]
             query = select(events).where(events.c.study == self._study, events.c.seq.in_(numbers))
             answers = {event.seq: event for event in map(_stored_event, connection.execute(query))}
-        return [(task, answers[task.answer_seq]) for task in found if task.answer_seq is not None]
+        return [(task, answers[task.answer_seq]) for task in answered if task.answer_seq is not None]
 
     def wipe(self) -> str:
         """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
@@ -230,22 +230,22 @@ def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, st
     }
     # Looking takes no lock: a study can be opened while others write to it.
     with engine.connect().execution_options(writes=False) as connection:
-        found = connection.execute(query).first()
-    if found is not None:
-        return found.id, found.name, found.secret
+        row = connection.execute(query).first()
+    if row is not None:
+        return row.id, row.name, row.secret
     if not create:
         raise StoreError("the database holds no such study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
-            found = connection.execute(query).first()
-            if found is None:
-                made = insert(studies).values(new).returning(*query.selected_columns)
-                found = connection.execute(made).one()
+            row = connection.execute(query).first()
+            if row is None:
+                statement = insert(studies).values(new).returning(*query.selected_columns)
+                row = connection.execute(statement).one()
     except IntegrityError:
         # Another process created it between our look and our insert.
         with engine.begin() as connection:
-            found = connection.execute(query).one()
-    return found.id, found.name, found.secret
+            row = connection.execute(query).one()
+    return row.id, row.name, row.secret
 
 
 class Writer:

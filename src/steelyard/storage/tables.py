@@ -64,4 +64,4 @@ access = Table(
     Column("expires", BigInteger),
     Index("access_by_kind", "study", "kind", "annotator"),
 )
-"""Tokens that let people in, by their digests. Not part of the log: a study's result does not hang on them."""
+"""Tokens of annotators and managers, by their digests. Not part of the log: no result depends on them."""

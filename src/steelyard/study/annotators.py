@@ -15,7 +15,7 @@ from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question
 from steelyard.records import Judgment, Task
 from steelyard.study import events as ev
-from steelyard.study.config_tables import People
+from steelyard.study.config.tables import People
 from steelyard.study.core import Core
 from steelyard.study.events import decode_own
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of

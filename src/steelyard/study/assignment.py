@@ -1,25 +1,30 @@
-"""Which task comes next: one of the design's, or one that tells about the annotator."""
+"""Assignment: the next task for an annotator, one of the design's or one about the annotator, and its events.
+
+Everything here is a function of configuration and state, so that a study and a simulated study behave alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from steelyard.designs.base import NoTask, Pick, generator_for
 from steelyard.designs.progress import Progress
-from steelyard.records import Purpose
+from steelyard.records import Answer, Purpose
+from steelyard.study import events as ev
 from steelyard.study.config import StudyConfig
 from steelyard.study.quality_state import SharedTask
 from steelyard.study.state import StudyState
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """The next task: what is shown (ids), why, and how the design came to it.
+class Assignment:
+    """The next task: the ids of its items, why it is assigned, and how the design picked it.
 
-    `about` is the key of the check or the judgment repeated; `shared` says that everybody will get it.
+    `about` is the key of the check or the id of the repeated judgment; `shared` means that every annotator gets it.
     """
 
     stage: int
@@ -30,16 +35,29 @@ class Chosen:
     shared: bool = False
 
 
-def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Chosen | NoTask:
+def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTask | None:
+    """Return the reason why an annotator gets no task whatever the designs say; None if there is none."""
+    refusal = state.refusal(annotator)
+    if refusal is not None:
+        return refusal
+    limit = state.recruitment.quotas.get(annotator, config.people.tasks)
+    if limit is not None and state.tasks_of[annotator] >= limit:
+        return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
+    return None
+
+
+def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) -> Assignment | NoTask:
     """Choose the task for an annotator; the same state gives the same choice at the same time."""
     state.set_time(now)
     picked = pick_from_designs(config, state.progress, state.seq, annotator)
     if isinstance(picked, NoTask):
         return picked
     stage, pick = picked
-    chosen = Chosen(stage, tuple(state.items[code].id for code in pick.items), pick)
+    chosen = Assignment(stage, tuple(state.items[code].id for code in pick.items), pick)
     quality = config.quality
-    # A stream of its own, so that what the design draws does not hang on what is mixed in.
+    if quality.checks is None and not quality.repeats and not quality.overlap:
+        return chosen
+    # A generator of its own, so that the design's random choices do not depend on checks and repeats.
     rng = generator_for(config.seed, len(config.stages), state.seq)
     draw = float(rng.random())
     if quality.checks is not None:
@@ -50,8 +68,59 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
     draw -= quality.repeats
     if 0 <= draw < quality.overlap:
-        return _overlap(state, annotator, rng) or Chosen(chosen.stage, chosen.items, chosen.pick, shared=True)
+        return _overlap(state, annotator, rng) or Assignment(chosen.stage, chosen.items, chosen.pick, shared=True)
     return chosen
+
+
+def picked_event(config: StudyConfig, chosen: Assignment, *, log_digest: str, lease_end: int) -> ev.Picked:
+    """Return the event that leases a task; `log_digest` is the digest of the log before it."""
+    design, pick = config.stages[chosen.stage].design, chosen.pick
+    return ev.Picked(
+        stage=chosen.stage,
+        items=chosen.items,
+        slot=pick.slot,
+        design=design.name,
+        settings=design.settings(),
+        seed=config.seed,
+        round=pick.round,
+        weight=pick.weight,
+        propensity=pick.propensity,
+        state=log_digest,
+        lease_end=lease_end,
+        purpose=chosen.purpose,
+        about=chosen.about,
+        shared=chosen.shared,
+    )
+
+
+def purpose_fields(state: StudyState, judgment_id: str, answer: Answer) -> dict[str, Any]:
+    """Return the fields of a judgment's event that say why its task was assigned and whether a check was passed."""
+    task = state.assigned_task(judgment_id)
+    if task is None or task.purpose == "judgment":
+        return {}
+    fields: dict[str, Any] = {"purpose": task.purpose, "about": task.about}
+    if task.purpose == "check":
+        question = state.quality.questions.get(task.about)
+        # A check that was removed from the file meanwhile counts against nobody.
+        fields["right"] = question is None or question.grade(answer)
+    return fields
+
+
+def check_decisions(config: StudyConfig, state: StudyState) -> list[tuple[str, ev.Excluded | ev.Readmitted]]:
+    """Return the annotators to exclude because they fail the checks, and to readmit because of disputed checks."""
+    rule = config.quality.checks
+    if rule is None:
+        return []
+    failing = state.quality.failing(rule)
+    decisions: list[tuple[str, ev.Excluded | ev.Readmitted]] = [
+        (annotator, ev.Excluded(reason=reason, by="checks"))
+        for annotator, reason in failing.items()
+        if annotator not in state.excluded
+    ]
+    if any(check.disputed or check.resolved == "wrong" for check in state.quality.checks()):
+        readmission = ev.Readmitted(reason="the checks that they failed are disputed", by="checks")
+        decisions += [(name, readmission) for name in sorted(state.quality.excluded_by_checks - set(failing))]
+    return decisions
 
 
 def pick_from_designs(
@@ -75,37 +144,37 @@ def pick_from_designs(
     return nothing or NoTask("There is nothing to ask.", complete=True)
 
 
-def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Chosen | None:
+def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
     unseen = state.quality.unseen_checks(annotator)
     if not unseen:
         return None
     key = unseen[int(rng.integers(len(unseen)))]
-    shown = tuple(rng.permutation(state.quality.questions[key].item_ids).tolist())
-    return Chosen(0, shown, Pick(()), purpose="check", about=key)
+    item_ids = tuple(rng.permutation(state.quality.questions[key].item_ids).tolist())
+    return Assignment(0, item_ids, Pick(()), purpose="check", about=key)
 
 
-def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Chosen | None:
+def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Assignment | None:
     candidates = state.quality.repeatable(annotator, after)
     if not candidates:
         return None
     again = candidates[int(rng.integers(len(candidates)))]
     first = state.answered_task(annotator, again)
-    shown = tuple(state.items[code].id for code in rng.permutation(first.items))
-    return Chosen(first.stage, shown, Pick(()), purpose="repeat", about=again)
+    item_ids = tuple(state.items[code].id for code in rng.permutation(first.items))
+    return Assignment(first.stage, item_ids, Pick(()), purpose="repeat", about=again)
 
 
-def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Chosen | None:
+def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
     """Return a task that everybody gets and this annotator has not had, if there is one."""
     unseen = [shared for shared in state.quality.shared if not _has_seen(state, annotator, shared)]
     if not unseen:
         return None
     shared = unseen[0]
     order = tuple(int(code) for code in rng.permutation(shared.items))
-    shown = tuple(state.items[code].id for code in order)
-    return Chosen(shared.stage, shown, Pick(order, slot=shared.slot), purpose="overlap")
+    item_ids = tuple(state.items[code].id for code in order)
+    return Assignment(shared.stage, item_ids, Pick(order, slot=shared.slot), purpose="overlap")
 
 
 def _has_seen(state: StudyState, annotator: str, shared: SharedTask) -> bool:
-    seen = state.progress[shared.stage].history(annotator)
+    history = state.progress[shared.stage].history(annotator)
     key = tuple(sorted(shared.items))
-    return key in (seen.sets if len(key) > 1 else seen.items)
+    return key in (history.sets if len(key) > 1 else history.items)

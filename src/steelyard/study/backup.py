@@ -1,4 +1,4 @@
-"""A whole study in one file: made while people judge, restored anywhere, and checked on both ways.
+"""Backup of a whole study in one file, made while it is served and restored anywhere, its digests checked both times.
 
 The file is a ZIP archive: `manifest.json`, `log.jsonl` (as `steelyard export --what log --real-ids` writes it),
 `access.jsonl` (digests of the tokens that let people in), `secret.txt` (what pseudonyms are made with), and `folder/`
@@ -48,7 +48,7 @@ class Manifest:
 
 
 def backup(folder: str | Path, path: str | Path, *, database: str | None = None) -> Manifest:
-    """Write a study as it is at this moment to one file, whole or not at all; people may judge meanwhile.
+    """Write a study as it is at this moment to one file, whole or not at all, while others go on judging.
 
     The log's digests are checked on the way. A file that is there already is left alone.
     """
@@ -121,7 +121,7 @@ def _write_database(archive: zipfile.ZipFile, path: Path, manifest: Manifest, st
                 f"{path} holds {writer.last_seq:,} events and not the {manifest.events:,} that it should.",
                 "Use another backup.",
             )
-        # The same people go by the same pseudonyms.
+        # Annotators keep their pseudonyms.
         writer.keep_secret(archive.read(_SECRET).decode())
         writer.add_tokens(json.loads(line) for line in archive.read(_ACCESS).decode().splitlines())
 
@@ -170,13 +170,13 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     try:
-        found = json.loads(archive.read(_MANIFEST))
-        if found["format"] > FORMAT:
+        content = json.loads(archive.read(_MANIFEST))
+        if content["format"] > FORMAT:
             raise DataError(
-                f"{path} was made by a newer Steelyard ({found['software']}; this is {__version__}).",
+                f"{path} was made by a newer Steelyard ({content['software']}; this is {__version__}).",
                 "Upgrade Steelyard: pip install -U steelyard.",
             )
-        return Manifest(**found)
+        return Manifest(**content)
     except (ValueError, TypeError, KeyError):
         raise DataError(f"{path} is not a backup of a study.", "Give the file that steelyard backup wrote.") from None
 

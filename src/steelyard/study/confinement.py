@@ -95,5 +95,5 @@ def _resolves_inside(folder: Path | None, name: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    shown = text.encode("utf-8", "ignore").decode()
-    return f"'{shown if len(shown) <= 100 else shown[:100] + '…'}'"
+    printable = text.encode("utf-8", "ignore").decode()
+    return f"'{printable if len(printable) <= 100 else printable[:100] + '…'}'"

@@ -11,6 +11,7 @@ from steelyard.quality.questions import Question, read_questions
 from steelyard.records import Item, Judgment, Task
 from steelyard.storage import StoredTask
 from steelyard.study import events as ev
+from steelyard.study.assignment import check_decisions
 from steelyard.study.config import Stage, StudyConfig
 from steelyard.study.leases import release_task
 from steelyard.study.log import Log, Transaction, as_datetime
@@ -64,15 +65,8 @@ class Core:
 
     def apply_checks(self, transaction: Transaction, now: int) -> None:
         """Exclude annotators who fail the checks; readmit those whom only a disputed check excluded."""
-        rule = self.config.quality.checks
-        if rule is None:
-            return
-        state = transaction.state
-        failing = state.quality.failing(rule)
-        for annotator, reason in failing.items():
-            if annotator not in state.excluded:
-                self.exclude(transaction, annotator, ev.Excluded(reason=reason, by="checks"), now)
-        if any(check.disputed or check.resolved == "wrong" for check in state.quality.checks()):
-            for annotator in sorted(state.quality.excluded_by_checks - set(failing)):
-                reason = "the checks that they failed are disputed"
-                transaction.append(ev.Readmitted(reason=reason, by="checks"), at=now, annotator=annotator)
+        for annotator, decision in check_decisions(self.config, transaction.state):
+            if isinstance(decision, ev.Excluded):
+                self.exclude(transaction, annotator, decision, now)
+            else:
+                transaction.append(decision, at=now, annotator=annotator)

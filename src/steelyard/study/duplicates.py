@@ -21,9 +21,9 @@ def with_duplicates(scores: pl.DataFrame, same_as: Mapping[str, str]) -> pl.Data
     if "group" in scores.columns:
         own = scores.select("item", "group").unique("item")
         twins = twins.drop("group").join(own, on="item", how="left").select(scores.columns)
-    kept = scores.filter(~pl.col("item").is_in(list(same_as)))
+    unique = scores.filter(~pl.col("item").is_in(list(same_as)))
     order = "score" if "score" in scores.columns else "probability"
-    return pl.concat([kept, twins]).sort(order, descending=True, nulls_last=True, maintain_order=True)
+    return pl.concat([unique, twins]).sort(order, descending=True, nulls_last=True, maintain_order=True)
 
 
 def comparisons_of_duplicates(observations: Observations, same_as: Mapping[str, str]) -> Observations:

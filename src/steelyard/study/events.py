@@ -19,7 +19,7 @@ StateName: TypeAlias = Literal["open", "paused", "closed"]
 """Whether the study hands out tasks."""
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What an event of one kind says. Fields at their default are not written."""
 
     kind: ClassVar[str]
@@ -386,7 +386,7 @@ PAYLOADS: dict[str, Any] = {
 _DECODERS = {kind: msgspec.json.Decoder(payload).decode for kind, payload in PAYLOADS.items()}
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One event of the log. `at` is in microseconds since 1970 (UTC); `text` is the payload as it is stored."""
 
     seq: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.formats import judgment_table
-from steelyard.observations import Index
+from steelyard.observations import Index, Observations
 from steelyard.records import Judgment
 from steelyard.study.config import Stage
 from steelyard.study.judgments import judgment_frame
@@ -23,7 +23,7 @@ from steelyard.study.study import Study
 CHUNK = 10_000
 """Judgments written at a time."""
 
-Told = Callable[[int], None]
+OnProgress = Callable[[int], None]
 """Called with how many judgments more are done."""
 
 
@@ -34,10 +34,14 @@ def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: 
     `real_ids`.
     """
     chosen = chosen_stage(study, stage)
-    found = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
-    if not found:
+    by_criterion = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
+    if not by_criterion:
         return pl.DataFrame()
-    return study.privacy.names(real=real_ids).frame(judgment_table(found[""] if list(found) == [""] else found))
+    return study.privacy.names(real=real_ids).frame(_table(by_criterion))
+
+
+def _table(by_criterion: Mapping[str, Observations]) -> pl.DataFrame:
+    return judgment_table(by_criterion[""] if list(by_criterion) == [""] else by_criterion)
 
 
 def chosen_stage(study: Study, stage: str | None) -> Stage:
@@ -72,9 +76,9 @@ def write_judgments(
     stage: str | None = None,
     *,
     real_ids: bool = False,
-    told: Told = lambda count: None,
+    on_progress: OnProgress = lambda count: None,
 ) -> int:
-    """Write the judgments of a stage to a Parquet file, some at a time, so that memory does not grow with them.
+    """Write the judgments of a stage to a Parquet file in chunks, so that memory does not grow with them.
 
     The rows are those of `conventional_judgments`, in the order of the judgments. Return how many rows there are.
     """
@@ -85,21 +89,23 @@ def write_judgments(
         for chunk in _chunks(study.stream_judgments()):
             counted = [j for j in chunk if j.counts and j.stage == chosen.name]
             items = Index(sorted({item for judgment in counted for item in judgment.items}))
-            found = collect(chosen.protocol.kinds[0], counted, protocols, items)
-            table = judgment_table(found[""] if list(found) == [""] else found) if found else pl.DataFrame()
+            by_criterion = collect(chosen.protocol.kinds[0], counted, protocols, items)
+            table = _table(by_criterion) if by_criterion else pl.DataFrame()
             yield _called(study, table, real_ids)
-            told(len(chunk))
+            on_progress(len(chunk))
 
     return _write_parquet(frames(), path)
 
 
-def write_answers(study: Study, path: Path, *, real_ids: bool = False, told: Told = lambda count: None) -> int:
+def write_answers(
+    study: Study, path: Path, *, real_ids: bool = False, on_progress: OnProgress = lambda count: None
+) -> int:
     """Write every answer with its times to a Parquet file, some at a time; return how many there are."""
 
     def frames() -> Iterator[pl.DataFrame]:
         for chunk in _chunks(study.stream_judgments()):
             yield _called(study, judgment_frame(chunk), real_ids)
-            told(len(chunk))
+            on_progress(len(chunk))
 
     return _write_parquet(frames(), path)
 

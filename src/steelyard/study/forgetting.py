@@ -1,4 +1,4 @@
-"""Forgetting a person: what the log says of them is taken out, and what that does to the scores is said.
+"""Forgetting an annotator: their events are removed from the log, and the effect on the scores is reported.
 
 The log stays a log. Events keep their numbers, so that what others were asked stays as it was; the person's own are
 replaced: tasks that went out stay, under a stand-in for the name, and come back unanswered (`withdrawn`); all else
@@ -113,18 +113,18 @@ def _scores_said(effect: Effect | None) -> str:
         return "there are no scores to compare."
     if not effect.changed and not effect.lost:
         return f"none of {effect.items:,} scores is another."
-    said = f"{effect.changed:,} of {effect.items:,} scores are others"
+    sentence = f"{effect.changed:,} of {effect.items:,} scores are others"
     if effect.largest is not None:
         item, was, now = effect.largest
-        said += f", '{item}' most: {was:.4g} to {now:.4g}"
+        sentence += f", '{item}' most: {was:.4g} to {now:.4g}"
     if effect.lost:
-        said += f"; {_counted(effect.lost, 'item')} have none any more"
+        sentence += f"; {_counted(effect.lost, 'item')} have none any more"
     if effect.largest_rank is not None:
         item, before, after = effect.largest_rank
-        said += f"; so are {_counted(effect.ranks, 'rank')}, that of '{item}' most: {before:,} to {after:,}"
+        sentence += f"; so are {_counted(effect.ranks, 'rank')}, that of '{item}' most: {before:,} to {after:,}"
     elif effect.largest is not None:
-        said += "; every rank is the same"
-    return said + "."
+        sentence += "; every rank is the same"
+    return sentence + "."
 
 
 def preview(study: Study, annotator: str) -> ForgetReport:
@@ -135,17 +135,17 @@ def preview(study: Study, annotator: str) -> ForgetReport:
 
 
 def forget(study: Study, annotator: str) -> ForgetReport:
-    """Take a person out of a study: judgments, consent, tokens, sessions, and what they wrote.
+    """Remove an annotator from a study: judgments, consent, tokens, sessions, and what they wrote.
 
     What cannot be reached from here stays: backups, exported files, the server's log.
     """
     annotator = _known(study, annotator)
     before, status = _scores(study), study.status()
-    held = _holdings(study, annotator)
+    report = _holdings(study, annotator)
     take_out(study, annotator)
     left = study.privacy.wipe()
     compared = _compared(before, _scores(study))
-    return replace(held, **compared, again=_missing(status, study.status()), left=left)
+    return replace(report, **compared, again=_missing(status, study.status()), left=left)
 
 
 def descends_from(study: Study, digest: str) -> bool:
@@ -155,7 +155,7 @@ def descends_from(study: Study, digest: str) -> bool:
 
 
 def _mark(secret: str, digest: str) -> str:
-    # Plain, the digest would tell whoever guesses right what was forgotten: the rest of the log is there to see.
+    # A plain digest would let anyone confirm a guess of what was forgotten, since the rest of the log is known.
     return hmac.new(secret.encode(), digest.encode(), hashlib.sha256).hexdigest()[:32]
 
 
@@ -269,7 +269,7 @@ def take_out(study: Study, annotator: str) -> None:
         writer.erase_person(annotator)
         if first is None:
             return
-        # No name can begin with a space, so nobody is ever called like this.
+        # No annotator's name can begin with a space.
         eraser = _Eraser(annotator, f" forgotten {writer.last_seq + 1}")
         before, now = writer.digest, study.core.clock()
         writer.rewrite(first, eraser.change)

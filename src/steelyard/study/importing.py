@@ -46,7 +46,7 @@ def import_file(
     columns: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> ImportResult:
-    """Take the judgments of a file into a study.
+    """Import the judgments of a file into a study.
 
     A judgment that was imported before, from this file or a longer one, is not imported again; nor is one that
     the study itself exported. Rows are read leniently, as logs from elsewhere are, unless `strict`; an unknown
@@ -89,15 +89,15 @@ def _common_scale(study: Study, stage: str | None) -> tuple[float, float] | None
 
 def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: bool) -> Iterator[ImportedAnswer]:
     """Yield the file's answers with ids made of what they say, so that the same answer is the same judgment."""
-    known = {item.id for item in study.items}
+    item_ids = {item.id for item in study.items}
     problems: list[Problem] = []
     own = {str(event.judgment_id) for event in study.events(("judgment",))}
-    # Whoever goes by a pseudonym of this study is still the same person in it.
+    # A pseudonym of this study stands for the annotator who has it.
     people = {study.privacy.pseudonym(name): name for name in study.annotators.names()}
     times: Counter[str] = Counter()
     for found in _answers(read, stage):
         found.annotator = people.get(found.annotator or "", found.annotator)
-        unknown = [item for item in found.items if item not in known]
+        unknown = [item for item in found.items if item not in item_ids]
         if unknown:
             problems.append(
                 Problem(
@@ -129,7 +129,7 @@ def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: 
 
 
 @dataclass(slots=True)
-class _Found:
+class _ImportedRow:
     """One answer as the file has it, and the observation it begins with."""
 
     criterion: str
@@ -140,7 +140,7 @@ class _Found:
     answer: Any
 
 
-def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
+def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
     first = next(iter(read.by_criterion.values()))
     if first.kind in (Ratings.kind, Labels.kind):
         together = "comparisons" in stage.protocol.kinds
@@ -151,13 +151,13 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_Found]:
             )
         return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
     by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
-    answers: Iterable[_Found] = by_kind[first.kind](first)
+    answers: Iterable[_ImportedRow] = by_kind[first.kind](first)
     return answers
 
 
-def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_Found]:
+def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_ImportedRow]:
     """Put the values of one answer together: criteria of one item, or items of one task."""
-    found: dict[tuple[object, ...], _Found] = {}
+    groups: dict[tuple[object, ...], _ImportedRow] = {}
     times: Counter[tuple[object, ...]] = Counter()
     for criterion, observations in by_criterion.items():
         for row in range(len(observations)):
@@ -165,12 +165,12 @@ def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> I
             annotator, task = _name(observations, row), _task(observations, row)
             key: tuple[object, ...] = (annotator, task) if together else (annotator, task, item)
             # The same question answered again is a judgment of its own.
-            asked = (*key, item, criterion)
-            again = times[asked]
-            times[asked] += 1
-            answer = found.get((*key, again))
+            question = (*key, item, criterion)
+            again = times[question]
+            times[question] += 1
+            answer = groups.get((*key, again))
             if answer is None:
-                answer = found[*key, again] = _Found(criterion, row, annotator, task, [], {})
+                answer = groups[*key, again] = _ImportedRow(criterion, row, annotator, task, [], {})
             if item not in answer.items:
                 answer.items.append(item)
             value = observations.answer_at(row)
@@ -178,34 +178,34 @@ def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> I
                 answer.answer.setdefault(item, {})[criterion] = value
             else:
                 answer.answer[item] = value
-    return found.values()
+    return groups.values()
 
 
-def _comparisons(comparisons: Comparisons) -> Iterator[_Found]:
+def _comparisons(comparisons: Comparisons) -> Iterator[_ImportedRow]:
     for row in range(len(comparisons)):
         pair = [comparisons.items[int(side[row])] for side in (comparisons.left, comparisons.right)]
         outcome = int(comparisons.outcome[row])
         winner = None if outcome == 0 else pair[0] if outcome > 0 else pair[1]
-        yield _Found("", row, _name(comparisons, row), _task(comparisons, row), pair, {"winner": winner})
+        yield _ImportedRow("", row, _name(comparisons, row), _task(comparisons, row), pair, {"winner": winner})
 
 
-def _choices(choices: Choices) -> Iterator[_Found]:
+def _choices(choices: Choices) -> Iterator[_ImportedRow]:
     for row in range(len(choices)):
-        shown = [choices.items[int(code)] for code in choices.shown[row] if code != UNKNOWN]
+        item_ids = [choices.items[int(code)] for code in choices.shown[row] if code != UNKNOWN]
         answer = {
             "best": _known(choices.items, int(choices.best[row])),
             "worst": _known(choices.items, int(choices.worst[row])),
         }
-        yield _Found("", row, _name(choices, row), _task(choices, row), shown, answer)
+        yield _ImportedRow("", row, _name(choices, row), _task(choices, row), item_ids, answer)
 
 
-def _rankings(rankings: Rankings) -> Iterator[_Found]:
+def _rankings(rankings: Rankings) -> Iterator[_ImportedRow]:
     for row in range(len(rankings)):
         span = slice(int(rankings.start[row]), int(rankings.start[row + 1]))
         names = [rankings.items[int(code)] for code in rankings.item[span]]
         ranks = rankings.rank[span].tolist()
         tiers = [[n for n, r in zip(names, ranks, strict=True) if r == rank] for rank in sorted(set(ranks))]
-        yield _Found("", row, _name(rankings, row), _task(rankings, row), names, tiers)
+        yield _ImportedRow("", row, _name(rankings, row), _task(rankings, row), names, tiers)
 
 
 def _name(observations: Observations, row: int) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import polars as pl
 
@@ -12,7 +13,17 @@ from steelyard.storage.events import to_json
 from steelyard.study.config import Stage
 from steelyard.study.events import Event, Excluded, Judged, Readmitted, Revised
 from steelyard.study.leases import active_seconds
-from steelyard.study.log import Log, as_datetime
+from steelyard.study.log import as_datetime
+
+
+class EventSource(Protocol):
+    """A log to read from: that of a study, or of a simulated study in memory."""
+
+    def last_seq(self) -> int:
+        """Return the number of the last event."""
+
+    def events(self, kinds: Iterable[str] | None = None, *, until: int | None = None) -> Iterator[Event]:
+        """Yield the events of these kinds, or all of them, in order, up to event `until`."""
 
 
 def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
@@ -38,13 +49,13 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
     )
 
 
-def effective_judgments(log: Log, stages: Sequence[Stage]) -> Iterator[Judgment]:
+def effective_judgments(log: EventSource, stages: Sequence[Stage]) -> Iterator[Judgment]:
     """Yield every judgment in the order of submission, with its latest answer, marked if its annotator is excluded.
 
     Everything that counts, lists or exports judgments uses this function. Memory grows with the number of revisions,
     not with that of judgments. All judgments are as of one moment, while others go on submitting.
     """
-    until = log.store.last_seq()
+    until = log.last_seq()
     excluded: set[str] = set()
     revisions: dict[str, Event] = {}
     for event in log.events((Excluded.kind, Readmitted.kind, Revised.kind), until=until):

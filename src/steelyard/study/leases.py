@@ -1,4 +1,4 @@
-"""The tasks that are out: whose they are, until when, and what may be said about them."""
+"""Leases of tasks: who holds a task and until when; and validation of names, times and remarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOCKS_APART = 60_000_000
 
 
 def expire(transaction: Transaction, now: int, lease_end: int) -> None:
-    """Put the tasks whose lease has ended back into the pool; `lease_end` is when one given out now ends.
+    """Release the tasks whose lease has ended; `lease_end` is when a lease that begins now will end.
 
     A lease that ends much later was given out by a clock that has been set back since: it is cut to the usual
     length, or its task would be kept for nobody until that clock is caught up with.
@@ -117,8 +117,8 @@ def checked_seconds(seconds: float | None) -> float | None:
     except OverflowError:
         value = math.inf
     if not 0 <= value < math.inf:
-        shown = repr(seconds) if isinstance(seconds, float) else type(seconds).__name__
-        raise TaskError(f"{shown} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
+        description = repr(seconds) if isinstance(seconds, float) else type(seconds).__name__
+        raise TaskError(f"{description} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
     return value
 
 

@@ -101,6 +101,10 @@ class Log:
         """Yield the events of these kinds, or all of them, in order, up to event `until`."""
         return map(decode_own, self.store.events(kinds=kinds, until=until))
 
+    def last_seq(self) -> int:
+        """Return the number of the last event."""
+        return self.store.last_seq()
+
     def fix_config(self, seq: int) -> None:
         """Hold on to the configuration: if another process changes it after event `seq`, that is an error."""
         self._state.config_fixed_at = seq

@@ -1,4 +1,4 @@
-"""From a study's judgments to the observations its model eats."""
+"""From a study's judgments to the observations that models accept."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ class _Rows:
 def collect(
     kind: str, judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], items: Index
 ) -> dict[str, Observations]:
-    """Gather all observations of a kind, by criterion.
+    """Collect all observations of a kind, by criterion.
 
     `protocols` are those of the stages, by name. Ratings that stages took on different scales are carried over
     to the first stage's. The kind "mixed" is all of them, for a model that takes several at once.
     """
     if kind == Mixed.kind:
         return _mixed(judgments, protocols, items)
-    wanted = _RECORDS[kind]
+    record_type = _RECORDS[kind]
     rows: dict[str, _Rows] = defaultdict(_Rows)
     for judgment in judgments:
         for record in protocols[judgment.stage].observations(judgment.items, judgment.answer):
-            if isinstance(record, wanted):
+            if isinstance(record, record_type):
                 into = rows[getattr(record, "criterion", "")]
                 into.records.append(record)
                 into.annotators.append(judgment.annotator)
@@ -82,9 +82,9 @@ def _mixed(judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], ite
     for name, protocol in protocols.items():
         if (way := way_of(protocol)) is not None:
             ways[way][name] = protocol
-    told = list(judgments)
+    all_judgments = list(judgments)
     return Mixed.by_criterion(
-        collect(str(way[0]), (judgment for judgment in told if judgment.stage in stages), stages, items)
+        collect(str(way[0]), (judgment for judgment in all_judgments if judgment.stage in stages), stages, items)
         for way, stages in ways.items()
     )
 
@@ -111,11 +111,11 @@ def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Pro
             **shared,
         )
     if kind == "choices":
-        shown = np.full((len(records), max(len(r.items) for r in records)), UNKNOWN, np.int32)
+        shown_codes = np.full((len(records), max(len(r.items) for r in records)), UNKNOWN, np.int32)
         for row, record in enumerate(records):
-            shown[row, : len(record.items)] = items.codes(record.items)
+            shown_codes[row, : len(record.items)] = items.codes(record.items)
         return Choices(
-            shown=shown,
+            shown=shown_codes,
             best=items.codes([r.best for r in records]),
             worst=items.codes([r.worst for r in records]),
             **shared,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,19 @@ from pydantic import ValidationError
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items
 from steelyard.formats.toml_reading import parse_toml
-from steelyard.quality.questions import read_questions
+from steelyard.quality.questions import Question, read_questions
 from steelyard.records import Item
 from steelyard.storage.events import to_json
+from steelyard.study import events as ev
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
-from steelyard.study.config_tables import ItemsSource, is_address
+from steelyard.study.config.tables import ItemsSource, is_address
+from steelyard.study.config.toml_lines import key_lines, line_of
 from steelyard.study.confinement import confinement_problems, is_confined
 from steelyard.study.state import StudyState
-from steelyard.study.toml_lines import key_lines, line_of
 
 _MOST_PROBLEMS = 20
+_ITEMS_PER_EVENT = 1000
 
 
 def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
@@ -32,7 +34,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
     config: StudyConfig | None = None
     items: list[Item] = []
     if is_confined(folder):
-        # Before anything that the configuration names is read.
+        # Checked before any file that the configuration names is read.
         _refuse_other_places(folder)
     try:
         config = read_config(folder / CONFIG_FILE)
@@ -78,21 +80,21 @@ def _refuse_other_places(folder: Path) -> None:
 
 def _people_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
     """Name what is wrong with the files that annotators read from."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     people = config.people
     lines = dict(config.lines or {})
     try:
         read_texts(folder, people)
     except ConfigError as error:
-        found += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
+        problems += [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in error.problems]
     quality = config.quality
     tables = [table.file for table in (quality.checks, quality.qualification) if table is not None]
     for file in [people.training, *tables] if people.training else tables:
         try:
             read_questions(folder / file, config.stages[0].protocol, items)
         except SteelyardError as error:
-            found += [replace(p, file=p.file or file) for p in error.problems]
-    return found
+            problems += [replace(p, file=p.file or file) for p in error.problems]
+    return problems
 
 
 def _link_problems(config: StudyConfig) -> list[Problem]:
@@ -100,16 +102,16 @@ def _link_problems(config: StudyConfig) -> list[Problem]:
     if config.prolific is None or config.link is None:
         return []
     link, lines = config.link, dict(config.lines or {})
-    found = []
+    problems = []
     for kind in ("completed", "screened_out", "failed"):
-        given = getattr(link, kind)
-        if given is not None and is_address(given):
+        value = getattr(link, kind)
+        if value is not None and is_address(value):
             what = f"'{kind}' is an address, but who comes from Prolific goes back with a code."
-            found.append(Problem(what, "Leave it out (a code is made), or give a code.", field=f"link.{kind}"))
+            problems.append(Problem(what, "Leave it out (a code is made), or give a code.", field=f"link.{kind}"))
     if link.signed:
         what = "links are to be signed, but Prolific does not sign them, so nobody would be let in."
-        found.append(Problem(what, "Leave signed out, or use a study of its own for Prolific.", field="link.signed"))
-    return [replace(problem, file=CONFIG_FILE, line=line_of(lines, problem.field or "")) for problem in found]
+        problems.append(Problem(what, "Leave signed out, or use a study of its own for Prolific.", field="link.signed"))
+    return [replace(problem, file=CONFIG_FILE, line=line_of(lines, problem.field or "")) for problem in problems]
 
 
 def items_digest(folder: Path, source: ItemsSource) -> str:
@@ -123,17 +125,17 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
 
     Refuse a file from which one vanished, or that would show annotators something else.
     """
-    given = {item.id: item for item in items}
+    by_id = {item.id: item for item in items}
     problems = [
         Problem(
             f"item '{old.id}' is in the study but no longer in the file."
-            if old.id not in given
+            if old.id not in by_id
             else f"item '{old.id}' has changed since it joined the study.",
             "Put it back as it was; a corrected item gets a new id.",
             file=file,
         )
         for old in state.items
-        if old.id not in given or _shown(given[old.id]) != _shown(old)
+        if old.id not in by_id or _shown(by_id[old.id]) != _shown(old)
     ]
     if problems:
         more = len(problems) - _MOST_PROBLEMS
@@ -141,6 +143,23 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
             [*problems[:_MOST_PROBLEMS], *([Problem(f"… and {more} more.", file=file)] if more > 0 else [])]
         )
     return [item for item in items if item.id not in state.code or state.items[state.code[item.id]] != item]
+
+
+def read_checks(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Question]:
+    """Read the checks that a study mixes in among its tasks; none if it has no checks."""
+    checks = config.quality.checks
+    return [] if checks is None else read_questions(folder / checks.file, config.stages[0].protocol, items)
+
+
+def opening_events(
+    config: ev.ConfigChanged, new_items: Sequence[Item], new_questions: Sequence[dict[str, str]]
+) -> Iterator[ev.Payload]:
+    """Yield the events that bring a log up to date: new or changed items and checks, then the configuration."""
+    for start in range(0, len(new_items), _ITEMS_PER_EVENT):
+        yield ev.ItemsAdded(items=list(new_items[start : start + _ITEMS_PER_EVENT]))
+    if new_questions:
+        yield ev.ChecksAdded(questions=list(new_questions))
+    yield config
 
 
 def _shown(item: Item) -> Item:
@@ -174,7 +193,7 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
 def _items_source(path: Path) -> ItemsSource | None:
     """Find the items even in a configuration that is wrong elsewhere."""
     try:
-        given = parse_toml(path.read_text(encoding="utf-8")).get("items")
-        return ItemsSource(file=given) if isinstance(given, str) else ItemsSource.model_validate(given)
+        source = parse_toml(path.read_text(encoding="utf-8")).get("items")
+        return ItemsSource(file=source) if isinstance(source, str) else ItemsSource.model_validate(source)
     except (OSError, UnicodeDecodeError, ConfigError, ValidationError):
         return None

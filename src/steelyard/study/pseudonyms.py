@@ -50,8 +50,8 @@ class Names:
         """Rename annotators wherever a table speaks of them."""
         if "annotator" in table.columns:
             table = table.with_columns(self.column())
-        told = [name for name in table.columns if name in _TOLD and table.schema[name] == pl.String]
-        return table.with_columns(pl.col(name).map_elements(self.within, pl.String) for name in told)
+        columns = [name for name in table.columns if name in _TOLD and table.schema[name] == pl.String]
+        return table.with_columns(pl.col(name).map_elements(self.within, pl.String) for name in columns)
 
 
 def _whole_words(names: Iterable[str]) -> re.Pattern[str]:

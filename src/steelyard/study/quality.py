@@ -16,7 +16,7 @@ from steelyard.records import ABOUT_ANNOTATORS, Item, Judgment
 from steelyard.reliability.annotators import with_others
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
-from steelyard.study.config_tables import Stop
+from steelyard.study.config.tables import Stop
 from steelyard.study.core import Core
 from steelyard.study.fitting import kind_for
 from steelyard.study.judgments import effective_judgments

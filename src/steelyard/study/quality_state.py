@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.quality.accuracy import probability_below
 from steelyard.quality.questions import Question
-from steelyard.study.config_tables import Checks
+from steelyard.study.config.tables import Checks
 
 _DISPUTED_ANSWERS = 5
 """A check is disputed when at least this many annotators answered it and most contradict its known answer."""

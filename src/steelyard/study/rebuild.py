@@ -16,7 +16,7 @@ from steelyard.errors import DataError, StoreError
 from steelyard.storage import Store, StoredEvent, StoredTask, Writer
 from steelyard.storage.events import EMPTY_DIGEST, rechained
 from steelyard.study import events as ev
-from steelyard.study.assignment import Chosen, pick_next
+from steelyard.study.assignment import Assignment, pick_next
 from steelyard.study.config import parse_config
 from steelyard.study.events import Event, UnknownKindError, decode, decode_own
 from steelyard.study.leases import task_after
@@ -193,7 +193,7 @@ def replay(events: Iterable[Event], writer: Writer) -> None:
     writer.add_tasks(tasks.values())
 
 
-def _is_same_pick(chosen: Chosen, logged: ev.Picked) -> bool:
+def _is_same_pick(chosen: Assignment, logged: ev.Picked) -> bool:
     pick = chosen.pick
     return (
         (chosen.stage, chosen.items, chosen.purpose, chosen.about, chosen.shared)

@@ -56,7 +56,11 @@ class StudyState:
         """The event from which on the configuration must not change: the study is open under it."""
         self.stages = stages
         self.progress = [stage.design.new_progress(stage.protocol) for stage in stages]
-        self.learns = any(progress.design_state is not None for progress in self.progress)
+        design_states = [progress.design_state for progress in self.progress if progress.design_state is not None]
+        self.has_design_state = bool(design_states)
+        """Whether a design keeps a state: a plan drawn from the pick's generator, or what it learned."""
+        self.learns = any(state.learns for state in design_states)
+        """Whether a design learns from answers."""
         self.tasks_of: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.excluded: dict[str, str] = {}
@@ -88,8 +92,7 @@ class StudyState:
             raise StoreError(
                 f"the log jumps from event {self.seq} to {event.seq}.", "Restore the database from a backup."
             )
-        if self.learns:
-            self.set_time(event.at)
+        self.set_time(event.at)
         try:
             HANDLERS[type(event.data)](self, event, event.data)
             self.activity.apply(event)
@@ -102,7 +105,7 @@ class StudyState:
 
     def set_time(self, now: int) -> None:
         """Set the designs' clock: to an event's time, or to that of the pick about to be made."""
-        if self.learns:
+        if self.has_design_state:
             for progress in self.progress:
                 progress.set_time(now)
 
@@ -153,7 +156,7 @@ class StudyState:
             self._note_annotator_task(task)
         else:
             task = AssignedTask(annotator, data.stage, self._codes(data.items), data.slot, purpose=data.purpose)
-            rng = generator_for(data.seed, data.stage, self.seq) if self.learns else None
+            rng = generator_for(data.seed, data.stage, self.seq) if self.has_design_state else None
             self.progress[data.stage].on_leased(annotator, task.items, task.slot, data.round, rng)
             if data.shared:
                 self.quality.shared.append(SharedTask(data.stage, task.items, task.slot))

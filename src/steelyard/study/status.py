@@ -1,4 +1,4 @@
-"""How far a study is, in numbers."""
+"""The status of a study: counts of items, annotators, judgments and tasks."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
+from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
@@ -25,12 +26,12 @@ from steelyard.storage.engine import study_url
 from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
-from steelyard.study.assignment import pick_next
-from steelyard.study.config import Stage, StudyConfig
+from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
+from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import fit_by_criterion, kind_for
+from steelyard.study.fitting import kind_for
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -47,7 +48,14 @@ from steelyard.study.leases import (
 from steelyard.study.limits import RENEWALS, Scarcity, short_lease
 from steelyard.study.log import Log, Transaction, as_datetime
 from steelyard.study.observing import collect
-from steelyard.study.opening import changed_items, check_same_questions, check_study, items_digest
+from steelyard.study.opening import (
+    changed_items,
+    check_same_questions,
+    check_study,
+    items_digest,
+    opening_events,
+    read_checks,
+)
 from steelyard.study.privacy import Privacy
 from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
@@ -55,7 +63,6 @@ from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
 from steelyard.version import __version__
 
-_ITEMS_PER_EVENT = 1000
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
 
@@ -160,10 +167,6 @@ class Study:
             if (transaction.state.state, transaction.state.state_reason) != (state, reason):
                 transaction.append(ev.StateChanged(state=state, reason=checked_reason(reason)), at=self._clock())
 
-    def stage_of(self, task: Task | Judgment) -> Stage:
-        """Return the stage (protocol and design) a task belongs to."""
-        return self.core.stage_of(task)
-
     def status(self) -> Status:
         """Return how far the study is."""
         with self._log.read() as state:
@@ -175,7 +178,7 @@ class Study:
 
     def last_seq(self) -> int:
         """Return the number of the last event: while it stays the same, so does everything else."""
-        return self._log.store.last_seq()
+        return self._log.last_seq()
 
     @cached_property
     def access(self) -> Access:
@@ -269,7 +272,7 @@ class Study:
                     seconds=seconds,
                     seconds_limit=limit if limit is not None and seconds is not None and seconds > limit else None,
                     late=now > stored.lease_end or stored.state == "expired",
-                    **_purpose_fields(transaction, stored, plain),
+                    **purpose_fields(transaction.state, stored.judgment_id, plain),
                 ),
                 at=now,
                 annotator=stored.annotator,
@@ -292,7 +295,7 @@ class Study:
             checks = self.config.quality.checks
             if checks is not None and not checks.loud:
                 # With feedback the right answer is known after the first: that one stands.
-                fields |= _purpose_fields(transaction, stored, plain)
+                fields |= purpose_fields(transaction.state, stored.judgment_id, plain)
             now = self._clock()
             event = transaction.append(
                 ev.Revised(**fields), at=now, annotator=stored.annotator, judgment_id=judgment_id
@@ -493,12 +496,9 @@ class Study:
 
     def _pick(self, transaction: Transaction, annotator: str, held: int, now: int) -> StoredTask | NoTask:
         state = transaction.state
-        refusal = state.refusal(annotator)
+        refusal = refusal_for(self.config, state, annotator)
         if refusal is not None:
             return refusal
-        limit = state.recruitment.quotas.get(annotator, self.config.people.tasks)
-        if limit is not None and state.tasks_of[annotator] >= limit:
-            return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
         scarce = self._is_scarce(transaction, annotator)
         most = 1 if scarce else state.activity.most_leases(annotator, self.config.page.prefetch)
         if held >= most or (scarce and state.activity.lets_leases_lapse(annotator)):
@@ -507,28 +507,12 @@ class Study:
         chosen = pick_next(self.config, state, annotator, now)
         if isinstance(chosen, NoTask):
             return chosen
-        design, pick = self.config.stages[chosen.stage].design, chosen.pick
         seq = transaction.store.last_seq + 1
         configured = self._configured_lease()
         lease_end = now + (short_lease(configured) if scarce else configured)
         task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", lease_end, seq)
         transaction.append(
-            ev.Picked(
-                stage=chosen.stage,
-                items=chosen.items,
-                slot=pick.slot,
-                design=design.name,
-                settings=design.settings(),
-                seed=self.config.seed,
-                round=pick.round,
-                weight=pick.weight,
-                propensity=pick.propensity,
-                state=transaction.store.digest,
-                lease_end=task.lease_end,
-                purpose=chosen.purpose,
-                about=chosen.about,
-                shared=chosen.shared,
-            ),
+            picked_event(self.config, chosen, log_digest=transaction.store.digest, lease_end=lease_end),
             at=now,
             annotator=annotator,
             judgment_id=task.judgment_id,
@@ -540,8 +524,7 @@ class Study:
         """Bring the log up to date with study.toml and the items file; usually there is nothing to do."""
         # The database's address may hold a password: it is not written into the log.
         config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
-        checks = self.config.quality.checks
-        questions = [] if checks is None else question_data(self.core.questions(checks.file, list(items)))
+        questions = question_data(read_checks(self.folder, self.config, items))
         data = ev.ConfigChanged(
             config=config,
             items_digest=source_digest,
@@ -558,25 +541,10 @@ class Study:
         with self._log.write(alone=True) as transaction:
             now = self._clock()
             before = transaction.state.config
-            if before is None or before.items_digest != source_digest:
-                new = changed_items(transaction.state, items, self.config.items.file)
-                for start in range(0, len(new), _ITEMS_PER_EVENT):
-                    transaction.append(ev.ItemsAdded(items=new[start : start + _ITEMS_PER_EVENT]), at=now)
-            if questions and (before is None or before.checks_digest != data.checks_digest):
-                transaction.append(ev.ChecksAdded(questions=questions), at=now)
             if before != data:
-                transaction.append(data, at=now)
+                is_same = before is not None and before.items_digest == source_digest
+                new = [] if is_same else changed_items(transaction.state, items, self.config.items.file)
+                has_new_checks = before is None or before.checks_digest != data.checks_digest
+                for payload in opening_events(data, new, questions if has_new_checks else []):
+                    transaction.append(payload, at=now)
             self._log.fix_config(transaction.state.seq)
-
-
-def _purpose_fields(transaction: Transaction, stored: StoredTask, answer: Answer) -> dict[str, Any]:
-    """Return why a task was assigned and, for a check, whether the answer is right."""
-    task = transaction.state.assigned_task(stored.judgment_id)
-    if task is None or task.purpose == "judgment":
-        return {}
-    fields: dict[str, Any] = {"purpose": task.purpose, "about": task.about}
-    if task.purpose == "check":
-        question = transaction.state.quality.questions.get(task.about)
-        # A check that was removed from the file meanwhile counts against nobody.
-        fields["right"] = question is None or question.grade(answer)
-    return fields

@@ -208,7 +208,9 @@ def tasks(served: StudyDep, request: Request, body: TaskRequest) -> TasksOut:
         return TasksOut(tasks=[], no_task=_no_task(served, session, wait), progress=_progress(served, session))
     leased, no_task = study.offer_many(session.annotator, body.count)
     return TasksOut(
-        tasks=[task_out(served, task.judgment_id, study.stage_of(task), task.items, task.lease_end) for task in leased],
+        tasks=[
+            task_out(served, task.judgment_id, study.core.stage_of(task), task.items, task.lease_end) for task in leased
+        ],
         no_task=None if no_task is None else _no_task(served, session, no_task),
         progress=_progress(served, session),
     )
@@ -347,7 +349,7 @@ def _explained(served: ServedStudy, session: Session, judgment_id: str, error: T
 
 
 def _shown(served: ServedStudy, task: Any) -> TaskOut:
-    return task_out(served, task.judgment_id, served.study.stage_of(task), task.items, task.lease_end)
+    return task_out(served, task.judgment_id, served.study.core.stage_of(task), task.items, task.lease_end)
 
 
 def _progress(served: ServedStudy, session: Session) -> ProgressOut:

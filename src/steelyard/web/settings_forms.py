@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, Field, TypeAdapter
 
 from steelyard import registry
-from steelyard.study.config_tables import StudyTable
+from steelyard.study.config.tables import StudyTable
 
 _MANY_ITEMS = 1000
 """So many items let every design say whether it goes with a protocol."""
@@ -85,7 +85,7 @@ def _protocol(name: str) -> PartOut:
     # choice has no labels of its own to begin with; designs may look at them.
     usual = cls() if not cls().problems() else cls(labels=("yes", "no"))
     fitting = [design for design in registry.names("designs") if _goes(design, usual)]
-    eating = [m for m in registry.names("models") if set(cls.kinds) & set(registry.find("models", m).eats)]
+    eating = [m for m in registry.names("models") if set(cls.kinds) & set(registry.find("models", m).accepts)]
     return _part("protocols", name).model_copy(
         update={"design": cls.default_design, "model": cls.model_of_new_studies(), "designs": fitting, "models": eating}
     )

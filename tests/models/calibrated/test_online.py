@@ -57,8 +57,8 @@ def test_items_are_found_and_their_intervals_hold_them():
     state.refit(20)
     assert before > 0.85
     assert np.corrcoef(state.mean, truth)[0, 1] > max(before - 0.005, 0.9)
-    held = np.abs(truth - state.mean) < 1.96 * np.sqrt(state.variance)
-    assert 0.88 < held.mean() <= 1
+    is_covered = np.abs(truth - state.mean) < 1.96 * np.sqrt(state.variance)
+    assert 0.88 < is_covered.mean() <= 1
 
 
 def test_who_answers_at_random_is_found():
@@ -119,8 +119,8 @@ def test_ratings_beat_their_mean_and_biases_are_found():
     rated = count > 0
     plain = np.corrcoef(total[rated] / count[rated], truth[rated])[0, 1]
     assert np.corrcoef(state.mean[rated], truth[rated])[0, 1] > plain + 0.01
-    found = np.array([state.bias(who)[0] for who in range(people)])
-    assert np.corrcoef(found, bias)[0, 1] > 0.8
+    biases = np.array([state.bias(who)[0] for who in range(people)])
+    assert np.corrcoef(biases, bias)[0, 1] > 0.8
     # Who rates without a name is nobody's bias.
     state.learn_ratings(UNKNOWN, [0], [1.0])
     assert state.bias(UNKNOWN)[0] == 0.0

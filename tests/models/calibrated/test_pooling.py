@@ -44,11 +44,11 @@ def crowd(*, noise_follows: bool, spread: float, each: int = 60) -> tuple[Rating
 def test_it_learns_whether_noise_goes_with_the_use_of_the_scale(noise_follows: bool, low: float, high: float):
     observed, _, _ = crowd(noise_follows=noise_follows, spread=0.12)
     chain = Chain(Evidence.of("calibrated_scale", observed), np.random.default_rng(0))
-    found = []
+    stretches = []
     for sweep in range(150):
         chain.sweep(sweep)
-        found.append(chain.stretch[0])
-    assert low <= np.mean(found[50:]) <= high
+        stretches.append(chain.stretch[0])
+    assert low <= np.mean(stretches[50:]) <= high
 
 
 def test_who_squeezes_all_answers_is_not_taken_for_precise():
@@ -65,17 +65,17 @@ def test_who_squeezes_all_answers_is_not_taken_for_precise():
 @pytest.mark.slow
 def test_who_repeats_himself_does_not_make_an_item_sure():
     """Everybody has an opinion of each item, and says it up to fifteen times; taken for so many voices, half hold."""
-    held = []
+    coverage = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         truth, item = rng.uniform(0.3, 0.7, 40), np.repeat(np.arange(40), 6)
         who = np.concatenate([rng.permutation(20)[:6] for _ in range(40)])
         opinion, times = truth[item] + 0.12 * rng.standard_normal(240), rng.integers(1, 16, 240)
-        said = np.repeat(opinion, times) + 0.04 * rng.standard_normal(times.sum())
-        table = CalibratedScale(draws=400).fit(ratings(np.repeat(item, times), np.repeat(who, times), said)).scores
+        values = np.repeat(opinion, times) + 0.04 * rng.standard_normal(times.sum())
+        table = CalibratedScale(draws=400).fit(ratings(np.repeat(item, times), np.repeat(who, times), values)).scores
         table = table.sort("item")
-        held.append(np.mean((table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())))
-    assert np.mean(held) > 0.68
+        coverage.append(np.mean((table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())))
+    assert np.mean(coverage) > 0.68
 
 
 def test_people_without_a_name_are_not_one_voice():
@@ -106,14 +106,14 @@ def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
     pairs = PairRows(left, right, responder, np.ones(4, np.int8), np.zeros(6, np.int64), np.zeros(0, np.int32))
     answers = PairAnswers(response, lapsed, 0.0)
     responders = Responders(np.zeros(2), slope, np.ones(2), np.zeros(2), np.zeros(1))
-    drawn = np.empty((20_000, 5))
-    for number in range(len(drawn)):
+    draws = np.empty((20_000, 5))
+    for number in range(len(draws)):
         draw_items_jointly(rng, items, pairs, answers, responders, np.zeros((4, 5)))
-        drawn[number] = x
-    assert drawn.mean(axis=0) == pytest.approx(covariance @ total, abs=0.03)
-    assert np.cov(drawn.T) == pytest.approx(covariance, abs=0.03)
+        draws[number] = x
+    assert draws.mean(axis=0) == pytest.approx(covariance @ total, abs=0.03)
+    assert np.cov(draws.T) == pytest.approx(covariance, abs=0.03)
     # Drawn one after the other, each draw would hang on the last.
-    assert np.abs([np.corrcoef(column[:-1], column[1:])[0, 1] for column in drawn.T]).max() < 0.05
+    assert np.abs([np.corrcoef(column[:-1], column[1:])[0, 1] for column in draws.T]).max() < 0.05
 
 
 @pytest.mark.slow

@@ -51,10 +51,10 @@ def scores(fit: Fit) -> np.ndarray:
 )
 def test_draws_between_two_ends_are_those_of_a_truncated_gaussian(low: float, high: float):
     rng = np.random.default_rng(0)
-    drawn = np.array([between(rng, low, high) for _ in range(4000)])
-    assert drawn.min() >= low
-    assert drawn.max() <= high
-    assert stats.kstest(drawn, stats.truncnorm(low, high).cdf).pvalue > 1e-3
+    draws = np.array([between(rng, low, high) for _ in range(4000)])
+    assert draws.min() >= low
+    assert draws.max() <= high
+    assert stats.kstest(draws, stats.truncnorm(low, high).cdf).pvalue > 1e-3
 
 
 def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
@@ -90,32 +90,32 @@ def test_lines_of_raters_are_drawn_from_their_regression():
     items = Items(x, 0.1, 0.0, 1.0, unused, unused, unused, unused)
     settings = (np.array([value]) for value in (0.2, 1.0, 0.3, 0.4, 0.5, 10.0, 0.0))
     prior = RaterPrior(np.array([False]), *settings)
-    drawn = []
+    draws = []
     for _ in range(4000):
         point, slope, noise = np.zeros(1), np.zeros(1), np.full(1, 0.5)
         draw_raters(rng, rows, z, items, prior, Responders(point, slope, noise, np.zeros(1), np.zeros(1)))
-        drawn.append((point[0], slope[0], noise[0]))
+        draws.append((point[0], slope[0], noise[0]))
     design = np.column_stack([np.ones(40), x - 0.1])
     prior = np.diag([1 / 0.3, 1 / 0.4])
     covariance = np.linalg.inv(design.T @ design / 0.5 + prior)
     mean = covariance @ (design.T @ z / 0.5 + prior @ [0.2, 1.0])
-    lines = np.array(drawn)[:, :2]
+    lines = np.array(draws)[:, :2]
     assert lines.mean(axis=0) == pytest.approx(mean, abs=0.02)
     assert np.cov(lines.T) == pytest.approx(covariance, abs=0.003)
     squares = np.mean([np.sum((z - design @ line) ** 2) for line in lines])
     # The mean of a scaled inverse χ² with 10 + 40 degrees of freedom.
-    assert np.mean([noise for *_, noise in drawn]) == pytest.approx((10 * 0.5 + squares) / 48, rel=0.03)
+    assert np.mean([noise for *_, noise in draws]) == pytest.approx((10 * 0.5 + squares) / 48, rel=0.03)
 
 
 def test_the_typical_response_is_the_mean_of_what_is_answered():
     rng = np.random.default_rng(1)
     middle, spread = np.array([-0.1, 0.4, 0.95]), np.array([0.01, 0.0, 0.02])
-    said = middle + np.sqrt(spread + 0.04) * rng.standard_normal((200_000, 3))
+    answers = middle + np.sqrt(spread + 0.04) * rng.standard_normal((200_000, 3))
     out = np.zeros(3)
     typical_response(middle, spread, 0.04, np.zeros(0), out)
-    assert out == pytest.approx(np.clip(said, 0, 1).mean(axis=0), abs=0.002)
+    assert out == pytest.approx(np.clip(answers, 0, 1).mean(axis=0), abs=0.002)
     typical_response(middle, spread, 0.04, np.array([0.25, 0.75]), out)
-    assert out == pytest.approx(np.round(np.clip(said, 0, 1) * 2).mean(axis=0) / 2, abs=0.002)
+    assert out == pytest.approx(np.round(np.clip(answers, 0, 1) * 2).mean(axis=0) / 2, abs=0.002)
 
 
 # What it finds
@@ -177,7 +177,7 @@ def test_one_who_always_answers_nothing_does_not_pull_all_items_down():
     item = np.repeat(np.arange(60), 6).astype(np.int32)
     who = np.tile(np.arange(6), 60).astype(np.int32)
     value = np.where(who == 5, 0.0, np.clip(truth[item] + 20 * rng.standard_normal(len(item)), 0, 100))
-    told = Ratings(
+    observations = Ratings(
         items=Index([f"i{n:02d}" for n in range(60)]),
         annotators=Index("abcdef"),
         annotator=who,
@@ -185,9 +185,9 @@ def test_one_who_always_answers_nothing_does_not_pull_all_items_down():
         value=value,
         scale=(0.0, 100.0),
     )
-    found = scores(fitted(told))
-    assert np.corrcoef(found, truth)[0, 1] > 0.9
-    assert found.mean() > 40
+    estimates = scores(fitted(observations))
+    assert np.corrcoef(estimates, truth)[0, 1] > 0.9
+    assert estimates.mean() > 40
 
 
 def test_gold_holds_the_scale_in_place():
@@ -221,7 +221,7 @@ def test_comparisons_beside_sliders_make_the_same_scale_surer():
     assert both.scores["sd"].mean() < alone.scores["sd"].mean()
     # Still on the ratings' scale.
     assert scores(both).mean() == pytest.approx(scores(alone).mean(), abs=4)
-    assert any("brought to it" in note for note in both.notes)
+    assert any("converted to it" in note for note in both.notes)
 
 
 @pytest.mark.slow
@@ -259,18 +259,18 @@ def test_mixing_keeps_ids_and_refuses_labels():
 
 
 def test_choices_become_tiers_and_useless_ones_none():
-    told = Choices(
+    choices = Choices(
         items=Index("abcd"),
         shown=np.array([[0, 1, 2, 3], [0, 1, 2, UNKNOWN], [0, 1, 2, 3]], np.int32),
         best=np.array([2, UNKNOWN, 1], np.int32),
         worst=np.array([0, 1, 1], np.int32),
     )
-    tuples = Evidence.of("calibrated_scale", told).tuples
-    found = {
+    tuples = Evidence.of("calibrated_scale", choices).tuples
+    tiers = {
         tuple(zip(tuples.item[a:b].tolist(), tuples.tier[a:b].tolist(), strict=True))
         for a, b in zip(tuples.first[:-1], tuples.first[1:], strict=True)
     }
-    assert found == {
+    assert tiers == {
         ((2, 0), (1, 1), (3, 1), (0, 2)),
         ((0, 1), (2, 1), (1, 2)),
         ((0, 1), (1, 1), (2, 1), (3, 1)),

@@ -93,8 +93,8 @@ def test_kernel_stays_finite_far_out(kind):
 
 def test_a_tuple_of_two_by_hand():
     # P(best = a) = e^{2d} / (1 + e^{2d}), so 2 · (θ_a − θ_b) is the log-odds.
-    given = make([((0, 1), 0, 1)] * 30 + [((0, 1), 1, 0)] * 10, 2)
-    fit = MaxDiff(prior_sd=None).fit(given)
+    choices = make([((0, 1), 0, 1)] * 30 + [((0, 1), 1, 0)] * 10, 2)
+    fit = MaxDiff(prior_sd=None).fit(choices)
     assert 4 * by_item(fit)["i000"] == pytest.approx(np.log(3))
     assert by_item(fit, "unit_score")["i000"] == pytest.approx(0.75)
 
@@ -104,7 +104,7 @@ def test_it_equals_a_generic_optimiser_with_parts_missing_and_sizes_mixed():
         ((0, 1, 2, 3), 0, 3), ((1, 2, 3, 4), 2, 1), ((0, 2, 4), 4, None), ((3, 4, 0, 1), None, 3),
         ((1, 4), 1, 4), ((2, 3, 0), 3, 0), ((0, 1, 4, 2), 0, 2),
     ]  # fmt: skip
-    given = make(rows, 5)
+    choices = make(rows, 5)
 
     def loss(theta):
         total = (theta**2).sum() / (2 * 0.9**2)
@@ -113,59 +113,61 @@ def test_it_equals_a_generic_optimiser_with_parts_missing_and_sizes_mixed():
             total -= twin_value(theta[list(shown)], place.get(best), place.get(worst))
         return total
 
-    found = optimize.minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-8})
-    fit = MaxDiff(prior_sd=0.9).fit(given)
-    assert scores(fit, given) == pytest.approx(found.x, abs=1e-5)
+    optimum = optimize.minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-8})
+    fit = MaxDiff(prior_sd=0.9).fit(choices)
+    assert scores(fit, choices) == pytest.approx(optimum.x, abs=1e-5)
     assert any("only a best or only a worst" in note for note in fit.notes)
 
 
 def test_choices_that_name_one_item_as_both_are_left_out_and_counted():
-    given = data.choices(rows=100)
+    choices = data.choices(rows=100)
     spoiled = dataclasses.replace(
-        given,
-        shown=np.vstack([given.shown, given.shown[:7]]),
-        best=np.r_[given.best, given.best[:7]],
-        worst=np.r_[given.worst, given.best[:7]],
+        choices,
+        shown=np.vstack([choices.shown, choices.shown[:7]]),
+        best=np.r_[choices.best, choices.best[:7]],
+        worst=np.r_[choices.worst, choices.best[:7]],
         annotator=np.full(107, -1, np.int32),
         task=np.full(107, -1, np.int32),
     )
     fit = MaxDiff().fit(spoiled)
-    assert by_item(fit) == pytest.approx(by_item(MaxDiff().fit(given)), abs=1e-9)
+    assert by_item(fit) == pytest.approx(by_item(MaxDiff().fit(choices)), abs=1e-9)
     assert any(note.startswith("7 choices name one item as best and worst") for note in fit.notes)
 
 
 @pytest.mark.parametrize("interval", ["posterior", "sandwich", "bootstrap"])
 def test_relabelling_permutes_and_places_in_a_tuple_are_irrelevant(interval):
-    given = data.choices(n=9, rows=120)
+    choices = data.choices(n=9, rows=120)
     order = np.random.default_rng(0).permutation(9)
     names = np.empty(9, object)
-    names[order] = given.items.ids
+    names[order] = choices.items.ids
     renamed = Choices(
         items=Index(names),
-        shown=order[given.shown][:, [2, 0, 3, 1]].astype(np.int32),
-        best=order[given.best].astype(np.int32),
-        worst=order[given.worst].astype(np.int32),
+        shown=order[choices.shown][:, [2, 0, 3, 1]].astype(np.int32),
+        best=order[choices.best].astype(np.int32),
+        worst=order[choices.worst].astype(np.int32),
     )
-    first, second = (MaxDiff(interval=interval).fit(x) for x in (given, renamed))
+    first, second = (MaxDiff(interval=interval).fit(x) for x in (choices, renamed))
     for column in ("score", "sd"):
         assert by_item(second, column) == pytest.approx(by_item(first, column), abs=1e-6)
 
 
 def test_order_of_choices_is_irrelevant():
-    given = data.choices(rows=150)
-    backwards = Choices(items=given.items, shown=given.shown[::-1], best=given.best[::-1], worst=given.worst[::-1])
-    assert by_item(MaxDiff().fit(backwards)) == pytest.approx(by_item(MaxDiff().fit(given)), abs=1e-9)
+    choices = data.choices(rows=150)
+    backwards = Choices(
+        items=choices.items, shown=choices.shown[::-1], best=choices.best[::-1], worst=choices.worst[::-1]
+    )
+    assert by_item(MaxDiff().fit(backwards)) == pytest.approx(by_item(MaxDiff().fit(choices)), abs=1e-9)
 
 
 def test_many_items_go_another_way_to_the_same_scores_and_spread(monkeypatch):
-    given = data.choices(n=25, rows=200)
-    exact = MaxDiff().fit(given)
+    choices = data.choices(n=25, rows=200)
+    exact = MaxDiff().fit(choices)
     for module in (newton, laplace):
         monkeypatch.setattr(module, "DENSE_ITEMS", 0)
     monkeypatch.setattr(laplace, "ITERATIVE_DRAWS", 2000)
-    rough = MaxDiff(draws=2000).fit(given)
-    assert scores(rough, given) == pytest.approx(scores(exact, given), abs=1e-6)
-    assert scores(rough, given, "sd") == pytest.approx(scores(exact, given, "sd"), rel=0.03)
+    rough = MaxDiff(draws=2000).fit(choices)
+    assert scores(rough, choices) == pytest.approx(scores(exact, choices), abs=1e-6)
+    assert scores(rough, choices, "sd") == pytest.approx(scores(exact, choices, "sd"), rel=0.03)
 
 
 def test_extremes_stay_finite_and_are_named():
@@ -186,29 +188,29 @@ def test_extremes_stay_finite_and_are_named():
 def test_scores_of_real_choices_agree_with_counting(shared_data):
     answers = pl.read_csv(shared_data / "bws" / "semeval2012_answers.csv.gz", infer_schema=False)
     part = answers.filter(pl.col("relation") == answers["relation"][0])
-    shown = part.select("item1", "item2", "item3", "item4").to_numpy()
-    index = Index(sorted(set(shown.ravel())))
-    given = Choices(
+    tuples = part.select("item1", "item2", "item3", "item4").to_numpy()
+    index = Index(sorted(set(tuples.ravel())))
+    choices = Choices(
         items=index,
-        shown=np.stack([index.codes(column.tolist()) for column in shown.T], axis=1),
+        shown=np.stack([index.codes(column.tolist()) for column in tuples.T], axis=1),
         best=index.codes([name or None for name in part["best"]]),
         worst=index.codes([name or None for name in part["worst"]]),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SteelyardWarning)
-        model = scores(MaxDiff().fit(given), given)
-    assert np.corrcoef(model, scores(Counting().fit(given), given))[0, 1] > 0.97
+        model = scores(MaxDiff().fit(choices), choices)
+    assert np.corrcoef(model, scores(Counting().fit(choices), choices))[0, 1] > 0.97
 
 
 def test_intervals_cover_when_items_come_from_the_prior():
     """40 data sets of 20 items; 95 % ± 2.3 is three standard errors of 800 independent intervals."""
     covered = []
     for seed in range(40):
-        given = data.choices(n=20, rows=60, seed=seed, sd=1.0)
+        choices = data.choices(n=20, rows=60, seed=seed, sd=1.0)
         theta = np.random.default_rng(seed).normal(0, 1.0, 20)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
-            fit = MaxDiff().fit(given)
+            fit = MaxDiff().fit(choices)
         truth = theta - theta.mean()
-        covered += ((scores(fit, given, "lower") <= truth) & (truth <= scores(fit, given, "upper"))).tolist()
+        covered += ((scores(fit, choices, "lower") <= truth) & (truth <= scores(fit, choices, "upper"))).tolist()
     assert 0.915 <= np.mean(covered) <= 0.985

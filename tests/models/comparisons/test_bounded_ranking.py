@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from steelyard.errors import SteelyardWarning
 from steelyard.models.comparisons.bounded_ranking import BoundedRanking, outcome_probabilities
 from steelyard.models.comparisons.match_quality import match_quality
+from steelyard.models.comparisons.online import Matches
+from steelyard.models.comparisons.online_kernels import MatchCounts
 from steelyard.models.ratings.easl import EASL, BetaState
 from steelyard.observations import Comparisons, Index
 from tests.models.online_cases import (
@@ -170,16 +172,15 @@ def test_items_judged_by_one_annotator_have_no_resampled_interval_and_the_notes_
 
 
 def test_an_annotator_drawn_twice_counts_twice_in_its_mini_batch() -> None:
-    from steelyard.models.comparisons.online import Matches
-
     data = comparisons_of([("a", "b", 1), ("b", "c", 0)], annotator=["u", "v"])
     model, matches = BoundedRanking(), Matches.of(data)
-    seen = np.zeros(3, np.bool_)
-    drawn = model._pass(model.start(3), matches, data.annotator, np.array([2, 0], np.uint8), seen)
+    is_compared = np.zeros(3, np.bool_)
+    counts = MatchCounts(data.annotator, np.array([2, 0], np.uint8))
+    resampled = model._pass(model.start(3), matches, counts, is_compared)
     twice = model.update(model.start(3), comparisons_of([("a", "b", 1)] * 2, items="abc", task=["t", "t"]))
-    assert drawn.alpha == pytest.approx(twice.alpha)
-    assert drawn.beta == pytest.approx(twice.beta)
-    assert seen.tolist() == [True, True, False]
+    assert resampled.alpha == pytest.approx(twice.alpha)
+    assert resampled.beta == pytest.approx(twice.beta)
+    assert is_compared.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def generic_fit(comparisons, ties):
         d = theta[comparisons.left] - theta[comparisons.right]
         return -log_chances(ties, d, tie)[kind, np.arange(len(kind))].sum() + x[:n].mean() ** 2
 
-    found = optimize.minimize(loss, np.zeros(n + 1), method="BFGS", options={"gtol": 1e-6})
-    theta = found.x[:n] - found.x[:n].mean()
-    return theta, np.exp(np.exp(found.x[n])) if ties == "rao_kupper" else np.exp(found.x[n])
+    optimum = optimize.minimize(loss, np.zeros(n + 1), method="BFGS", options={"gtol": 1e-6})
+    theta = optimum.x[:n] - optimum.x[:n].mean()
+    return theta, np.exp(np.exp(optimum.x[n])) if ties == "rao_kupper" else np.exp(optimum.x[n])
 
 
 def scores(fit, comparisons, column="score"):
@@ -142,15 +142,15 @@ def test_scale_separation_reliability_equals_the_published_one(shared_data):
             right=index.codes(part["loser"].to_list()),
             outcome=np.ones(len(part), np.int8),
         )
-        found = unpenalised(comparisons, adjustment=0.3)
-        ssr = 1 - np.mean(found.se_alone**2) / np.var(found.theta, ddof=1)
+        fit = unpenalised(comparisons, adjustment=0.3)
+        ssr = 1 - np.mean(fit.se_alone**2) / np.var(fit.theta, ddof=1)
         assert ssr == pytest.approx(published, abs=1e-4), session
 
 
 def test_unpenalised_covariance_is_that_of_centred_scores():
-    found = unpenalised(two_items(30, 10))
-    assert found.se == pytest.approx(np.full(2, np.sqrt(1 / 30 + 1 / 10) / 2))
-    assert found.covariance.sum() == pytest.approx(0, abs=1e-12)
+    fit = unpenalised(two_items(30, 10))
+    assert fit.se == pytest.approx(np.full(2, np.sqrt(1 / 30 + 1 / 10) / 2))
+    assert fit.covariance.sum() == pytest.approx(0, abs=1e-12)
 
 
 def test_unpenalised_refuses_an_undefeated_item_and_names_it():
@@ -160,21 +160,21 @@ def test_unpenalised_refuses_an_undefeated_item_and_names_it():
 
 @pytest.mark.parametrize("interval", ["posterior", "sandwich", "bootstrap"])
 def test_relabelling_items_and_annotators_permutes_the_result(interval):
-    given = data.comparisons(n=8, rows=400, ties=0.4, annotators=12)
+    comparisons = data.comparisons(n=8, rows=400, ties=0.4, annotators=12)
     order = np.random.default_rng(0).permutation(8)
     people = np.random.default_rng(1).permutation(12)
     # Item `code` becomes order[code], under its old name; the same with annotators.
     names, who = np.empty(8, object), np.empty(12, object)
-    names[order], who[people] = given.items.ids, given.annotators.ids
+    names[order], who[people] = comparisons.items.ids, comparisons.annotators.ids
     renamed = dataclasses.replace(
-        given,
+        comparisons,
         items=Index(names),
         annotators=Index(who),
-        left=order[given.left].astype(np.int32),
-        right=order[given.right].astype(np.int32),
-        annotator=people[given.annotator].astype(np.int32),
+        left=order[comparisons.left].astype(np.int32),
+        right=order[comparisons.right].astype(np.int32),
+        annotator=people[comparisons.annotator].astype(np.int32),
     )
-    first, second = (BradleyTerry(interval=interval).fit(x) for x in (given, renamed))
+    first, second = (BradleyTerry(interval=interval).fit(x) for x in (comparisons, renamed))
     for column in ("score", "sd", "unit_score"):
         ours, theirs = by_item(first, column), by_item(second, column)
         assert [theirs[name] for name in ours] == pytest.approx(list(ours.values()), abs=1e-6)
@@ -182,24 +182,26 @@ def test_relabelling_items_and_annotators_permutes_the_result(interval):
 
 @pytest.mark.parametrize("interval", ["posterior", "sandwich", "bootstrap"])
 def test_order_of_judgments_does_not_change_the_scores(interval):
-    given = data.comparisons(n=8, rows=300, ties=0.4, annotators=12)
+    comparisons = data.comparisons(n=8, rows=300, ties=0.4, annotators=12)
     order = np.random.default_rng(0).permutation(300)
     mixed = dataclasses.replace(
-        given,
-        left=given.left[order],
-        right=given.right[order],
-        outcome=given.outcome[order],
-        annotator=given.annotator[order],
+        comparisons,
+        left=comparisons.left[order],
+        right=comparisons.right[order],
+        outcome=comparisons.outcome[order],
+        annotator=comparisons.annotator[order],
     )
-    first, second = (BradleyTerry(interval=interval).fit(x) for x in (given, mixed))
+    first, second = (BradleyTerry(interval=interval).fit(x) for x in (comparisons, mixed))
     for column in ("score", "sd"):
         assert by_item(second, column) == pytest.approx(by_item(first, column), abs=1e-9)
 
 
 def test_swapping_left_and_right_changes_nothing():
-    given = data.comparisons(n=6, rows=200, ties=0.4)
-    swapped = dataclasses.replace(given, left=given.right, right=given.left, outcome=-given.outcome)
-    assert by_item(BradleyTerry().fit(swapped)) == pytest.approx(by_item(BradleyTerry().fit(given)))
+    comparisons = data.comparisons(n=6, rows=200, ties=0.4)
+    swapped = dataclasses.replace(
+        comparisons, left=comparisons.right, right=comparisons.left, outcome=-comparisons.outcome
+    )
+    assert by_item(BradleyTerry().fit(swapped)) == pytest.approx(by_item(BradleyTerry().fit(comparisons)))
 
 
 def test_an_undefeated_item_is_finite_and_named():
@@ -249,19 +251,20 @@ def test_all_ties_left_out_gives_no_scores_and_the_reason():
 
 
 def test_doubling_every_row_keeps_scores_without_prior_and_narrows_intervals():
-    given = data.comparisons(n=6, rows=300, seed=3)
+    comparisons = data.comparisons(n=6, rows=300, seed=3)
     doubled = dataclasses.replace(
-        given, **{name: np.tile(getattr(given, name), 2) for name in ("left", "right", "outcome", "annotator", "task")}
+        comparisons,
+        **{name: np.tile(getattr(comparisons, name), 2) for name in ("left", "right", "outcome", "annotator", "task")},
     )
-    first, second = (BradleyTerry(prior_sd=None).fit(x) for x in (given, doubled))
+    first, second = (BradleyTerry(prior_sd=None).fit(x) for x in (comparisons, doubled))
     assert by_item(second) == pytest.approx(by_item(first), abs=1e-7)
-    ratio = scores(second, given, "sd") / scores(first, given, "sd")
+    ratio = scores(second, comparisons, "sd") / scores(first, comparisons, "sd")
     assert ratio == pytest.approx(np.full(6, np.sqrt(0.5)), rel=1e-6)
 
 
 def test_items_without_judgments_get_nulls():
-    given = two_items(6, 4)
-    fit = BradleyTerry().fit(dataclasses.replace(given, items=Index("abz")))
+    comparisons = two_items(6, 4)
+    fit = BradleyTerry().fit(dataclasses.replace(comparisons, items=Index("abz")))
     last = fit.scores.row(2, named=True)
     assert last["item"] == "z"
     assert last["score"] is last["sd"] is last["rank"] is last["interval"] is None
@@ -273,7 +276,7 @@ def test_pairs_within_choices_and_rankings_get_the_sandwich_and_say_so():
     assert [fit.scores["interval"][0] for fit in fits] == ["sandwich(judgments)"] * 2
     assert BradleyTerry().fit(data.comparisons()).scores["interval"][0] == "posterior"
     forced = BradleyTerry(interval="posterior").fit(data.rankings())
-    assert any("hang together" in note for note in forced.notes)
+    assert any("are dependent" in note for note in forced.notes)
 
 
 def test_the_unit_is_the_annotator_where_there_are_enough_of_them():
@@ -304,17 +307,17 @@ def test_a_copied_annotator_widens_the_sandwich_and_not_the_posterior():
 
 
 def test_the_bootstrap_spreads_like_the_posterior_when_the_prior_is_weak():
-    given = data.comparisons(n=6, rows=3000, seed=5)
-    one = BradleyTerry(prior_sd=20.0).fit(given)
-    two = BradleyTerry(prior_sd=20.0, interval="bootstrap", draws=400).fit(given)
+    comparisons = data.comparisons(n=6, rows=3000, seed=5)
+    one = BradleyTerry(prior_sd=20.0).fit(comparisons)
+    two = BradleyTerry(prior_sd=20.0, interval="bootstrap", draws=400).fit(comparisons)
     # An sd from 400 replicates is right to 3.5 %.
-    assert scores(two, given, "sd") / scores(one, given, "sd") == pytest.approx(np.ones(6), abs=0.15)
+    assert scores(two, comparisons, "sd") / scores(one, comparisons, "sd") == pytest.approx(np.ones(6), abs=0.15)
 
 
 def test_a_seed_gives_the_same_intervals_again():
-    given = data.comparisons(n=6, rows=300)
+    comparisons = data.comparisons(n=6, rows=300)
     for interval in ("posterior", "bootstrap"):
-        first, second = (BradleyTerry(interval=interval, seed=7).fit(given).scores for _ in range(2))
+        first, second = (BradleyTerry(interval=interval, seed=7).fit(comparisons).scores for _ in range(2))
         assert first.equals(second)
 
 
@@ -331,14 +334,14 @@ def test_intervals_cover_when_items_come_from_the_prior():
     covered, ranked = [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        given = data.comparisons(n=20, rows=400, seed=seed, sd=2.0)
+        comparisons = data.comparisons(n=20, rows=400, seed=seed, sd=2.0)
         theta = rng.normal(0, 2.0, 20)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
-            fit = BradleyTerry(prior_sd=2.0).fit(given)
+            fit = BradleyTerry(prior_sd=2.0).fit(comparisons)
         table = {row["item"]: row for row in fit.scores.iter_rows(named=True)}
         rank = (-theta).argsort().argsort() + 1
-        for code, name in enumerate(given.items.ids):
+        for code, name in enumerate(comparisons.items.ids):
             row = table[name]
             covered.append(row["lower"] <= theta[code] - theta.mean() <= row["upper"])
             ranked.append(row["rank_lower"] <= rank[code] <= row["rank_upper"])
@@ -347,18 +350,18 @@ def test_intervals_cover_when_items_come_from_the_prior():
 
 
 def test_share_of_wins_is_the_mean_chance_against_the_others():
-    given = data.comparisons(n=5, rows=200)
-    fit = BradleyTerry().fit(given)
-    theta = scores(fit, given)
+    comparisons = data.comparisons(n=5, rows=200)
+    fit = BradleyTerry().fit(comparisons)
+    theta = scores(fit, comparisons)
     chance = special.expit(theta[:, None] - theta)
     expected = (chance.sum(axis=1) - 0.5) / 4
-    assert scores(fit, given, "unit_score") == pytest.approx(expected)
+    assert scores(fit, comparisons, "unit_score") == pytest.approx(expected)
 
 
 def test_an_infinite_prior_sd_is_no_prior():
-    given = data.comparisons(n=6, rows=300)
-    without = by_item(BradleyTerry(prior_sd=None).fit(given))
-    assert by_item(BradleyTerry(prior_sd=float("inf")).fit(given)) == without
+    comparisons = data.comparisons(n=6, rows=300)
+    without = by_item(BradleyTerry(prior_sd=None).fit(comparisons))
+    assert by_item(BradleyTerry(prior_sd=float("inf")).fit(comparisons)) == without
 
 
 def test_settings_pass_through_pydantic():

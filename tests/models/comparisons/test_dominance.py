@@ -71,8 +71,8 @@ def test_a_win_between_items_that_ties_make_equal_is_a_contradiction() -> None:
 def test_consistency_is_over_all_graphs() -> None:
     rows = [("a", "b", 1), ("b", "a", 1), ("x", "y", 1), ("y", "z", 0)]
     fit = Dominance().fit(comparisons_of(rows))
-    found = Dominance().graphs(comparisons_of(rows)).consistency
-    assert found == (2, 1, 5, 3)
+    consistency = Dominance().graphs(comparisons_of(rows)).consistency
+    assert consistency == (2, 1, 5, 3)
     assert any("1 of 2 graphs have a cycle" in note for note in fit.notes)
 
 
@@ -93,9 +93,11 @@ def slow_dominance(rows: list[tuple[int, int, int]], n: int) -> list[int | None]
             todo += new
         reach.append(found)
     vertex = [min(u for u in range(n) if u in reach[v] and v in reach[u]) for v in range(n)]
-    seen = {item for row in rows for item in row[:2]}
+    compared_items = {item for row in rows for item in row[:2]}
     return [
-        len({vertex[u] for u in reach[v]}) - len({vertex[u] for u in range(n) if v in reach[u]}) if v in seen else None
+        len({vertex[u] for u in reach[v]}) - len({vertex[u] for u in range(n) if v in reach[u]})
+        if v in compared_items
+        else None
         for v in range(n)
     ]
 
@@ -108,8 +110,8 @@ def test_any_graphs_give_what_the_slow_twin_gives(comparisons: Comparisons) -> N
     for task in np.unique(comparisons.task):
         expected = slow_dominance([row for row, t in zip(rows, comparisons.task, strict=True) if t == task], 6)
         mine = graphs.source[graphs.graph] == task
-        found = dict(zip(graphs.item[mine].tolist(), graphs.dominance[mine].tolist(), strict=True))
-        assert [found.get(item) for item in range(6)] == expected
+        dominance = dict(zip(graphs.item[mine].tolist(), graphs.dominance[mine].tolist(), strict=True))
+        assert [dominance.get(item) for item in range(6)] == expected
 
 
 def test_a_graph_of_more_than_4096_vertices_is_counted_in_blocks() -> None:
@@ -135,12 +137,12 @@ def test_within_one_source_there_is_no_interval_and_the_notes_say_why() -> None:
 def test_items_of_several_sources_are_ranked_within_their_own() -> None:
     rows = [*FIGURE_1, ("x", "y", 1), ("y", "z", 0)]
     table = Dominance().fit(comparisons_of(rows, items=[*sorted({n for r in rows for n in r[:2]}), "unseen"])).scores
-    found = {row["item"]: (row["source"], row["rank"]) for row in table.iter_rows(named=True)}
-    assert found["LW"][1] == found["x"][1] == 1
-    assert found["Bing"][1] == 4
-    assert found["y"] == found["z"]
-    assert found["LW"][0] == found["Bing"][0] != found["x"][0]
-    assert found["unseen"] == (None, None)
+    places = {row["item"]: (row["source"], row["rank"]) for row in table.iter_rows(named=True)}
+    assert places["LW"][1] == places["x"][1] == 1
+    assert places["Bing"][1] == 4
+    assert places["y"] == places["z"]
+    assert places["LW"][0] == places["Bing"][0] != places["x"][0]
+    assert places["unseen"] == (None, None)
 
 
 def test_each_annotators_answers_are_a_graph_of_their_own_and_scores_are_their_mean() -> None:

@@ -18,7 +18,7 @@ from steelyard.models.comparisons.paired import Gaps, Pairs, PairTable, expected
 from steelyard.models.comparisons.paired_model import PairLikelihood, TieRule, poisson_cells
 from steelyard.models.comparisons.plackett_luce import PlackettLuce
 from steelyard.models.inference import laplace, newton
-from steelyard.models.inference.newton_kernels import conjugate_gradients, fill_laplacian, neighbours
+from steelyard.models.inference.newton_kernels import Laplacian, conjugate_gradients, fill_laplacian, neighbours
 from steelyard.models.table import competition_ranks, rank_interval
 from steelyard.observations import Choices, Comparisons, Index, Rankings
 from tests.models import paired_data as data
@@ -112,10 +112,10 @@ def test_a_best_worst_choice_says_five_of_the_six_pairs():
         worst=np.array([3, 2, 1, -1], np.int32),
     )
     left, right, outcome, row = pairs_of(choices)
-    said = {(int(r), "abcd"[w], "abcd"[b]) for r, w, b in zip(row, left, right, strict=True)}
+    pairs = {(int(r), "abcd"[w], "abcd"[b]) for r, w, b in zip(row, left, right, strict=True)}
     first = {(0, "a", "b"), (0, "a", "c"), (0, "a", "d"), (0, "b", "d"), (0, "c", "d")}
     # The second names one item as both and says nothing; the third knows the worst alone.
-    assert said == first | {(2, "a", "b"), (2, "c", "b")}
+    assert pairs == first | {(2, "a", "b"), (2, "c", "b")}
     assert (outcome == 1).all()
 
 
@@ -156,10 +156,10 @@ def test_a_dense_tournament_has_no_gaps_and_one_undefeated_item_is_found_in_it()
 
 def test_a_long_list_of_gaps_is_cut_short():
     winner, loser = np.arange(0, 40, 2, dtype=np.int32), np.arange(1, 40, 2, dtype=np.int32)
-    said = Gaps.find(winner, loser, [f"i{code}" for code in range(40)]).sentences()
-    assert len(said[0]) < 300
-    assert "20 islands" in said[0]
-    assert "and 15 more" in said[0]
+    sentences = Gaps.find(winner, loser, [f"i{code}" for code in range(40)]).sentences()
+    assert len(sentences[0]) < 300
+    assert "20 islands" in sentences[0]
+    assert "and 15 more" in sentences[0]
 
 
 def test_expected_share_on_the_grid_equals_the_double_sum():
@@ -200,9 +200,8 @@ def test_conjugate_gradients_solve_what_a_dense_solver_solves():
     upper = fill_laplacian(likelihood.first, likelihood.second, weight, n)
     matrix = upper + np.triu(upper, 1).T + 0.3 * np.eye(n)
     right = np.random.default_rng(1).normal(size=(n, 4))
-    solved = conjugate_gradients(
-        likelihood.first, likelihood.second, weight, np.diag(matrix).copy(), right, 1e-12, 1000
-    )
+    laplacian = Laplacian(likelihood.first, likelihood.second, weight, np.diag(matrix).copy())
+    solved = conjugate_gradients(laplacian, right, 1e-12, 1000)
     assert solved == pytest.approx(np.linalg.solve(matrix, right), abs=1e-9)
     off = np.diag(np.diag(matrix)) - matrix
     assert neighbours(likelihood.first, likelihood.second, weight, right) == pytest.approx(off @ right)
@@ -272,11 +271,11 @@ def test_skew_is_the_gradient_of_the_weighted_curvature(kind):
     rng = np.random.default_rng(0)
     theta, variance = rng.normal(size=6), rng.random(len(likelihood.first))
     h = 1e-4
-    found = likelihood.skew(theta, 0.3, variance)
+    skew = likelihood.skew(theta, 0.3, variance)
     for code in range(6):
         step = h * np.eye(6)[code]
         up, down = (likelihood.at(theta + sign * step, 0.3).weight @ variance for sign in (1, -1))
-        assert found[code] == pytest.approx(-(up - down) / (4 * h), abs=1e-5)
+        assert skew[code] == pytest.approx(-(up - down) / (4 * h), abs=1e-5)
 
 
 @pytest.mark.slow
@@ -307,8 +306,8 @@ def test_a_settled_interval_holds_its_share_of_the_exact_posterior(wins, losses)
     assert after < 0.5 * before
     # A centred score is half the difference.
     half = 2 * 1.96 * laplace.posterior(likelihood, settled, 20, 0).sd[0]
-    held = density[np.abs(d - (settled.theta[0] - settled.theta[1])) < half].sum()
-    assert 0.94 < held < 0.975
+    mass = density[np.abs(d - (settled.theta[0] - settled.theta[1])) < half].sum()
+    assert 0.94 < mass < 0.975
 
 
 def test_nothing_settles_without_a_prior_or_with_plenty_of_data():

@@ -58,8 +58,8 @@ def test_kernel_equals_the_mean_over_all_orders():
     theta = np.array([0.3, -1.2, 0.8, 0.1])
     for row in ROWS:
         ready = PlackettLuce()._prepare(make([row], n=4))
-        found = ready.likelihood.at(theta[ready.items], 0.0).value
-        assert found == pytest.approx(twin_value(theta, row), rel=1e-12)
+        value = ready.likelihood.at(theta[ready.items], 0.0).value
+        assert value == pytest.approx(twin_value(theta, row), rel=1e-12)
 
 
 def test_gradient_and_curvature_equal_finite_differences():
@@ -86,82 +86,82 @@ def test_efrons_average_is_close_to_all_orders(monkeypatch):
 
 
 def test_ten_tied_items_have_right_derivatives_and_level_scores():
-    given = make([[list(range(10))], [[0], list(range(1, 10))]])
-    like, h = likelihood(given), 1e-5
+    rankings = make([[list(range(10))], [[0], list(range(1, 10))]])
+    like, h = likelihood(rankings), 1e-5
     theta = np.random.default_rng(1).normal(size=10)
     terms = like.at(theta, 0.0)
     for code in range(10):
         step = h * np.eye(10)[code]
         slope = (like.at(theta + step, 0.0).value - like.at(theta - step, 0.0).value) / (2 * h)
         assert slope == pytest.approx(terms.gradient[code], abs=1e-6)
-    table = by_item(PlackettLuce().fit(given))
+    table = by_item(PlackettLuce().fit(rankings))
     assert table["i000"] == max(table.values())
     assert np.ptp([value for name, value in table.items() if name != "i000"]) < 1e-9
 
 
 def test_without_prior_it_equals_choix():
     choix = pytest.importorskip("choix")
-    given = data.rankings(n=8, rows=300, size=5)
+    rankings = data.rankings(n=8, rows=300, size=5)
     rows = []
-    for begin, end in itertools.pairwise(given.start):
-        order = np.argsort(given.rank[begin:end])
-        rows.append(given.item[begin:end][order].tolist())
+    for begin, end in itertools.pairwise(rankings.start):
+        order = np.argsort(rankings.rank[begin:end])
+        rows.append(rankings.item[begin:end][order].tolist())
     theirs = choix.ilsr_rankings(8, rows, alpha=0, tol=1e-12, max_iter=1000)
-    ours = scores(PlackettLuce(prior_sd=None).fit(given), given)
+    ours = scores(PlackettLuce(prior_sd=None).fit(rankings), rankings)
     assert ours == pytest.approx(theirs - theirs.mean(), abs=1e-6)
 
 
 def test_two_items_by_hand():
-    given = make([[[0], [1]]] * 30 + [[[1], [0]]] * 10)
-    fit = PlackettLuce(prior_sd=None).fit(given)
+    rankings = make([[[0], [1]]] * 30 + [[[1], [0]]] * 10)
+    fit = PlackettLuce(prior_sd=None).fit(rankings)
     assert 2 * by_item(fit)["i000"] == pytest.approx(np.log(3))
 
 
 def test_three_items_equal_a_generic_optimiser():
     rows = [[[0], [1], [2]]] * 5 + [[[1], [0], [2]]] * 3 + [[[2], [1, 0]]] * 4 + [[[1], [2]]] * 2
-    given = make(rows)
+    rankings = make(rows)
 
     def loss(theta):
         return -sum(twin_value(theta, row) for row in rows) + (theta**2).sum() / (2 * 1.3**2)
 
-    found = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7})
-    assert scores(PlackettLuce(prior_sd=1.3).fit(given), given) == pytest.approx(found.x, abs=1e-5)
+    optimum = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7})
+    assert scores(PlackettLuce(prior_sd=1.3).fit(rankings), rankings) == pytest.approx(optimum.x, abs=1e-5)
 
 
 def test_comparisons_give_bradley_terry_with_half_ties():
-    given = data.comparisons(n=8, rows=300, ties=0.5)
-    ours, theirs = PlackettLuce().fit(given), BradleyTerry(ties="half").fit(given)
+    comparisons = data.comparisons(n=8, rows=300, ties=0.5)
+    ours, theirs = PlackettLuce().fit(comparisons), BradleyTerry(ties="half").fit(comparisons)
     for column in ("score", "sd"):
-        assert scores(ours, given, column) == pytest.approx(scores(theirs, given, column), abs=1e-8)
+        assert scores(ours, comparisons, column) == pytest.approx(scores(theirs, comparisons, column), abs=1e-8)
 
 
 @pytest.mark.parametrize("interval", ["posterior", "sandwich", "bootstrap"])
 def test_relabelling_permutes_and_order_within_a_ranking_is_irrelevant(interval):
-    given = data.rankings(n=8, rows=150, tiers=3)
+    rankings = data.rankings(n=8, rows=150, tiers=3)
     order = np.random.default_rng(0).permutation(8)
     names = np.empty(8, object)
-    names[order] = given.items.ids
+    names[order] = rankings.items.ids
     within = np.concatenate([np.random.default_rng(row).permutation(5) + 5 * row for row in range(150)])
     renamed = Rankings(
         items=Index(names),
-        start=given.start,
-        item=order[given.item][within].astype(np.int32),
-        rank=given.rank[within],
+        start=rankings.start,
+        item=order[rankings.item][within].astype(np.int32),
+        rank=rankings.rank[within],
     )
-    first, second = (PlackettLuce(interval=interval).fit(x) for x in (given, renamed))
+    first, second = (PlackettLuce(interval=interval).fit(x) for x in (rankings, renamed))
     for column in ("score", "sd"):
         assert by_item(second, column) == pytest.approx(by_item(first, column), abs=1e-6)
 
 
 def test_order_of_rankings_is_irrelevant():
-    given = data.rankings(n=8, rows=100)
+    rankings = data.rankings(n=8, rows=100)
     backwards = Rankings(
-        items=given.items,
-        start=given.start,
-        item=given.item.reshape(100, 5)[::-1].ravel(),
-        rank=given.rank.reshape(100, 5)[::-1].ravel(),
+        items=rankings.items,
+        start=rankings.start,
+        item=rankings.item.reshape(100, 5)[::-1].ravel(),
+        rank=rankings.rank.reshape(100, 5)[::-1].ravel(),
     )
-    assert by_item(PlackettLuce().fit(backwards)) == pytest.approx(by_item(PlackettLuce().fit(given)), abs=1e-9)
+    assert by_item(PlackettLuce().fit(backwards)) == pytest.approx(by_item(PlackettLuce().fit(rankings)), abs=1e-9)
 
 
 def test_extremes_stay_finite_and_are_named():
@@ -196,11 +196,11 @@ def test_intervals_cover_when_items_come_from_the_prior():
     """40 data sets of 15 items; 95 % ± 2.7 is three standard errors of 600 independent intervals."""
     covered = []
     for seed in range(40):
-        given = data.rankings(n=15, rows=60, size=5, seed=seed, sd=1.0)
+        rankings = data.rankings(n=15, rows=60, size=5, seed=seed, sd=1.0)
         theta = np.random.default_rng(seed).normal(0, 1.0, 15)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
-            fit = PlackettLuce(prior_sd=1.0).fit(given)
+            fit = PlackettLuce(prior_sd=1.0).fit(rankings)
         truth = theta - theta.mean()
-        covered += ((scores(fit, given, "lower") <= truth) & (truth <= scores(fit, given, "upper"))).tolist()
+        covered += ((scores(fit, rankings, "lower") <= truth) & (truth <= scores(fit, rankings, "upper"))).tolist()
     assert 0.915 <= np.mean(covered) <= 0.985

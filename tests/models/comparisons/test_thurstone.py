@@ -44,40 +44,40 @@ def test_two_items_with_ties_by_hand():
 
 
 def test_it_equals_a_generic_optimiser_on_the_exact_likelihood_with_prior():
-    given = data.comparisons(n=6, rows=300, seed=2)
-    sign = given.outcome
+    comparisons = data.comparisons(n=6, rows=300, seed=2)
+    sign = comparisons.outcome
 
     def loss(theta):
-        d = theta[given.left] - theta[given.right]
+        d = theta[comparisons.left] - theta[comparisons.right]
         return -special.log_ndtr(sign * d).sum() + (theta**2).sum() / (2 * 0.8**2)
 
-    found = optimize.minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-7})
-    assert scores(Thurstone(prior_sd=0.8).fit(given), given) == pytest.approx(found.x, abs=1e-5)
+    optimum = optimize.minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-7})
+    assert scores(Thurstone(prior_sd=0.8).fit(comparisons), comparisons) == pytest.approx(optimum.x, abs=1e-5)
 
 
 def test_scores_are_bradley_terrys_over_about_1_7():
-    given = data.comparisons(n=10, rows=20_000, seed=1)
-    probit, logit = Thurstone(prior_sd=None).fit(given), BradleyTerry(prior_sd=None).fit(given)
-    slope = np.polyfit(scores(probit, given), scores(logit, given), 1)[0]
+    comparisons = data.comparisons(n=10, rows=20_000, seed=1)
+    probit, logit = Thurstone(prior_sd=None).fit(comparisons), BradleyTerry(prior_sd=None).fit(comparisons)
+    slope = np.polyfit(scores(probit, comparisons), scores(logit, comparisons), 1)[0]
     assert 1.55 < slope < 1.75
 
 
 def test_relabelling_and_order_change_nothing_else():
-    given = data.comparisons(n=7, rows=250, ties=0.4)
+    comparisons = data.comparisons(n=7, rows=250, ties=0.4)
     order = np.random.default_rng(0).permutation(7)
     names = np.empty(7, object)
-    names[order] = given.items.ids
+    names[order] = comparisons.items.ids
     mixed = np.random.default_rng(1).permutation(250)
     renamed = dataclasses.replace(
-        given,
+        comparisons,
         items=Index(names),
-        left=order[given.left][mixed].astype(np.int32),
-        right=order[given.right][mixed].astype(np.int32),
-        outcome=given.outcome[mixed],
+        left=order[comparisons.left][mixed].astype(np.int32),
+        right=order[comparisons.right][mixed].astype(np.int32),
+        outcome=comparisons.outcome[mixed],
     )
     for column in ("score", "sd"):
         assert by_item(Thurstone().fit(renamed), column) == pytest.approx(
-            by_item(Thurstone().fit(given), column), abs=1e-7
+            by_item(Thurstone().fit(comparisons), column), abs=1e-7
         )
 
 
@@ -101,10 +101,12 @@ def test_intervals_cover_when_items_come_from_the_prior():
         left = rng.integers(0, 20, 400).astype(np.int32)
         right = ((left + rng.integers(1, 20, 400)) % 20).astype(np.int32)
         outcome = np.where(theta[left] - theta[right] + rng.normal(size=400) > 0, 1, -1).astype(np.int8)
-        given = Comparisons(items=data.ids(20), left=left, right=right, outcome=outcome)
+        comparisons = Comparisons(items=data.ids(20), left=left, right=right, outcome=outcome)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
-            fit = Thurstone().fit(given)
+            fit = Thurstone().fit(comparisons)
         truth = theta - theta.mean()
-        covered += ((scores(fit, given, "lower") <= truth) & (truth <= scores(fit, given, "upper"))).tolist()
+        covered += (
+            (scores(fit, comparisons, "lower") <= truth) & (truth <= scores(fit, comparisons, "upper"))
+        ).tolist()
     assert 0.915 <= np.mean(covered) <= 0.985

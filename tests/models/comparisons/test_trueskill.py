@@ -65,9 +65,9 @@ def test_the_moments_of_a_win_are_those_of_the_cut_off_gaussian(x: float) -> Non
 @pytest.mark.parametrize("epsilon", [1e-5, 9e-5, 2e-4, 0.05, 0.5, 3.0])
 def test_the_moments_of_a_tie_are_those_of_the_gaussian_between_two_bounds(t: float, epsilon: float) -> None:
     v, w = integrated_moments(t, -epsilon, epsilon)
-    found = tie_moments(t, epsilon)
-    assert found[0] == pytest.approx(v, rel=1e-7, abs=1e-7)
-    assert found[1] == pytest.approx(w, abs=1e-6)
+    moments = tie_moments(t, epsilon)
+    assert moments[0] == pytest.approx(v, rel=1e-7, abs=1e-7)
+    assert moments[1] == pytest.approx(w, abs=1e-6)
 
 
 def test_v_and_w_are_equations_5_6_9_and_10_where_those_do_not_underflow() -> None:

@@ -74,26 +74,19 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     log_confusion = np.log(rng.dirichlet(np.ones(classes), (6, classes))).swapaxes(1, 2)
     log_prior = np.log(rng.dirichlet(np.ones(classes)))
     posterior, counts = np.empty((15, classes)), np.empty((6 * classes, classes))
-    found = dawid_skene_step(
-        groups.start,
-        groups.cell,
-        np.ascontiguousarray(log_confusion).reshape(-1, classes),
-        log_prior,
-        groups.gold,
-        posterior,
-        counts,
-    )
+    by_cell = np.ascontiguousarray(log_confusion).reshape(-1, classes)
+    step_log_likelihood = dawid_skene_step(groups.cells, by_cell, log_prior, posterior, counts)
     score = np.tile(log_prior, (15, 1))
     np.add.at(score, labels.item, log_confusion[labels.annotator, labels.label])
-    known = groups.gold != UNKNOWN
+    has_gold = groups.gold != UNKNOWN
     expected = special.softmax(score, axis=1)
-    expected[known] = np.eye(classes)[groups.gold[known]]
-    total = special.logsumexp(score[~known], axis=1).sum() + score[known, groups.gold[known]].sum()
+    expected[has_gold] = np.eye(classes)[groups.gold[has_gold]]
+    total = special.logsumexp(score[~has_gold], axis=1).sum() + score[has_gold, groups.gold[has_gold]].sum()
     summed = np.zeros((6, classes, classes))
     np.add.at(summed, (labels.annotator, labels.label), expected[labels.item])
     np.testing.assert_allclose(posterior, expected, atol=1e-12)
     np.testing.assert_allclose(counts.reshape(summed.shape), summed, atol=1e-12)
-    assert found == pytest.approx(total)
+    assert step_log_likelihood == pytest.approx(total)
 
 
 @settings(max_examples=25, deadline=None)
@@ -118,13 +111,13 @@ def test_the_likelihood_never_falls(seed, smoothing, prior):
     labels, truth = random_labels(seed, skill=0.3)
     for gold in (None, dict(list(truth.items())[:10])):
         groups = GroupedLabels.of("", labels, gold)
-        found = [
+        objectives = [
             DawidSkene(max_iterations=steps, tolerance=-np.inf, smoothing=smoothing, prior=prior)
             .run(groups)[0]
             .objective
             for steps in range(1, 12)
         ]
-        assert (np.diff(found) >= -1e-8 * abs(found[-1])).all()
+        assert (np.diff(objectives) >= -1e-8 * abs(objectives[-1])).all()
 
 
 def test_the_order_of_judgments_does_not_matter():
@@ -167,11 +160,11 @@ def test_a_perfect_annotator_is_told_from_a_contrary_and_an_idle_one():
         rows += [(f"good{k}", f"i{item}", str(true)) for k in range(3)]
         rows += [("contrary", f"i{item}", str(1 - true)), ("idle", f"i{item}", "1")]
     fit = DawidSkene(interval="none").fit(labels_of(rows))
-    found = {row["annotator"]: row for row in fit.annotators.rows(named=True)}
-    assert found["good0"]["accuracy"] > 0.99
-    assert found["contrary"]["accuracy"] < 0.01
-    assert found["idle"]["p(1|0)"] > 0.99
-    assert found["idle"]["p(0|0)_upper"] < 0.1
+    annotators = {row["annotator"]: row for row in fit.annotators.rows(named=True)}
+    assert annotators["good0"]["accuracy"] > 0.99
+    assert annotators["contrary"]["accuracy"] < 0.01
+    assert annotators["idle"]["p(1|0)"] > 0.99
+    assert annotators["idle"]["p(0|0)_upper"] < 0.1
 
 
 def test_gold_settles_its_items_and_teaches_about_the_others():
@@ -199,10 +192,10 @@ def test_an_item_with_a_single_annotator_has_no_interval():
         for a, i, k in zip(labels.annotator, labels.item, labels.label, strict=True)
     ]
     fit = DawidSkene().fit(labels_of([*rows, ("a00", "lonely", "c1")], items=["unjudged"]))
-    found = {row["item"]: row for row in fit.scores.rows(named=True)}
-    assert found["lonely"]["probability"] is not None
-    assert found["lonely"]["lower"] is None
-    assert found["unjudged"]["label"] is None
+    scores = {row["item"]: row for row in fit.scores.rows(named=True)}
+    assert scores["lonely"]["probability"] is not None
+    assert scores["lonely"]["lower"] is None
+    assert scores["unjudged"]["label"] is None
     assert any("single annotator" in note for note in fit.notes)
 
 

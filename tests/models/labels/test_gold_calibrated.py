@@ -20,17 +20,17 @@ def test_log_odds_by_hand():
     gold = {"g1": "y", "g2": "y", "g3": "y", "g4": "n", "g5": "n"}
     rows = [("ann", item, label) for item, label in zip(gold, "yyyny", strict=True)]
     labels = labels_of([*rows, ("ann", "new", "y"), ("bob", "new", "n"), ("ann", "other", "n")])
-    found = by_item(GoldCalibrated().fit(labels, gold=gold))
+    scores = by_item(GoldCalibrated().fit(labels, gold=gold))
     # Laplace: P(y|y) = 4/5, P(y|n) = 2/4, P(n|y) = 1/5, P(n|n) = 2/4; Bob's answer says nothing.
-    assert found["new"]["p(y)"] == pytest.approx(0.8 / (0.8 + 0.5))
-    assert found["other"]["p(n)"] == pytest.approx(0.5 / (0.5 + 0.2))
+    assert scores["new"]["p(y)"] == pytest.approx(0.8 / (0.8 + 0.5))
+    assert scores["other"]["p(n)"] == pytest.approx(0.5 / (0.5 + 0.2))
 
 
 def test_a_prior_from_gold_by_hand():
     gold = {"g1": "y", "g2": "y", "g3": "y", "g4": "n"}
     labels = labels_of([*(("ann", item, label) for item, label in gold.items()), ("bob", "new", "n")])
-    found = by_item(GoldCalibrated(prior="gold").fit(labels, gold=gold))
-    assert found["new"]["p(y)"] == pytest.approx(4 / 6)
+    scores = by_item(GoldCalibrated(prior="gold").fit(labels, gold=gold))
+    assert scores["new"]["p(y)"] == pytest.approx(4 / 6)
 
 
 def test_no_item_is_scored_by_its_own_gold():
@@ -48,9 +48,9 @@ def test_cross_validation_is_the_same_as_leaving_each_fold_out_by_hand():
     whole = by_item(model.fit(labels, gold=truth))
     fold = fold_of_item(labels.items, np.ones(len(labels.items), np.bool_), 7, 3)
     for part in range(7):
-        kept = {item: label for item, label in truth.items() if fold[labels.items.code(item)] != part}
-        for item, row in by_item(model.fit(labels, gold=kept)).items():
-            if item not in kept:
+        training_gold = {item: label for item, label in truth.items() if fold[labels.items.code(item)] != part}
+        for item, row in by_item(model.fit(labels, gold=training_gold)).items():
+            if item not in training_gold:
                 assert row["p(c1)"] == pytest.approx(whole[item]["p(c1)"], abs=1e-12)
 
 
@@ -80,14 +80,14 @@ def test_gold_tells_contrary_annotators_from_good_ones():
     model = GoldCalibrated(disputed=1.0)
     fit = model.fit(labels_of(rows), gold=dict(list(truth.items())[:30]))
     assert accuracy(fit, truth) == 1.0
-    found = {row["annotator"]: row for row in fit.annotators.rows(named=True)}
-    assert found["good"]["accuracy"] == 1.0
-    assert found["good"]["gold_judgments"] == 30
-    assert found["bad0"]["accuracy_upper"] < 0.2
+    annotators = {row["annotator"]: row for row in fit.annotators.rows(named=True)}
+    assert annotators["good"]["accuracy"] == 1.0
+    assert annotators["good"]["gold_judgments"] == 30
+    assert annotators["bad0"]["accuracy_upper"] < 0.2
 
 
 def test_intervals_hold_the_probability_and_cover_the_posterior_when_annotators_follow_the_prior():
-    held = []
+    coverage = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
         confusion = rng.dirichlet(np.ones(2), (15, 2))
@@ -104,9 +104,11 @@ def test_intervals_hold_the_probability_and_cover_the_posterior_when_annotators_
         assert (table["probability"] <= table["upper"]).all()
         posterior = 1 / (1 + np.exp(-log_odds))
         truth = np.where(table["label"].to_numpy() == "1", posterior, 1 - posterior)[100:]
-        held.append(((table["lower"].to_numpy()[100:] <= truth) & (truth <= table["upper"].to_numpy()[100:])).mean())
+        coverage.append(
+            ((table["lower"].to_numpy()[100:] <= truth) & (truth <= table["upper"].to_numpy()[100:])).mean()
+        )
     # 1,200 intervals, those of one data set dependent: a standard error of about 1.5 points.
-    assert 0.90 <= np.mean(held) <= 0.99
+    assert 0.90 <= np.mean(coverage) <= 0.99
 
 
 @pytest.mark.shared_data

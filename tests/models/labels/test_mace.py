@@ -10,7 +10,7 @@ from scipy import special
 
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.labels.em import GroupedLabels
-from steelyard.models.labels.kernels import mace_step
+from steelyard.models.labels.kernels import GuessTables, mace_step
 from steelyard.models.labels.mace import MACE
 from steelyard.observations import UNKNOWN
 from tests.models.label_data import accuracy, labels_of, permuted, random_labels, recorded
@@ -27,23 +27,22 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
     gain = np.log((theta[:, None] + guessing) / guessing)
     posterior, known = np.empty((15, classes)), np.empty(6 * classes)
     share = theta[:, None] / (theta[:, None] + guessing)
-    found = mace_step(
-        groups.start, groups.cell, np.log(guessing).ravel(), gain.ravel(), share.ravel(), groups.gold, posterior, known
-    )
+    tables = GuessTables(np.log(guessing).ravel(), gain.ravel(), share.ravel())
+    log_likelihood = mace_step(groups.cells, tables, posterior, known)
     # P(label | true) in full, as the paper writes it: guess, or know.
     full = guessing[:, None, :] + theta[:, None, None] * np.eye(classes)
     score = np.full((15, classes), -np.log(classes))
     np.add.at(score, labels.item, np.log(full)[labels.annotator, :, labels.label])
-    settled = groups.gold != UNKNOWN
+    has_gold = groups.gold != UNKNOWN
     expected = special.softmax(score, axis=1)
-    expected[settled] = np.eye(classes)[groups.gold[settled]]
-    total = special.logsumexp(score[~settled], axis=1).sum() + score[settled, groups.gold[settled]].sum()
+    expected[has_gold] = np.eye(classes)[groups.gold[has_gold]]
+    total = special.logsumexp(score[~has_gold], axis=1).sum() + score[has_gold, groups.gold[has_gold]].sum()
     summed = np.zeros((6, classes))
     knew = expected[labels.item, labels.label] * share[labels.annotator, labels.label]
     np.add.at(summed, (labels.annotator, labels.label), knew)
     np.testing.assert_allclose(posterior, expected, atol=1e-12)
     np.testing.assert_allclose(known.reshape(summed.shape), summed, atol=1e-12)
-    assert found == pytest.approx(total)
+    assert log_likelihood == pytest.approx(total)
 
 
 @settings(max_examples=15, deadline=None)
@@ -51,13 +50,13 @@ def test_the_kernel_is_its_plain_twin(seed, classes, with_gold):
 def test_the_bound_never_falls(seed, method):
     labels, _ = random_labels(seed, skill=0.35)
     groups = GroupedLabels.of("", labels, None)
-    found = [
+    objectives = [
         MACE(method=method, restarts=1, max_iterations=steps, tolerance=-np.inf)
         .run(groups, labels.annotators.ids)[0]
         .objective
         for steps in range(1, 12)
     ]
-    assert (np.diff(found) >= -1e-8 * abs(found[-1])).all()
+    assert (np.diff(objectives) >= -1e-8 * abs(objectives[-1])).all()
 
 
 @pytest.mark.slow
@@ -94,9 +93,9 @@ def test_spammers_are_told_from_the_competent():
         rows += [(f"spam{k}", f"i{item}", f"c{rng.integers(3)}") for k in range(3)]
         rows.append(("always1", f"i{item}", "c1"))
     fit = MACE(interval="none").fit(labels_of(rows))
-    found = dict(zip(fit.annotators["annotator"], fit.annotators["competence"], strict=True))
-    assert min(found[f"good{k}"] for k in range(3)) > 0.9
-    assert max(found[name] for name in ("spam0", "spam1", "spam2", "always1")) < 0.15
+    competences = dict(zip(fit.annotators["annotator"], fit.annotators["competence"], strict=True))
+    assert min(competences[f"good{k}"] for k in range(3)) > 0.9
+    assert max(competences[name] for name in ("spam0", "spam1", "spam2", "always1")) < 0.15
 
 
 def test_the_order_of_judgments_does_not_matter():
@@ -138,14 +137,14 @@ def test_extremes_give_numbers(method):
     agreed = labels_of([(f"a{k}", f"i{j}", "pq"[j % 2]) for k in range(6) for j in range(6)] * 2)
     for labels in (one_item, one_annotator, agreed):
         fit = MACE(method=method, max_iterations=5000).fit(labels)
-        known = fit.scores["probability"].drop_nulls()
-        assert known.is_finite().all()
-        assert len(known) == len(np.unique(labels.item))
+        probabilities = fit.scores["probability"].drop_nulls()
+        assert probabilities.is_finite().all()
+        assert len(probabilities) == len(np.unique(labels.item))
         assert fit.annotators["competence"].is_between(0, 1).all()
 
 
 def test_an_unsettled_fit_warns_with_iterations_and_gap():
     labels, _ = random_labels(9, skill=0.3)
-    with pytest.warns(ConvergenceWarning, match=r"mace had not settled after 2 iterations"):
+    with pytest.warns(ConvergenceWarning, match=r"mace did not converge in 2 iterations"):
         fit = MACE(max_iterations=2, interval="none").fit(labels)
     assert not fit.converged

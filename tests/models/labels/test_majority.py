@@ -69,8 +69,8 @@ def test_expected_accuracy_is_the_mean_over_all_ways_to_break_ties(
     ways = [
         np.mean([label == gold for label, (_, gold) in zip(broken, case, strict=True)]) for broken in product(*winners)
     ]
-    found = expected_accuracy(np.array([v for v, _ in case], np.int32), np.array([g for _, g in case], np.int32))
-    assert found == pytest.approx(np.mean(ways))
+    accuracy = expected_accuracy(np.array([v for v, _ in case], np.int32), np.array([g for _, g in case], np.int32))
+    assert accuracy == pytest.approx(np.mean(ways))
 
 
 @settings(deadline=None)
@@ -108,6 +108,6 @@ def test_the_majority_on_the_labelled_sets_is_as_accurate_as_recomputed(
     assert isinstance(labels, Labels)
     truth = read_table(shared_data / "labels" / f"{name}_truth.csv.gz")
     gold = dict(truth.select(pl.col("item").cast(pl.String), pl.col("label").cast(pl.String)).iter_rows())
-    known = np.array([labels.items.code(item) for item in gold])
+    gold_codes = np.array([labels.items.code(item) for item in gold])
     codes = labels.classes.codes(list(gold.values()))
-    assert expected_accuracy(vote_counts(labels)[known], codes) == pytest.approx(published, abs=5e-5)
+    assert expected_accuracy(vote_counts(labels)[gold_codes], codes) == pytest.approx(published, abs=5e-5)

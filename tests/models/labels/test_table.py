@@ -106,8 +106,8 @@ def test_a_beta_is_found_by_its_mean_and_variance():
 def test_the_delta_method_agrees_with_sampling_log_scores():
     rng = np.random.default_rng(1)
     score, variance = np.array([[1.0, 0.2, -0.5]]), np.array([[0.05, 0.1, 0.02]])
-    drawn = score + np.sqrt(variance) * rng.standard_normal((200_000, 3))
-    share = np.exp(drawn[:, 0]) / np.exp(drawn).sum(axis=1)
+    draws = score + np.sqrt(variance) * rng.standard_normal((200_000, 3))
+    share = np.exp(draws[:, 0]) / np.exp(draws).sum(axis=1)
     plain = np.exp(score) / np.exp(score).sum()
     lower, upper = log_odds_interval(plain, score, variance, 0.95)
     assert lower[0] == pytest.approx(np.quantile(share, 0.025), abs=0.01)

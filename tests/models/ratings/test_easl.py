@@ -145,10 +145,10 @@ def test_the_default_interval_is_that_of_the_mean() -> None:
 def test_a_heavier_start_draws_scores_and_intervals_to_the_middle() -> None:
     ratings = ratings_of([("u", "a", 90.0), ("v", "a", 80.0), ("u", "b", 10.0), ("v", "b", 25.0)])
     plain = EASL().fit(ratings).scores.sort("item")
-    drawn = EASL(alpha=6, beta=6).fit(ratings).scores.sort("item")
-    assert ((drawn["score"] - 50).abs() < (plain["score"] - 50).abs()).all()
-    assert (drawn["sd"] < plain["sd"]).all()
-    assert ((drawn["lower"] <= drawn["score"]) & (drawn["score"] <= drawn["upper"])).all()
+    scores = EASL(alpha=6, beta=6).fit(ratings).scores.sort("item")
+    assert ((scores["score"] - 50).abs() < (plain["score"] - 50).abs()).all()
+    assert (scores["sd"] < plain["sd"]).all()
+    assert ((scores["lower"] <= scores["score"]) & (scores["score"] <= scores["upper"])).all()
 
 
 def test_an_interval_stands_around_its_score_when_somebody_rated_an_item_twice() -> None:

@@ -21,8 +21,8 @@ def simulate(seed: int, items: int = 60, annotators: int = 15, per_item: int = 5
         for a in rng.choice(annotators, per_item, replace=False):
             value = score[item] + bias[a] + noise[a] * rng.standard_normal()
             rows.append((f"a{a:02}", f"i{item:03}", value))
-    known = {f"i{k:03}": float(score[k]) for k in range(gold)}
-    return ratings_of(rows, (-300.0, 400.0)), score, bias, noise, known
+    gold_scores = {f"i{k:03}": float(score[k]) for k in range(gold)}
+    return ratings_of(rows, (-300.0, 400.0)), score, bias, noise, gold_scores
 
 
 def in_order(fit):
@@ -31,7 +31,7 @@ def in_order(fit):
 
 @pytest.mark.slow
 def test_intervals_cover_scores_ranks_biases_and_noise():
-    held: dict[str, list[float]] = {name: [] for name in ("score", "rank", "bias", "noise")}
+    coverage: dict[str, list[float]] = {name: [] for name in ("score", "rank", "bias", "noise")}
     for seed in range(20):
         ratings, score, bias, noise, known = simulate(seed)
         fit = GaussianCalibration(draws=400, folds=4).fit(ratings, gold=known)
@@ -44,12 +44,12 @@ def test_intervals_cover_scores_ranks_biases_and_noise():
         }
         for name, (frame, prefix, truth) in truths.items():
             lower, upper = (frame[f"{prefix}{end}"].to_numpy() for end in ("lower", "upper"))
-            held[name].append(float(((lower <= truth) & (truth <= upper)).mean()))
+            coverage[name].append(float(((lower <= truth) & (truth <= upper)).mean()))
     # 20 data sets of 60 items that share annotators: a standard error of about a point.
-    assert 0.92 <= np.mean(held["score"]) <= 0.98
-    assert np.mean(held["rank"]) >= 0.92
-    assert np.mean(held["bias"]) >= 0.89
-    assert np.mean(held["noise"]) >= 0.89
+    assert 0.92 <= np.mean(coverage["score"]) <= 0.98
+    assert np.mean(coverage["rank"]) >= 0.92
+    assert np.mean(coverage["bias"]) >= 0.89
+    assert np.mean(coverage["noise"]) >= 0.89
 
 
 @pytest.mark.slow
@@ -129,12 +129,12 @@ def test_the_sampler_finds_the_plain_posterior_where_gold_is_plenty():
     residual = bias[annotator] + noise[annotator] * rng.standard_normal(2400)
     sums = ResidualSums.leaving_out(annotator, residual, np.zeros(2400, np.int32), 6, 1)
     all_of_them = ResidualSums(*(x[-1:] for x in sums))
-    drawn = list(Sampler(all_of_them, 100.0, rng).sweeps(1000))
+    sweeps = list(Sampler(all_of_them, 100.0, rng).sweeps(1000))
     plain = np.array([residual[annotator == a].mean() for a in range(6)])
     spread = np.array([residual[annotator == a].std(ddof=1) for a in range(6)])
-    np.testing.assert_allclose(np.mean([d.bias[0] for d in drawn], axis=0), plain, atol=0.15)
-    np.testing.assert_allclose(np.std([d.bias[0] for d in drawn], axis=0), spread / 20, rtol=0.1)
-    np.testing.assert_allclose(np.sqrt(np.mean([d.variance[0] for d in drawn], axis=0)), spread, rtol=0.02)
+    np.testing.assert_allclose(np.mean([d.bias[0] for d in sweeps], axis=0), plain, atol=0.15)
+    np.testing.assert_allclose(np.std([d.bias[0] for d in sweeps], axis=0), spread / 20, rtol=0.1)
+    np.testing.assert_allclose(np.sqrt(np.mean([d.variance[0] for d in sweeps], axis=0)), spread, rtol=0.02)
 
 
 def test_the_order_of_judgments_does_not_matter():
@@ -207,10 +207,10 @@ def test_recorded_affect_gains_about_what_the_paper_found(shared_data):
     gains = []
     for k in (2, 4, 6, 8):
         for _ in range(2):
-            kept: dict[str, list[tuple[str, str, float]]] = {}
+            rows_by_item: dict[str, list[tuple[str, str, float]]] = {}
             for index in rng.permutation(len(rows)):
-                kept.setdefault(rows[index][1], []).append(rows[index])
-            sample = [row for judged in kept.values() for row in judged[:k]]
+                rows_by_item.setdefault(rows[index][1], []).append(rows[index])
+            sample = [row for judged in rows_by_item.values() for row in judged[:k]]
             ratings = ratings_of(sample, (-100.0, 100.0))
             score = in_order(GaussianCalibration(draws=100).fit(ratings, gold=gold))["score"].to_numpy()
             mean = np.bincount(ratings.item, ratings.value) / np.bincount(ratings.item)

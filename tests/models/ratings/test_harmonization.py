@@ -42,13 +42,13 @@ def test_agreement_averages_the_sources() -> None:
     table = harmonization_agreement(
         [1, 2, 3, 3, 4, 1, 2], [False, True, True, False, False, True, True], ["s"] * 5 + ["t"] * 2
     )
-    found = {row["figure"]: row for row in table.iter_rows(named=True)}
+    statistics = {row["statistic"]: row for row in table.iter_rows(named=True)}
     # Errors 1, −1, −1, 0, 0; midranks 1 2 3.5 3.5 5 and 2.5 1 2.5 4 5, whose correlation is 7.25 / 9.5.
-    assert found["mae"]["value"] == pytest.approx(0.6 / 2)
-    assert found["rmse"]["value"] == pytest.approx(np.sqrt(0.6) / 2)
-    assert found["spearman"]["value"] == pytest.approx((7.25 / 9.5 + 1) / 2)
-    assert found["differ"]["value"] == 0.5
-    for row in found.values():
+    assert statistics["mae"]["value"] == pytest.approx(0.6 / 2)
+    assert statistics["rmse"]["value"] == pytest.approx(np.sqrt(0.6) / 2)
+    assert statistics["spearman"]["value"] == pytest.approx((7.25 / 9.5 + 1) / 2)
+    assert statistics["differ"]["value"] == 0.5
+    for row in statistics.values():
         assert row["lower"] <= row["value"] <= row["upper"]
         assert row["sources"] == 2
 

@@ -169,31 +169,22 @@ class OnlineBoundedRanking(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.comparisons.online_kernels import bounded_pass
+        from steelyard.models.comparisons.online_kernels import MatchCounts, MiniBatches, bounded_pass
         from steelyard.models.ratings.easl import BetaState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = BetaState
-        self._pass = bounded_pass
+        self._pass, self._batches, self._counts = bounded_pass, MiniBatches, MatchCounts
 
     def _state(self, first: FloatArray, second: FloatArray) -> Located:
         return self._state_type(first, second)
 
     def _update(self, first: FloatArray, second: FloatArray, pairs: IntArray) -> None:
         left, right, outcome = pairs
-        self._pass(
-            first,
-            second,
-            np.zeros(len(first), np.bool_),
-            left,
-            right,
-            outcome.astype(np.int8),
-            np.array([0, len(left)]),
-            np.zeros(len(left), np.int32),
-            np.ones(1, np.uint8),
-            self.gamma,
-            self.epsilon,
-        )
+        batches = self._batches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
+        counts = self._counts(np.zeros(len(left), np.int32), np.ones(1, np.uint8))
+        is_compared = np.zeros(len(first), np.bool_)
+        self._pass(self._state_type(first, second), is_compared, batches, counts, self.gamma, self.epsilon)
 
 
 class OnlineTrueSkill(OnlineComparisonModel):
@@ -202,21 +193,20 @@ class OnlineTrueSkill(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.comparisons.online_kernels import trueskill_pass
+        from steelyard.models.comparisons.online_kernels import MiniBatches, trueskill_pass
         from steelyard.models.comparisons.trueskill import SkillState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = SkillState
-        self._pass = trueskill_pass
+        self._pass, self._batches = trueskill_pass, MiniBatches
 
     def _state(self, first: FloatArray, second: FloatArray) -> Located:
         return self._state_type(first, second)
 
     def _update(self, first: FloatArray, second: FloatArray, pairs: IntArray) -> None:
         left, right, outcome = pairs
-        self._pass(
-            first, second, left, right, outcome.astype(np.int8), np.array([0, len(left)]), self.gamma, self.epsilon
-        )
+        batches = self._batches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
+        self._pass(first, second, batches, self.gamma, self.epsilon)
 
 
 ONLINE_MODELS: dict[str, type[OnlineModel]] = {

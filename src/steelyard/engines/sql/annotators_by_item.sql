@@ -1,2 +1,2 @@
--- How many annotators judged each item.
-SELECT item, COUNT(DISTINCT unit) AS annotators FROM {showings} GROUP BY item
+-- Number of annotators who judged each item.
+SELECT item, COUNT(DISTINCT unit) AS annotators FROM {appearances} GROUP BY item

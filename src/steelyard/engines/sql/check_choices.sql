@@ -1,11 +1,11 @@
--- Choices that cannot be used, or are odd.
-SELECT problem, odd, MIN(example) AS example, COUNT(*) AS n, CAST(SUM(given) AS BIGINT) AS given
+-- Choices with errors or irregularities, counted by kind.
+SELECT problem, odd, MIN(example) AS example, COUNT(*) AS n, CAST(SUM(usable) AS BIGINT) AS usable
 FROM (
-  SELECT CASE WHEN {kept} THEN 1 ELSE 0 END AS given,
+  SELECT CASE WHEN {usable} THEN 1 ELSE 0 END AS usable,
     CONCAT('best ''', COALESCE(best, ''), ''', worst ''', COALESCE(worst, ''), '''') AS example,
     CASE WHEN {twice} THEN 'twice'
-      WHEN best IS NOT NULL AND NOT ({best_there}) THEN 'best'
-      WHEN worst IS NOT NULL AND NOT ({worst_there}) THEN 'worst' END AS problem,
+      WHEN best IS NOT NULL AND NOT ({best_in_tuple}) THEN 'best'
+      WHEN worst IS NOT NULL AND NOT ({worst_in_tuple}) THEN 'worst' END AS problem,
     CONCAT(CASE WHEN best IS NULL THEN 'b' ELSE '' END, CASE WHEN worst IS NULL THEN 'w' ELSE '' END,
       CASE WHEN best = worst THEN 's' ELSE '' END) AS odd
   FROM {p}log) AS checked

@@ -1,9 +1,9 @@
--- Comparisons that cannot be used.
+-- Comparisons with errors, counted by kind.
 SELECT problem, MIN(CASE WHEN problem IS NOT NULL THEN CONCAT('winner ''', COALESCE(winner, ''), ''', of ''',
     COALESCE(left_item, ''), ''' and ''', COALESCE(right_item, ''), '''') END) AS example,
-  COUNT(*) AS n, CAST(SUM(given) AS BIGINT) AS given
+  COUNT(*) AS n, CAST(SUM(usable) AS BIGINT) AS usable
 FROM (
-  SELECT left_item, right_item, winner, CASE WHEN {kept} THEN 1 ELSE 0 END AS given, CASE
+  SELECT left_item, right_item, winner, CASE WHEN {usable} THEN 1 ELSE 0 END AS usable, CASE
     WHEN {needed} AND left_item IS NULL THEN 'left'
     WHEN {needed} AND right_item IS NULL THEN 'right'
     WHEN left_item = right_item THEN 'same'

@@ -1,5 +1,5 @@
--- Ratings that cannot be used, and the ends of those that can.
-SELECT problem, MIN(example) AS example, COUNT(*) AS n, COUNT(value) AS given, MIN(value) AS lowest, MAX(value) AS highest
+-- Ratings with errors, counted by kind, and the range of the values.
+SELECT problem, MIN(example) AS example, COUNT(*) AS n, COUNT(value) AS usable, MIN(value) AS lowest, MAX(value) AS highest
 FROM (
   SELECT value, CAST(value AS STRING) AS example, CASE
     WHEN item IS NULL THEN 'item'

@@ -1,3 +1,3 @@
--- How annotators answered items with gold.
+-- Confusion counts of the annotators on items with gold.
 SELECT annotator, gold, fold, label, COUNT(*) AS n FROM {labels} WHERE gold >= 0
 GROUP BY annotator, gold, fold, label

@@ -1,2 +1,2 @@
--- How many rows, or how many different values of a column.
+-- Number of rows, or of values of an expression.
 SELECT COUNT({what}) AS n FROM {view}

@@ -1,2 +1,2 @@
--- How many judgments show each item.
-SELECT item, CAST(SUM(n) AS BIGINT) AS judgments FROM {showings} GROUP BY item
+-- Number of judgments in which each item appears.
+SELECT item, CAST(SUM(n) AS BIGINT) AS judgments FROM {appearances} GROUP BY item

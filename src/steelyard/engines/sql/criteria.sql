@@ -1,2 +1,2 @@
--- The criteria that rows name; '' where they name none.
+-- The criteria in the rows; '' for rows without one.
 SELECT DISTINCT COALESCE(criterion, '') AS criterion FROM {p}trimmed

@@ -1,2 +1,2 @@
--- The items of the rows that count.
-SELECT DISTINCT item FROM {p}log WHERE {kept}
+-- The items of the usable rows.
+SELECT DISTINCT item FROM {p}log WHERE {usable}

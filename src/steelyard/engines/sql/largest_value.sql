@@ -1,2 +1,2 @@
--- The largest value of ratings, whatever its sign.
-SELECT MAX(ABS(value)) AS largest FROM {p}log WHERE {kept}
+-- The largest absolute value of the ratings.
+SELECT MAX(ABS(value)) AS largest FROM {p}log WHERE {usable}

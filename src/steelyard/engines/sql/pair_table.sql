@@ -1,4 +1,4 @@
--- How often each pair of items was compared, and how it went; items by their codes, as texts would take far more memory.
+-- Wins, losses and ties of each pair of items. Items are integer codes, which take far less memory than ids.
 SELECT first_item, second_item, CAST(SUM(CASE WHEN outcome > 0 THEN n ELSE 0 END) AS BIGINT) AS wins,
   CAST(SUM(CASE WHEN outcome < 0 THEN n ELSE 0 END) AS BIGINT) AS losses,
   CAST(SUM(CASE WHEN outcome = 0 THEN n ELSE 0 END) AS BIGINT) AS ties

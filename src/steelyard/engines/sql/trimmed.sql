@@ -1,2 +1,2 @@
--- The rows of the files, each column under our name and trimmed.
+-- The rows of the files, with standard column names and surrounding spaces removed.
 SELECT {columns} FROM {p}files

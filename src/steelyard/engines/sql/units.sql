@@ -1,2 +1,2 @@
--- The units, each once.
+-- The distinct units.
 SELECT DISTINCT unit FROM {cells}

@@ -1,2 +1,2 @@
--- What each unit gave each item.
-SELECT unit, item, CAST(SUM(n) AS BIGINT) AS n, SUM(n * value) AS total FROM {showings} GROUP BY unit, item
+-- Number and sum of the values by unit and item.
+SELECT unit, item, CAST(SUM(n) AS BIGINT) AS n, SUM(n * value) AS total FROM {appearances} GROUP BY unit, item

@@ -128,12 +128,12 @@ class Evidence:
         coded = [_Coded.of(part) for part in parts]
         if gold:
             coded = _with_gold(model, parts, coded, gold, observations.items)
-        judged = np.unique(np.concatenate([part.item for part in coded]))
-        judged = judged[judged != UNKNOWN]
-        ids = np.array([observations.items[int(code)] for code in judged], dtype=object)
-        judged = judged[np.argsort(ids, kind="stable")].astype(np.int32)
+        judged_items = np.unique(np.concatenate([part.item for part in coded]))
+        judged_items = judged_items[judged_items != UNKNOWN]
+        ids = np.array([observations.items[int(code)] for code in judged_items], dtype=object)
+        judged_items = judged_items[np.argsort(ids, kind="stable")].astype(np.int32)
         place = np.full(len(observations.items) + 1, UNKNOWN, np.int32)
-        place[judged] = np.arange(len(judged), dtype=np.int32)
+        place[judged_items] = np.arange(len(judged_items), dtype=np.int32)
         coded = [part.placed(place) for part in coded]
         rank = _by_content(coded, len(observations.annotators))
         groups, annotator, responders = _responders(coded, rank)
@@ -141,13 +141,13 @@ class Evidence:
         groups, fixed = _merged_gold(groups, coded), np.zeros(len(annotator), np.bool_)
         fixed[groups[0].responders] = annotator[groups[0].responders] == UNKNOWN
         return cls(
-            judged,
+            judged_items,
             groups,
             annotator,
             fixed,
             is_gold,
             _rating_rows(coded, responders, len(annotator)),
-            _pair_rows(coded, responders, len(judged)),
+            _pair_rows(coded, responders, len(judged_items)),
             _tuple_rows(coded, responders),
         )
 
@@ -254,12 +254,14 @@ def _with_gold(
     """Add gold as the ratings of one who knows: on the first ratings' scale, or on a scale of its own."""
     rated = parts[0] if isinstance(parts[0], Ratings) else None
     values = gold_values(model, items, gold, rated.scale if rated else None)
-    known = np.flatnonzero(~np.isnan(values)).astype(np.int32)
-    low, high = rated.scale if rated else (float(values[known].min()), float(values[known].max()))
-    unit = (values[known] - low) / ((high - low) or 1.0)
-    nobody = np.full(len(known), UNKNOWN, np.int32)
+    gold_items = np.flatnonzero(~np.isnan(values)).astype(np.int32)
+    low, high = rated.scale if rated else (float(values[gold_items].min()), float(values[gold_items].max()))
+    unit = (values[gold_items] - low) / ((high - low) or 1.0)
+    nobody = np.full(len(gold_items), UNKNOWN, np.int32)
     bounded = rated.scale_known if rated else False
-    added = _Coded(Ratings.kind, known, unit, np.arange(len(known)), nobody, nobody, (low, high), bounded, True)
+    added = _Coded(
+        Ratings.kind, gold_items, unit, np.arange(len(gold_items)), nobody, nobody, (low, high), bounded, True
+    )
     return [coded[0], added, *coded[1:]] if rated else [*coded, added]
 
 

@@ -28,8 +28,8 @@ NEAR_ENOUGH, MOST_STEPS = 1e-4, 300
 """How near conjugate gradients come to the joint draw, in standard deviations of an item given its neighbours, and
 their most steps."""
 
-LEAST_RATIO = 1.0 / 16.0
-"""From a sixteenth of the usual noise variance on, less of it says no more about the use of the scale."""
+MIN_RATIO = 1.0 / 16.0
+"""Noise variances below this ratio to the mean do not lower the expected slope further."""
 
 MIN_NOISE_VARIANCE = 1e-3**2
 """Smallest noise variance of a rating, on [0, 1]: a slider is read to about a thousandth of its length.
@@ -396,8 +396,8 @@ def draw_shifts(
 
 @compiled
 def stretched(ratio: float, stretch: float) -> float:
-    """Return by how much of the usual slope is expected of one whose noise variance is so many times the usual."""
-    return float(min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) ** (0.5 * stretch))
+    """Return the expected slope, relative to the mean slope, at a ratio of noise variance to mean noise variance."""
+    return float(min(max(ratio, MIN_RATIO), 1.0 / MIN_RATIO) ** (0.5 * stretch))
 
 
 @compiled
@@ -446,16 +446,16 @@ def draw_raters(
             d1 = m1 - p01 / p11 * (d0 - m0) + e1 / sqrt(p11)
         intercept[r] = mean_intercept[r] + d0
         slope[r] = expected + d1
-        left_over = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
-        half = 0.5 * (freedom[r] * mean_variance[r] + max(left_over, 0.0))
-        drawn = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
+        residual_sum = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
+        half = 0.5 * (freedom[r] * mean_variance[r] + max(residual_sum, 0.0))
+        new_variance = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
         if stretch[r] > 0.0 and not fixed[r]:
             # What the slope says of the noise: taken as often as it allows.
-            other = mean_slope[r] * stretched(drawn / mean_variance[r], stretch[r])
+            other = mean_slope[r] * stretched(new_variance / mean_variance[r], stretch[r])
             gain = (slope[r] - expected) ** 2 - (slope[r] - other) ** 2
             if log(rng.random()) > gain / (2.0 * slope_variance[r]):
                 continue
-        variance[r] = drawn
+        variance[r] = new_variance
 
 
 @compiled

@@ -1,8 +1,8 @@
-"""The calibrated scale while a study runs: what is believed of items and annotators, moved by each answer.
+"""The calibrated scale while a study runs: beliefs about items and annotators, updated by each answer.
 
-An answer moves only the items it shows and the one who gave it. `refit` goes over all answers again, and learns
-how noisy annotators are in general and how near two items tie. The same answers in the same order, with refits at
-the same places, give the same state.
+An answer updates only its items and its annotator. `refit` processes all answers again, and estimates the population's
+noise levels and the tie margin. The same answers in the same order, with refits at the same positions, give the same
+state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from steelyard.models.calibrated.online_kernels import LAPSE, sweep, sweep_ratings
+from steelyard.models.calibrated.online_kernels import (
+    LAPSE,
+    ItemBeliefs,
+    NoiseLevels,
+    PairAnswers,
+    PairMessages,
+    RaterBeliefs,
+    RatingAnswers,
+    sweep,
+    sweep_ratings,
+)
 from steelyard.observations import UNKNOWN, FloatArray, IntArray
 
 LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf])
 """The noise an annotator may have: sd of a performance in units of the items' spread; inf answers at random."""
 
 START: FloatArray = np.array([0.04, 0.07, 0.12, 0.18, 0.2, 0.16, 0.1, 0.06, 0.07])
-"""How likely each level is before anything is known."""
+"""Prior probability of each level."""
 
 USUAL_PLACE, USUAL_SPREAD = 0.5, 0.25
 """Where ratings on [0, 1] usually lie, and how far items lie apart there."""
@@ -46,7 +56,7 @@ class PairOdds(NamedTuple):
 
 
 class CalibratedState:
-    """Items with a Gaussian each (standard normal before anything is known), annotators with a noise level each.
+    """A Gaussian belief about each item (standard normal at first), and a noise level of each annotator.
 
     Codes of items and annotators count from 0; `grow` before using new ones. Comparisons get handles in the order
     in which they were learnt.
@@ -70,7 +80,7 @@ class CalibratedState:
         self._outcome: NDArray[np.int8] = np.zeros(0, np.int8)
         self._weight: FloatArray = np.zeros(0)
         self._site: FloatArray = np.zeros((0, 4))
-        self._told: FloatArray = np.zeros((0, len(LEVELS)))
+        self._log_likelihood: FloatArray = np.zeros((0, len(LEVELS)))
         self._ratings = 0
         self._rated: IntArray = np.zeros(0, np.int32)
         self._rater: IntArray = np.zeros(0, np.int32)
@@ -119,7 +129,7 @@ class CalibratedState:
         return self._unevenness[: self._items]
 
     def grow(self, n_items: int, n_annotators: int) -> None:
-        """Have at least so many items and annotators."""
+        """Make room for at least this many items and annotators."""
         if n_items > len(self._precision):
             room = max(n_items, 2 * len(self._precision))
             self._precision = _longer(self._precision, room, self._prior_precision)
@@ -144,21 +154,21 @@ class CalibratedState:
         *,
         weight: float = 1.0,
     ) -> range:
-        """Take in the comparisons of one answer; return their handles.
+        """Add the comparisons of one answer; return their handles.
 
         Parameters
         ----------
         annotator
-            Who answered, or who each time; UNKNOWN where that is not known.
+            The annotator of the answer, or of each comparison; UNKNOWN if not recorded.
         left, right, outcome
             Item codes, and 1 (left won), -1 (right won) or 0 (tie).
         weight
-            What each counts for: see `tuple_weight` for the pairs of a ranking or of a best–worst choice.
+            Weight of each comparison: see `tuple_weight` for the pairs of a ranking or of a best–worst choice.
         """
         first, count = self._count, len(left)
         if first + count > len(self._left):
             room = max(first + count, 2 * len(self._left), 64)
-            for name in ("_left", "_right", "_annotator", "_outcome", "_weight", "_site", "_told"):
+            for name in ("_left", "_right", "_annotator", "_outcome", "_weight", "_site", "_log_likelihood"):
                 setattr(self, name, _longer(getattr(self, name), room))
         span = slice(first, first + count)
         self._left[span], self._right[span], self._outcome[span] = left, right, outcome
@@ -169,7 +179,7 @@ class CalibratedState:
         return handles
 
     def learn_ratings(self, annotator: int, items: Sequence[int], values: Sequence[float]) -> range:
-        """Take in an answer's ratings on [0, 1]; return their handles, which count apart from those of comparisons."""
+        """Add the ratings of one answer, on [0, 1]; return their handles, numbered separately from comparisons."""
         first, count = self._ratings, len(items)
         if first + count > len(self._rated):
             room = max(first + count, 2 * len(self._rated), 64)
@@ -184,7 +194,7 @@ class CalibratedState:
         return range(first, first + count)
 
     def forget_ratings(self, handles: Sequence[int]) -> None:
-        """Take ratings back."""
+        """Remove the evidence of some ratings."""
         for m in handles:
             item, who, site = self._rated[m], self._rater[m], self._rating_site[m]
             self._precision[item] -= site[0]
@@ -205,18 +215,18 @@ class CalibratedState:
         return float(1 / (self._rating_noise[annotator + 1] + open_bias))
 
     def forget(self, handles: Sequence[int]) -> None:
-        """Take comparisons back: their marks on items and annotator are removed."""
+        """Remove the evidence of some comparisons about items and annotators."""
         for m in handles:
             self._precision[self._left[m]] -= self._site[m, 0]
             self._shift[self._left[m]] -= self._site[m, 1]
             self._precision[self._right[m]] -= self._site[m, 2]
             self._shift[self._right[m]] -= self._site[m, 3]
             if self._annotator[m] != UNKNOWN:
-                self._belief[self._annotator[m]] -= self._told[m]
-            self._site[m], self._told[m], self._weight[m] = 0.0, 0.0, 0.0
+                self._belief[self._annotator[m]] -= self._log_likelihood[m]
+            self._site[m], self._log_likelihood[m], self._weight[m] = 0.0, 0.0, 0.0
 
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
-        """Go over all comparisons until nothing moves by more than `tolerance`, or so many times; return how many."""
+        """Sweep over all answers until no mean changes by more than `tolerance`; return the number of sweeps."""
         rows = np.flatnonzero(self._weight[: self._count] > 0)
         done = 0
         while done < sweeps:
@@ -248,7 +258,7 @@ class CalibratedState:
         right: NDArray[np.integer],
         annotator: int = UNKNOWN,
     ) -> PairOdds:
-        """Predict the outcomes of pairs, with all that is not known of the items and the annotator averaged over."""
+        """Predict the outcomes of pairs, averaged over the uncertainty about the items and the annotator."""
         left, right = np.asarray(left), np.asarray(right)
         mean, variance = self._shift / self._precision, 1 / self._precision
         return self.odds(mean[left] - mean[right], variance[left] + variance[right], annotator)
@@ -267,54 +277,29 @@ class CalibratedState:
         return PairOdds(up, np.maximum(1 - up - down, 0.0), down)
 
     def _sweep(self, rows: NDArray[np.int64]) -> float:
-        return float(
-            sweep(
-                rows,
-                self._left,
-                self._right,
-                self._annotator,
-                self._outcome,
-                self._weight,
-                self._site,
-                self._told,
-                self._precision,
-                self._shift,
-                self._belief,
-                self.prior,
-                LEVELS,
-                self.margin,
-            )
-        )
+        answers = PairAnswers(self._left, self._right, self._annotator, self._outcome, self._weight)
+        messages = PairMessages(self._site, self._log_likelihood)
+        items = ItemBeliefs(self._precision, self._shift)
+        return float(sweep(rows, answers, messages, items, NoiseLevels(self._belief, self.prior, LEVELS), self.margin))
 
     def _sweep_ratings(self, rows: NDArray[np.int64]) -> float:
-        return float(
-            sweep_ratings(
-                rows,
-                self._rated,
-                self._rater,
-                self._value,
-                self._rating_site,
-                self._precision,
-                self._shift,
-                self._bias_precision,
-                self._bias_shift,
-                self._rating_noise,
-                self._unevenness,
-            )
-        )
+        ratings = RatingAnswers(self._rated, self._rater, self._value)
+        items = ItemBeliefs(self._precision, self._shift)
+        raters = RaterBeliefs(self._bias_precision, self._bias_shift, self._rating_noise)
+        return float(sweep_ratings(rows, ratings, self._rating_site, items, raters, self._unevenness))
 
     def _learn_from_ratings(self) -> None:
         """Move what raters have in common, and each one's noise, to what the ratings show."""
-        known = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
-        item, who = self._rated[known], self._rater[known]
-        off = self._value[known] - self._shift[item] / self._precision[item]
+        active = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
+        item, who = self._rated[active], self._rater[active]
+        off = self._value[active] - self._shift[item] / self._precision[item]
         off -= self._bias_shift[who] / self._bias_precision[who]
         # What is not known of item and bias adds to what a residual says.
         squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
         self._learn_noise(who, squares / self._unevenness[item])
         self._learn_unevenness(item, squares / self._rating_noise[who])
         people = np.unique(who[who > 0])
-        self._centre_biases(known, people)
+        self._centre_biases(active, people)
         self._learn_biases(people)
         self._learn_spread(np.unique(item))
 
@@ -371,10 +356,10 @@ class CalibratedState:
 
     def _learn_levels(self) -> None:
         """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""
-        met = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
-        if len(met) == 0:
+        active = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
+        if len(active) == 0:
             return
-        counts = special.softmax(self.prior + self._belief[met], axis=1).sum(axis=0) + START_WEIGHT * START
+        counts = special.softmax(self.prior + self._belief[active], axis=1).sum(axis=0) + START_WEIGHT * START
         self.prior = np.log(counts / counts.sum())
 
     def _learn_margin(self, rows: NDArray[np.int64]) -> None:

@@ -1,14 +1,15 @@
 """Compiled steps of the calibrated scale's online state: one comparison at a time, and whole sweeps over them.
 
 An annotator's noise is one of a few `level`s (standard deviations of one performance, in units of the items'
-spread; `inf` for an answer at random), with a probability each. Comparison m has left its mark as a `site` on
-its two items (precision, precision times mean; left, then right) and as `told`, the log likelihood of each level.
-Taking the mark off before it is made anew is expectation propagation; making it once is assumed density filtering.
+standard deviation; `inf` for random answers), with a probability each. The messages of a comparison are its Gaussian
+evidence about its two items and the log likelihood of each level. Computing each message once is assumed density
+filtering; removing and recomputing it is expectation propagation.
 """
 
 from __future__ import annotations
 
 from math import erf, exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,63 @@ from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
 LAPSE = 0.01
-"""Share of answers of any annotator that are a slip: none can prove more than this allows."""
+"""Lapse rate of every annotator, which limits the evidence of a single answer."""
+
+
+class ItemBeliefs(NamedTuple):
+    """The Gaussian of every item: precision, and precision times mean (`shift`)."""
+
+    precision: FloatArray
+    shift: FloatArray
+
+
+class PairAnswers(NamedTuple):
+    """Comparisons as parallel arrays. The outcome is 1, -1 or 0; an unknown annotator is -1.
+
+    A weight below 1 is the fraction of a comparison that counts as evidence, for comparisons that share their
+    performances with others of the same task.
+    """
+
+    left: IntArray
+    right: IntArray
+    annotator: IntArray
+    outcome: NDArray[np.int8]
+    weight: FloatArray
+
+
+class PairMessages(NamedTuple):
+    """The evidence of every comparison.
+
+    `site` has columns for the left item and then for the right one: precision, and precision times mean.
+    `log_likelihood` has a column for each noise level.
+    """
+
+    site: FloatArray
+    log_likelihood: FloatArray
+
+
+class NoiseLevels(NamedTuple):
+    """The noise levels, the log prior of each, and the log likelihood of each for every annotator (`belief`)."""
+
+    belief: FloatArray
+    prior: FloatArray
+    level: FloatArray
+
+
+class RatingAnswers(NamedTuple):
+    """Ratings as parallel arrays; the value is in units of the items' standard deviation."""
+
+    item: IntArray
+    annotator: IntArray
+    value: FloatArray
+
+
+class RaterBeliefs(NamedTuple):
+    """The Gaussian of every annotator's bias, and their noise variance; entry 0 is the population."""
+
+    bias_precision: FloatArray
+    bias_shift: FloatArray
+    noise: FloatArray
 
 
 @compiled
@@ -42,7 +99,7 @@ def outcome_likelihood(
     other they tie.
     """
     ties = margin > 0.0
-    slip = LAPSE / (3.0 if ties else 2.0)
+    lapse = LAPSE / (3.0 if ties else 2.0)
     if level == inf:
         if not ties:
             return 0.5, 0.0, 0.0
@@ -59,114 +116,107 @@ def outcome_likelihood(
         first = outcome * density(t) / c
         second = -t * density(t) / (c * c)
     keep = 1.0 - LAPSE
-    return keep * p + slip, keep * first, keep * second
+    return keep * p + lapse, keep * first, keep * second
+
+
+@compiled
+def update_item(
+    items: ItemBeliefs, item: int, message: FloatArray, cavity: tuple[float, float], gradient: float, curvature: float
+) -> float:
+    """Combine an item's belief without a message (`cavity`) with new evidence; return the change of its mean.
+
+    The evidence is the first two derivatives of a log likelihood by the item's mean. The belief and the message are
+    overwritten.
+    """
+    precision, shift = cavity
+    variance = 1.0 / precision
+    new_variance = variance * max(1.0 + variance * curvature, 0.05)
+    new_mean = shift * variance + variance * gradient
+    before = items.shift[item] / items.precision[item]
+    message[0] = 1.0 / new_variance - precision
+    message[1] = new_mean / new_variance - shift
+    items.precision[item] = 1.0 / new_variance
+    items.shift[item] = new_mean / new_variance
+    return float(abs(new_mean - before))
 
 
 @compiled
 def sweep(
     rows: NDArray[np.int64],
-    left: IntArray,
-    right: IntArray,
-    annotator: IntArray,
-    outcome: NDArray[np.int8],
-    weight: FloatArray,
-    site: FloatArray,
-    told: FloatArray,
-    precision: FloatArray,
-    shift: FloatArray,
-    belief: FloatArray,
-    prior: FloatArray,
-    level: FloatArray,
+    answers: PairAnswers,
+    messages: PairMessages,
+    items: ItemBeliefs,
+    levels: NoiseLevels,
     margin: float,
 ) -> float:
-    """Make the marks of some comparisons anew, in place; return the largest move of a mean, in prior sds.
-
-    `precision` and `shift` (precision times mean) are the items'; `belief` has the log weight of each level of each
-    annotator, without the `prior` (log). A weight below 1 is the share of a comparison that counts as evidence, for
-    those that share their performances with others of the same task.
-    """
+    """Recompute the messages of some comparisons in place; return the largest change of a mean, in prior sds."""
+    site, log_likelihood = messages
+    belief, prior, level = levels
     n_levels = len(level)
-    here = np.empty(n_levels)
-    moved = 0.0
+    log_weight = np.empty(n_levels)
+    largest = 0.0
     for m in rows:
-        i, j, w = left[m], right[m], annotator[m]
-        share = weight[m]
-        pi, pj = precision[i] - site[m, 0], precision[j] - site[m, 2]
-        hi, hj = shift[i] - site[m, 1], shift[j] - site[m, 3]
+        i, j, w = answers.left[m], answers.right[m], answers.annotator[m]
+        pi, pj = items.precision[i] - site[m, 0], items.precision[j] - site[m, 2]
+        hi, hj = items.shift[i] - site[m, 1], items.shift[j] - site[m, 3]
         if pi <= 0.0 or pj <= 0.0:
             continue
         vi, vj = 1.0 / pi, 1.0 / pj
         difference = hi * vi - hj * vj
         top = -inf
         for k in range(n_levels):
-            here[k] = prior[k] if w < 0 else prior[k] + belief[w, k] - told[m, k]
-            top = max(top, here[k])
-        total = evidence = first = second = 0.0
+            log_weight[k] = prior[k] if w < 0 else prior[k] + belief[w, k] - log_likelihood[m, k]
+            top = max(top, log_weight[k])
+        evidence = first = second = 0.0
         for k in range(n_levels):
-            z, dz, ddz = outcome_likelihood(difference, vi + vj, level[k], margin, outcome[m])
-            q = exp(here[k] - top)
-            total += q
+            z, dz, ddz = outcome_likelihood(difference, vi + vj, level[k], margin, answers.outcome[m])
+            q = exp(log_weight[k] - top)
             evidence += q * z
             first += q * dz
             second += q * ddz
-            fresh = share * log(z)
+            new_log_likelihood = answers.weight[m] * log(z)
             if w >= 0:
-                belief[w, k] += fresh - told[m, k]
-            told[m, k] = fresh
+                belief[w, k] += new_log_likelihood - log_likelihood[m, k]
+            log_likelihood[m, k] = new_log_likelihood
         gradient = first / evidence
-        curve = second / evidence - gradient * gradient
-        gradient *= share
-        curve = min(0.0, curve * share)
-        for side in range(2):
-            item, v, h, p = (i, vi, hi, pi) if side == 0 else (j, vj, hj, pj)
-            sign = 1.0 if side == 0 else -1.0
-            new_v = v * max(1.0 + v * curve, 0.05)
-            new_m = h * v + sign * v * gradient
-            at = 2 * side
-            before = shift[item] / precision[item]
-            site[m, at] = 1.0 / new_v - p
-            site[m, at + 1] = new_m / new_v - h
-            precision[item] = 1.0 / new_v
-            shift[item] = new_m / new_v
-            moved = max(moved, abs(new_m - before))
-    return moved
+        curvature = second / evidence - gradient * gradient
+        gradient *= answers.weight[m]
+        curvature = min(0.0, curvature * answers.weight[m])
+        largest = max(largest, update_item(items, i, site[m, :2], (pi, hi), gradient, curvature))
+        largest = max(largest, update_item(items, j, site[m, 2:], (pj, hj), -gradient, curvature))
+    return largest
 
 
 @compiled
 def sweep_ratings(
     rows: NDArray[np.int64],
-    item: IntArray,
-    annotator: IntArray,
-    value: FloatArray,
+    ratings: RatingAnswers,
     site: FloatArray,
-    precision: FloatArray,
-    shift: FloatArray,
-    bias_precision: FloatArray,
-    bias_shift: FloatArray,
-    noise: FloatArray,
+    items: ItemBeliefs,
+    raters: RaterBeliefs,
     unevenness: FloatArray,
 ) -> float:
-    """Make the marks of some ratings anew, in place; return the largest move of an item's mean.
+    """Recompute the messages of some ratings in place; return the largest change of an item's mean.
 
-    `value` is in units of the items' spread. A rating is the item, plus its annotator's bias (entry 0 is that of
-    anybody, and stays), plus noise of variance `noise` times the item's `unevenness`; its site holds what it says of
-    the item and of the bias.
+    A rating is the item, plus its annotator's bias (entry 0 is the population's, and does not change), plus noise of
+    variance `raters.noise` times the item's `unevenness`. Columns of `site`: precision, and precision times mean, of
+    the item and then of the bias.
     """
-    moved = 0.0
+    largest = 0.0
     for m in rows:
-        i, w = item[m], annotator[m]
-        pi, hi = precision[i] - site[m, 0], shift[i] - site[m, 1]
-        pb, hb = bias_precision[w] - site[m, 2], bias_shift[w] - site[m, 3]
-        before = shift[i] / precision[i]
-        own = noise[w] * unevenness[i]
-        site[m, 0] = 1.0 / (own + 1.0 / pb)
-        site[m, 1] = site[m, 0] * (value[m] - hb / pb)
-        site[m, 2] = 1.0 / (own + 1.0 / pi)
-        site[m, 3] = site[m, 2] * (value[m] - hi / pi)
-        precision[i], shift[i] = pi + site[m, 0], hi + site[m, 1]
+        i, w = ratings.item[m], ratings.annotator[m]
+        pi, hi = items.precision[i] - site[m, 0], items.shift[i] - site[m, 1]
+        pb, hb = raters.bias_precision[w] - site[m, 2], raters.bias_shift[w] - site[m, 3]
+        before = items.shift[i] / items.precision[i]
+        noise = raters.noise[w] * unevenness[i]
+        site[m, 0] = 1.0 / (noise + 1.0 / pb)
+        site[m, 1] = site[m, 0] * (ratings.value[m] - hb / pb)
+        site[m, 2] = 1.0 / (noise + 1.0 / pi)
+        site[m, 3] = site[m, 2] * (ratings.value[m] - hi / pi)
+        items.precision[i], items.shift[i] = pi + site[m, 0], hi + site[m, 1]
         if w != 0:
-            bias_precision[w], bias_shift[w] = pb + site[m, 2], hb + site[m, 3]
+            raters.bias_precision[w], raters.bias_shift[w] = pb + site[m, 2], hb + site[m, 3]
         else:
             site[m, 2], site[m, 3] = 0.0, 0.0
-        moved = max(moved, abs(shift[i] / precision[i] - before))
-    return moved
+        largest = max(largest, abs(items.shift[i] / items.precision[i] - before))
+    return largest

@@ -20,6 +20,7 @@ from steelyard.models.calibrated.sampler import Chain, Sums
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
+from steelyard.models.inference.diagnostics import rhat as rhat_of
 from steelyard.models.labels.table import nullable
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.observations import (
@@ -34,77 +35,76 @@ from steelyard.observations import (
 )
 
 CHAINS = 2
-APART = 1.3
-"""From this ratio of the spread over both chains to that within one, they have not met."""
+RHAT_LIMIT = 1.3
+"""Largest median R̂ of the items at which the chains count as converged."""
 
 MANY_ROWS = 200_000
-"""From so many rows on, fewer draws say as much: every place is known well."""
+"""Above this many rows a quarter of the draws is enough: every location is estimated precisely."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedScale(Model):
     """Place items on one latent scale, from ratings, comparisons, choices and rankings together.
 
-    An annotator's response to an item at x is b + a·x + noise: his bias, his use of the scale, his noise, and for an
-    answer with several ratings a shift of the whole answer. A rating shows where the response falls; at the end of a
-    slider, that it falls at or beyond it; on a scale of few steps, within which step. Comparing, the higher response
-    wins, within a margin it is a tie, and some answers are slips; choices and rankings order the responses of one
-    moment. All that annotators differ in is drawn towards what is usual, by as much as the answers say (partial
-    pooling with heavy tails). The score is what annotators usually answer: on the ratings' scale where there are
-    ratings, else in units of the responses' noise, as Thurstone's.
+    An annotator's response to an item at x is b + a·x + noise, with the annotator's bias b, slope a (scale use) and
+    noise; an answer with several ratings has a common shift. A rating is the response, censored at the ends of a
+    slider or rounded to the steps of a scale. In a comparison the higher response wins, within a margin it is a tie,
+    and a few answers are lapses; choices and rankings order the responses. Annotators' parameters are pooled partially,
+    with heavy tails. The score is the expected answer: on the ratings' scale where there are ratings, else in units of
+    the responses' noise, as in Thurstone's model.
 
     Posterior by Gibbs sampling; the order of judgments and the names of annotators do not matter.
     """
 
     name: ClassVar[str] = "calibrated_scale"
-    eats: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
+    accepts: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def fit(self, observations: Ratings | Comparisons | Choices | Rankings | Mixed, gold: Gold | None = None) -> Fit:
         """Score every item; `gold` gives the known scores of some, which hold the scale in place."""
-        self.accept(observations)
+        self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold)
         chains = self.sample(evidence)
         scale = _Scaled.of(evidence, chains, self.level)
         n_items = len(observations.items)
         judgments, annotators = count_by_item(observations, *observations.incidence())
-        judged = judgments > 0
+        is_judged = judgments > 0
         spread = [np.full(n_items, np.nan) for _ in range(4)]
         for whole, part in zip(spread, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
             whole[evidence.item] = part
-        score, sd, lower, upper = (np.where(judged, values, np.nan) for values in spread)
+        score, sd, lower, upper = (np.where(is_judged, values, np.nan) for values in spread)
         draws = np.full((len(scale.draws), n_items), np.nan)
         draws[:, evidence.item] = scale.draws
         table = score_table(
             observations.items,
             score,
-            _unit(evidence, score, judged),
+            _unit(evidence, score, is_judged),
             Uncertainty("posterior", draws, sd, lower, upper),
             judgments,
             annotators,
             bounds=evidence.groups[0].scale if evidence.groups[0].bounded else None,
             level=self.level,
         )
-        gap = _gap(chains)
+        rhat = _rhat(chains)
         notes = _notes(evidence, chains)
-        if gap > APART:
-            notes += (f"the two chains of draws have not met (ratio {gap:.2f}): ask for more draws",)
+        if rhat > RHAT_LIMIT:
+            notes += (f"the two chains have not converged (R̂ {rhat:.2f}): increase draws",)
             warnings.warn(f"{self.name}: {notes[-1]}.", ConvergenceWarning, stacklevel=2)
         people = _annotators(observations, evidence, chains, self.level)
         sweeps = sum(chain.count for chain in chains)
-        return Fit(self.name, self.settings(), table, people, notes, sweeps, gap <= APART)
+        return Fit(self.name, self.settings(), table, people, notes, sweeps, rhat <= RHAT_LIMIT)
 
     def sample(self, evidence: Evidence) -> list[Sums]:
         """Run the chains side by side."""
         many = evidence.n_rows > MANY_ROWS
         draws = max(10, self.draws // (4 if many else 1) // CHAINS)
-        settling = draws // 2 if many else max(100, draws // 2)
+        burn_in = draws // 2 if many else max(100, draws // 2)
 
         def run(seed: np.random.SeedSequence) -> Sums:
-            return Chain(evidence, np.random.default_rng(seed)).run(settling, draws)
+            return Chain(evidence, np.random.default_rng(seed)).run(burn_in, draws)
 
         with ThreadPoolExecutor(CHAINS) as threads:
             return list(threads.map(run, np.random.SeedSequence(self.seed).spawn(CHAINS)))
@@ -133,8 +133,8 @@ class _Scaled:
         ends = [mean - half, mean + half]
         if group.bounded:
             n_groups = len(evidence.groups)
-            usual = _mean(chains, "usual")
-            noise = float(usual[2 * n_groups] + usual[3 * n_groups])
+            population = _mean(chains, "population")
+            noise = float(population[2 * n_groups] + population[3 * n_groups])
             for end in ends:
                 typical_response(end.copy(), np.zeros(len(end)), noise, group.edge, end)
         low, high = group.scale
@@ -164,17 +164,15 @@ def _unit(evidence: Evidence, score: FloatArray, judged: NDArray[np.bool_]) -> F
     return share
 
 
-def _gap(chains: list[Sums]) -> float:
-    """Return how far apart the chains are: the ratio of the spread over all draws to that within a chain (R-hat)."""
-    means = np.array([chain.mean for chain in chains])
+def _rhat(chains: list[Sums]) -> float:
+    """Return the median R̂ of the items' locations."""
     within = np.mean([chain.spread / chain.count for chain in chains], axis=0)
     within = within + np.mean([chain.middle_square / chain.count - chain.mean**2 for chain in chains], axis=0)
-    between = means.var(axis=0, ddof=1)
-    return float(np.median(np.sqrt(1 + between / np.maximum(within, 1e-12))))
+    return float(np.median(rhat_of(np.array([chain.mean for chain in chains]), within)))
 
 
 def _annotators(observations: Observations, evidence: Evidence, chains: list[Sums], level: float) -> pl.DataFrame:
-    """List what was found of each annotator: in the user's scale for ratings, else in the noise of a response."""
+    """Return a table of annotators: in the user's scale for ratings, else in units of the responses' noise."""
     mean = _mean(chains, "line")
     sd = np.sqrt(np.maximum(_mean(chains, "line_square") - mean**2, 0.0))
     half = special.ndtri((1 + level) / 2) * sd
@@ -187,7 +185,7 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
             "judgments": pl.Series(judgments, dtype=pl.Int64),
         }
     )
-    usual = _mean(chains, "usual")
+    population = _mean(chains, "population")
     n_groups = len(evidence.groups)
     several = len({g.rates for g in evidence.groups}) < n_groups
     for number, group in enumerate(evidence.groups):
@@ -198,11 +196,15 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
         low, high = group.scale
         tag = f"{group.kind} {number + 1} " if several else ""
         if group.rates:
-            columns = {"bias": (0, high - low), "scale": (1, 1 / usual[n_groups + number]), "noise": (2, high - low)}
+            columns = {
+                "bias": (0, high - low),
+                "scale": (1, 1 / population[n_groups + number]),
+                "noise": (2, high - low),
+            }
         else:
-            columns = {"precision": (1, 1 / usual[n_groups + number])}
+            columns = {"precision": (1, 1 / population[n_groups + number])}
             if group.kind == Comparisons.kind:
-                columns["slips"] = (3, 1.0)
+                columns["lapse_rate"] = (3, 1.0)
         random = np.full(len(observations.annotators), np.nan)
         random[evidence.annotator[who]] = mean[4, who]
         frame = frame.with_columns(nullable(random).alias(f"{tag}random"))
@@ -210,17 +212,17 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
             for suffix, values in (("", mean), ("_lower", mean - half), ("_upper", mean + half)):
                 whole = np.full(len(observations.annotators), np.nan)
                 whole[evidence.annotator[who]] = values[row, who] * unit
-                if name in ("noise", "slips"):
+                if name in ("noise", "lapse_rate"):
                     whole = np.maximum(whole, 0.0)
                 frame = frame.with_columns(nullable(whole).alias(tag + name + suffix))
     return frame
 
 
 def _notes(evidence: Evidence, chains: list[Sums]) -> tuple[str, ...]:
-    """Say what sets the scale, and how well the model foretells the answers it was given."""
+    """Note which judgments set the scale, and the posterior predictive checks."""
     notes: tuple[str, ...] = ()
     if len(evidence.groups) > 1:
         first = evidence.groups[0]
         what = "the first ratings" if first.rates else f"the {first.kind}"
-        notes += (f"the scale is that of {what}; other answers are brought to it",)
+        notes += (f"the scale is that of {what}; other answers are converted to it",)
     return notes + tuple(dict.fromkeys(check for chain in chains[:1] for check in chain.checks))

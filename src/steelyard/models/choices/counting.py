@@ -20,22 +20,22 @@ class Counting(Model):
     """(times best − times worst) / times shown, from −1 to 1 (Kiritchenko & Mohammad 2017).
 
     A pair counts as a tuple of two: the winner is best, the loser worst, and a tie is neither. A ranking
-    counts as its pairs. The interval is Student's t over annotators: a resampled one would call an item that
-    was best four times out of four certain.
+    counts as its pairs. The interval is Student's t over annotators: a bootstrap interval would have zero
+    width for an item that was best four times out of four.
     """
 
     name: ClassVar[str] = "counting"
-    eats: ClassVar[tuple[str, ...]] = ("choices", "comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("choices", "comparisons", "rankings")
 
-    interval: Annotated[Literal["t", "bootstrap"], Field(description="how intervals are made")] = "t"
-    prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
+    interval: Annotated[Literal["t", "bootstrap"], Field(description="interval method")] = "t"
+    prior_df: Annotated[float, Field(gt=0, description="weight of the pooled variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def fit(self, observations: Choices | Comparisons | Rankings) -> Fit:
         """Score every item on [−1, 1]."""
-        self.accept(observations)
+        self.check_kind(observations)
         pairs = observations.to_comparisons() if observations.has_comparisons else observations
         return self.solve(ObservedValues(pairs, *pairs.preferences()))
 

@@ -1,10 +1,10 @@
-"""Maxdiff: best–worst choices as picks among all ordered pairs of the tuple."""
+"""Maxdiff: a best–worst choice as a choice among all ordered pairs of the tuple."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,19 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import DataError, NoEvidenceError
-from steelyard.models.choices.maxdiff_kernels import BEST_ONLY, BOTH, WORST_ONLY, choice_pass, simulated_gradients
+from steelyard.models.choices.maxdiff_kernels import (
+    BEST_ONLY,
+    BOTH,
+    WORST_ONLY,
+    Tuples,
+    choice_pass,
+    simulated_gradients,
+)
 from steelyard.models.comparisons.latent import LatentScale, Prepared
 from steelyard.models.comparisons.paired import Pairs, PairTable, pairs_of
 from steelyard.models.inference.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import UNKNOWN, Choices, FloatArray, IntArray
-
-
-class Tuples(NamedTuple):
-    """Usable choices: item codes at the front of each row, the places of best and worst, and what is known."""
-
-    shown: IntArray
-    size: IntArray
-    best: IntArray
-    worst: IntArray
-    kind: IntArray
-    row: IntArray
-    """The observation each choice is."""
 
 
 class ChoiceLikelihood(Likelihood):
@@ -54,21 +49,21 @@ class ChoiceLikelihood(Likelihood):
         width = tuples.shown.shape[1]
         a, b = np.triu_indices(width, 1)
         left, right = tuples.shown[:, a], tuples.shown[:, b]
-        there = b < tuples.size[:, None]
-        met = Pairs(left[there], right[there], np.zeros(int(there.sum()), np.int8), None)
-        table = PairTable.count(met, n_items)
+        is_item = b < tuples.size[:, None]
+        pairs = Pairs(left[is_item], right[is_item], np.zeros(int(is_item.sum()), np.int8), None)
+        table = PairTable.count(pairs, n_items)
         cell = np.zeros(left.shape, np.int32)
-        cell[there] = table.cell_of(met.left, met.right)
+        cell[is_item] = table.cell_of(pairs.left, pairs.right)
         # The kernel reads the pairs of a row one after another, without the places that are not there.
-        order = np.argsort(~there, axis=1, kind="stable")
+        order = np.argsort(~is_item, axis=1, kind="stable")
         return cls(n_items, tuples, table.first, table.second, np.take_along_axis(cell, order, axis=1))
 
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        shown, size, best, worst, kind, _ = self.tuples
-        spread = np.zeros(len(self.first)) if variance is None else variance
-        return choice_pass(by_place, self.n_items, shown, size, best, worst, kind, self.pair, self.row_weight, spread)
+        if variance is None:
+            variance = np.zeros(len(self.first))
+        return choice_pass(by_place, self.n_items, self.tuples, self.pair, self.row_weight, variance)
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""
@@ -77,28 +72,28 @@ class ChoiceLikelihood(Likelihood):
 
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every tuple its slope."""
-        _, _, _, slope, told, _ = self._pass(theta[self.tuples.shown])
-        there = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
+        _, _, _, slope, information, _ = self._pass(theta[self.tuples.shown])
+        is_item = np.arange(self.tuples.shown.shape[1]) < self.tuples.size[:, None]
         row = np.repeat(self.tuples.row, self.tuples.size)
-        return Scatter(row, self.tuples.shown[there], slope[there], told[there])
+        return Scatter(row, self.tuples.shown[is_item], slope[is_item], information[is_item])
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the score of one place of every tuple at a time."""
-        shown, size, *_ = self.tuples
-        by_place, out, h = theta[shown], np.zeros(self.n_items), 1e-3
-        for place in range(shown.shape[1]):
-            step = np.zeros(shown.shape)
+        tuple_items, size, *_ = self.tuples
+        by_place, out, h = theta[tuple_items], np.zeros(self.n_items), 1e-3
+        for place in range(tuple_items.shape[1]):
+            step = np.zeros(tuple_items.shape)
             step[:, place] = h
             row = np.flatnonzero(size > place)
             up, down = (self._pass(by_place + sign * step, variance)[-1][row] for sign in (1, -1))
-            out -= 0.5 * np.bincount(shown[row, place], (up - down) / (2 * h), self.n_items)
+            out -= 0.5 * np.bincount(tuple_items[row, place], (up - down) / (2 * h), self.n_items)
         return out
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw gradients of answers simulated from the model: their covariance is the information."""
-        shown, size, _, _, kind, _ = self.tuples
         columns = [
-            simulated_gradients(theta, shown, size, kind, self.row_weight, rng.random(len(shown))) for _ in range(count)
+            simulated_gradients(theta, self.tuples, self.row_weight, rng.random(len(self.tuples.shown)))
+            for _ in range(count)
         ]
         return np.column_stack(columns)
 
@@ -114,20 +109,20 @@ class ChoiceLikelihood(Likelihood):
 class MaxDiff(LatentScale):
     """P(best = i, worst = j) ∝ e^{θᵢ − θⱼ} over the ordered pairs of items in the tuple (Marley & Louviere 2005).
 
-    A choice without its best or its worst counts by the chance of the one that is there; one that names an item as
-    both is left out. In a tuple of two, a difference of 1 here is 2 of Bradley–Terry's, so the default prior
-    N(0, 1²) says the same as N(0, 2²) there.
+    A choice that names only a best or only a worst item contributes the marginal probability of that item; a choice
+    that names the same item as both is left out. In a tuple of two, a difference of 1 equals 2 in Bradley–Terry, so
+    the default prior N(0, 1²) is equivalent to N(0, 2²) there.
     """
 
     name: ClassVar[str] = "maxdiff"
-    eats: ClassVar[tuple[str, ...]] = ("choices",)
+    accepts: ClassVar[tuple[str, ...]] = ("choices",)
 
     prior_sd: Annotated[
-        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+        float | None, Field(gt=0, description="standard deviation of the scores' Gaussian prior; none or inf: no prior")
     ] = 1.0
 
     def _prepare(self, observations: Choices) -> Prepared:
-        tuples, said = usable(observations)
+        tuples, exclusions = usable(observations)
         items = np.unique(tuples.shown[tuples.shown != UNKNOWN]).astype(np.int64)
         code = np.full(len(observations.items) + 1, UNKNOWN, np.int32)
         code[items] = np.arange(len(items), dtype=np.int32)
@@ -137,7 +132,7 @@ class MaxDiff(LatentScale):
         beats = code[pairs.left], code[pairs.right]
 
         def notes(estimate: Estimate) -> list[str]:
-            return said
+            return exclusions
 
         return Prepared(likelihood, items, beats, lambda d, tie: np.asarray(special.expit(2 * d)), notes)
 
@@ -147,7 +142,7 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
     no_best, no_worst = choices.best == UNKNOWN, choices.worst == UNKNOWN
     both = (choices.best == choices.worst) & ~no_best
     size = (choices.shown != UNKNOWN).sum(axis=1)
-    kept = ~both & ~(no_best & no_worst) & (size >= 2)
+    is_usable = ~both & ~(no_best & no_worst) & (size >= 2)
     notes = [
         f"{int(count)} choices {what}"
         for count, what in (
@@ -157,20 +152,20 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
         )
         if count
     ]
-    if not kept.any():
+    if not is_usable.any():
         raise NoEvidenceError("no choice names a best and another worst item.", "Collect or import complete choices.")
-    front = np.argsort(choices.shown[kept] == UNKNOWN, axis=1, kind="stable")
-    shown = np.take_along_axis(choices.shown[kept], front, axis=1)
-    refuse_repeats(choices, shown)
-    best, worst = choices.best[kept], choices.worst[kept]
-    kind = np.where(no_worst[kept], BEST_ONLY, np.where(no_best[kept], WORST_ONLY, BOTH))
+    front = np.argsort(choices.shown[is_usable] == UNKNOWN, axis=1, kind="stable")
+    shown_items = np.take_along_axis(choices.shown[is_usable], front, axis=1)
+    refuse_repeats(choices, shown_items)
+    best, worst = choices.best[is_usable], choices.worst[is_usable]
+    kind = np.where(no_worst[is_usable], BEST_ONLY, np.where(no_best[is_usable], WORST_ONLY, BOTH))
     return Tuples(
-        shown,
-        size[kept].astype(np.int32),
-        _place(shown, best),
-        _place(shown, worst),
+        shown_items,
+        size[is_usable].astype(np.int32),
+        _place(shown_items, best),
+        _place(shown_items, worst),
         kind.astype(np.int32),
-        np.flatnonzero(kept).astype(np.int32),
+        np.flatnonzero(is_usable).astype(np.int32),
     ), notes
 
 
@@ -184,5 +179,5 @@ def refuse_repeats(choices: Choices, shown: IntArray) -> None:
 
 
 def _place(shown: IntArray, chosen: IntArray) -> IntArray:
-    there: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
-    return np.asarray(there.argmax(axis=1), np.int32)
+    is_item: NDArray[np.bool_] = (shown == chosen[:, None]) & (chosen != UNKNOWN)[:, None]
+    return np.asarray(is_item.argmax(axis=1), np.int32)

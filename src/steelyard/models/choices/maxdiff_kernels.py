@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,22 @@ from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
 BOTH, BEST_ONLY, WORST_ONLY = range(3)
+
+
+class Tuples(NamedTuple):
+    """Usable best–worst choices, one per row.
+
+    `shown` holds item codes, short rows padded at the end. `best` and `worst` are positions within the row, and
+    `kind` says which of the two were named.
+    """
+
+    shown: IntArray
+    size: IntArray
+    best: IntArray
+    worst: IntArray
+    kind: IntArray
+    row: IntArray
+    """The index of the observation."""
 
 
 @compiled
@@ -45,21 +62,21 @@ def choice_terms(theta: FloatArray, kind: int, best: int, worst: int) -> tuple[f
                 matrix[i, j] = own - mean[i] * mean[j]
         return value, gradient, matrix
     sign = 1.0 if kind == BEST_ONLY else -1.0
-    known = best if kind == BEST_ONLY else worst
+    choice = best if kind == BEST_ONLY else worst
     chance = as_best if kind == BEST_ONLY else as_worst
     other, other_sum = (down, low) if kind == BEST_ONLY else (up, high)
-    value = log(max(chance[known], 1e-300))
+    value = log(max(chance[choice], 1e-300))
     matrix[:] = 0.0
     for i in range(m):
         rest = max(other_sum - other[i], 1e-300)
-        given = np.empty(m)
+        expected = np.empty(m)
         for j in range(m):
-            given[j] = sign if i == j else -sign * other[j] / rest
-        if i == known:
-            gradient += given
+            expected[j] = sign if i == j else -sign * other[j] / rest
+        if i == choice:
+            gradient += expected
         for a in range(m):
             for b in range(m):
-                matrix[a, b] += chance[i] * given[a] * given[b]
+                matrix[a, b] += chance[i] * expected[a] * expected[b]
     for a in range(m):
         for b in range(m):
             matrix[a, b] -= mean[a] * mean[b]
@@ -68,26 +85,18 @@ def choice_terms(theta: FloatArray, kind: int, best: int, worst: int) -> tuple[f
 
 @compiled
 def choice_pass(
-    theta: FloatArray,
-    n_items: int,
-    shown: IntArray,
-    size: IntArray,
-    best: IntArray,
-    worst: IntArray,
-    kind: IntArray,
-    pair: IntArray,
-    row_weight: FloatArray,
-    variance: FloatArray,
+    theta: FloatArray, n_items: int, tuples: Tuples, pair: IntArray, row_weight: FloatArray, variance: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Sum over choices: value, gradient by item, weight by pair; and each place's slope and information, unweighted.
+    """Sum over choices: value, gradient by item, weight by pair; slope and information of each position, unweighted.
 
-    The last is by choice: the sum of its weights times `variance`, which is by pair. `theta` has the shape of
-    `shown`, so that a score can be moved in one choice alone. `best` and `worst` are places within `shown`; `pair`
-    holds the pair of every two places of every row.
+    The last array is by choice: the sum of its weights times `variance`, which is by pair. `theta` has the shape of
+    `tuples.shown`, so that a score can be changed in one choice alone. `pair` holds the pair of every two positions
+    of every row.
     """
+    shown, size, best, worst, kind, _ = tuples
     gradient, weight = np.zeros(n_items), np.zeros(len(variance))
     trace = np.zeros(len(shown))
-    slope, told = np.zeros(shown.shape), np.zeros(shown.shape)
+    slope, information = np.zeros(shown.shape), np.zeros(shown.shape)
     whole = 0.0
     for row in range(len(shown)):
         m = size[row]
@@ -95,26 +104,22 @@ def choice_pass(
         whole += row_weight[row] * value
         at = 0
         for a in range(m):
-            slope[row, a], told[row, a] = pull[a], matrix[a, a]
+            slope[row, a], information[row, a] = pull[a], matrix[a, a]
             gradient[shown[row, a]] += row_weight[row] * pull[a]
             for b in range(a + 1, m):
                 weight[pair[row, at]] -= row_weight[row] * matrix[a, b]
                 trace[row] -= row_weight[row] * matrix[a, b] * variance[pair[row, at]]
                 at += 1
-    return whole, gradient, weight, slope, told, trace
+    return whole, gradient, weight, slope, information, trace
 
 
 @compiled
 def simulated_gradients(
-    theta: FloatArray,
-    shown: IntArray,
-    size: IntArray,
-    kind: IntArray,
-    row_weight: FloatArray,
-    uniform: NDArray[np.float64],
+    theta: FloatArray, tuples: Tuples, row_weight: FloatArray, uniform: NDArray[np.float64]
 ) -> FloatArray:
     """Answer every choice by the model with one uniform number each, and return the gradient of those answers."""
     gradient = np.zeros(len(theta))
+    shown, size, _, _, kind, _ = tuples
     for row in range(len(shown)):
         m = size[row]
         here = np.empty(m)

@@ -1,4 +1,4 @@
-"""Bounded ranking: a Beta distribution for every item, moved by comparisons (Sakaguchi & Van Durme 2018)."""
+"""Bounded ranking: a Beta distribution for every item, updated by comparisons (Sakaguchi & Van Durme 2018)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from steelyard.models.comparisons.online import (
     gap_notes,
     resampled_uncertainty,
 )
-from steelyard.models.comparisons.online_kernels import bounded_pass
+from steelyard.models.comparisons.online_kernels import MatchCounts, bounded_pass
 from steelyard.models.fit import Fit, Model
-from steelyard.models.inference.resampling import Weights
 from steelyard.models.ratings.easl import BetaState, highest_density
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
@@ -28,32 +27,33 @@ from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 @dataclass(frozen=True, slots=True)
 class BoundedRanking(Model):
-    """Move each pair's Betas by the surprisal of the outcome (Eq. 12–22): scores stay within 0 and 1.
+    """Update the Betas of both items by the surprisal of the outcome (Eq. 12–22); scores are between 0 and 1.
 
-    A win adds to the winner's α and the loser's β; a tie draws unequal items together and makes close ones
-    surer. The chances of win and tie are Rao & Kupper's, with π = exp(mode) and θ = exp(ε). It is a heuristic:
-    its scores keep to a narrow range, and the Beta's spread is not the error of the score, so that the
-    default interval is resampled over annotators, each with its updates multiplied by its Poisson weight.
-    `interval = "model"` gives the Beta's highest-density one.
+    A win adds to the winner's α and the loser's β; a tie moves unequal items towards each other and lowers the
+    variance of close ones. The probabilities of win and tie are Rao & Kupper's, with π = exp(mode) and θ = exp(ε).
+    The model is a heuristic: its scores cover a narrow range, and the variance of the Beta is not the error of the
+    score. The default interval therefore is a Poisson bootstrap over annotators. `interval = "model"` gives the
+    highest-density interval of the Beta.
 
-    Where tasks are known, the comparisons of one answer are a mini-batch, computed from the state before it.
+    If tasks are known, the comparisons of one answer form a mini-batch, computed from the state before it.
     """
 
     name: ClassVar[str] = "bounded_ranking"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
-    alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
-    beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
+    alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
+    beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
     gamma: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="γ, the skill chain, on the scale from 0 to 1")
+        float, Field(gt=0, allow_inf_nan=False, description="γ, noise of a comparison, on the scale from 0 to 1")
     ] = 0.1
     epsilon: Annotated[
-        float, Field(ge=0, allow_inf_nan=False, description="ε, the difference of scores within which ties are usual")
+        float,
+        Field(ge=0, allow_inf_nan=False, description="ε, tie margin: ties are likely for score differences below it"),
     ] = 0.1
-    interval: Annotated[Literal["bootstrap", "model"], Field(description="how intervals are made")] = "bootstrap"
+    interval: Annotated[Literal["bootstrap", "model"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> BetaState:
         """Return the state before any comparison."""
@@ -62,25 +62,25 @@ class BoundedRanking(Model):
     def update(self, state: BetaState, comparisons: Comparisons) -> BetaState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        seen = np.zeros(len(state.alpha), np.bool_)
-        return self._pass(state, matches, *matches.equally(), seen)
+        is_compared = np.zeros(len(state.alpha), np.bool_)
+        return self._pass(state, matches, matches.count_once(), is_compared)
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mode of its Beta, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
-        state = self._pass(start, matches, *matches.equally(), judgments > 0)
+        state = self._pass(start, matches, matches.count_once(), judgments > 0)
         score = np.where(judgments > 0, state.mode, np.nan)
         notes: tuple[str, ...] = (ORDER_MATTERS, *gap_notes(self.name, comparisons))
         if self.interval == "model":
             uncertainty = self._model(state, judgments)
         else:
             uncertainty, more = resampled_uncertainty(
-                lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen).mode,
+                lambda counts, is_compared: self._pass(start, matches, counts, is_compared).mode,
                 comparisons,
                 matches,
                 judgments,
@@ -95,23 +95,11 @@ class BoundedRanking(Model):
         return Fit(self.name, self.settings(), table, notes=notes)
 
     def _pass(
-        self, start: BetaState, matches: Matches, unit: IntArray, weight: Weights, seen: NDArray[np.bool_]
+        self, start: BetaState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]
     ) -> BetaState:
-        alpha, beta = start.alpha.copy(), start.beta.copy()
-        bounded_pass(
-            alpha,
-            beta,
-            seen,
-            matches.left,
-            matches.right,
-            matches.outcome,
-            matches.start,
-            unit,
-            weight,
-            self.gamma,
-            self.epsilon,
-        )
-        return BetaState(alpha, beta)
+        state = BetaState(start.alpha.copy(), start.beta.copy())
+        bounded_pass(state, is_compared, matches.batches, counts, self.gamma, self.epsilon)
+        return state
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)

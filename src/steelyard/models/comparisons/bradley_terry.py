@@ -23,16 +23,17 @@ from steelyard.observations import Comparisons, FloatArray
 class BradleyTerry(PairedModel):
     """P(i beats j) = σ(θᵢ − θⱼ) (Bradley & Terry 1952).
 
-    Ties by Davidson's (1970) or Rao & Kupper's (1967) parameter, as half wins, or left out. The default prior
-    N(0, 2²) makes a win of nine in ten between two random items an ordinary thing (their difference has sd 2.8),
-    and weighs as much as about one comparison with an equal.
+    Ties are modelled by Davidson's (1970) or Rao & Kupper's (1967) parameter, count as half wins, or are left out.
+    Under the default prior N(0, 2²), the difference of two random items has a standard deviation of 2.8, so that a
+    win probability of 90 % is common. The prior carries about as much information as one comparison with an equal
+    item.
     """
 
     name: ClassVar[str] = "bradley_terry"
 
     ties: Annotated[
         Literal["davidson", "rao_kupper", "half", "drop"],
-        Field(description="how ties count: Davidson's or Rao–Kupper's parameter, half a win each, not at all"),
+        Field(description="tie model: Davidson, Rao–Kupper, half a win each, or left out"),
     ] = "davidson"
 
     def _rule(self, tied: bool, decided: bool) -> TieRule:
@@ -84,9 +85,9 @@ def unpenalised(comparisons: Comparisons, adjustment: float = 0.0) -> Unpenalise
             raise DataError(f"no finite scores: {'; '.join(gaps.sentences())}.", "Set an adjustment, such as 0.3.")
     n = len(items)
     count = table.wins + table.losses
-    shown = np.bincount(table.first, count, n) + np.bincount(table.second, count, n)
+    appearance_count = np.bincount(table.first, count, n) + np.bincount(table.second, count, n)
     won = np.bincount(table.first, table.wins, n) + np.bincount(table.second, table.losses, n)
-    pull = adjustment + (shown - 2 * adjustment) / shown * won - shown / 2
+    pull = adjustment + (appearance_count - 2 * adjustment) / appearance_count * won - appearance_count / 2
     # Bradley–Terry sees the data through wins by item alone, so they can be set without touching any pair. The
     # adjusted wins need not add up to the comparisons; what is over would push all scores together, and is shared.
     even = PairTable(n, table.first, table.second, count / 2, count / 2, table.ties)

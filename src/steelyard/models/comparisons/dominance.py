@@ -1,4 +1,4 @@
-"""Dominance: rank a few items from a few comparisons, through what each one leads to (Pighin et al. 2012)."""
+"""Dominance: rank a few items from a few comparisons by reachability (Pighin et al. 2012)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WITHIN_SOURCE = (
 
 
 class Consistency(NamedTuple):
-    """How far the answers contradict each other: cycles in graphs that should have none."""
+    """How often the answers contradict each other: cycles in graphs that should have none."""
 
     graphs: int
     cyclic: int
@@ -98,18 +98,19 @@ class Dominance(Model):
     """
 
     name: ClassVar[str] = "dominance"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
     source: Annotated[
-        Literal["auto", "task", "items"], Field(description="what tells sources apart: tasks, or connected items")
+        Literal["auto", "task", "items"],
+        Field(description="unit within which items are ranked: tasks, or connected items"),
     ] = "auto"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def graphs(self, observations: Comparisons | Rankings) -> DominanceGraphs:
         """Return the dominance, rank and cycles of every item in every graph."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         source = comparisons.task if self._by_task(comparisons) else islands(comparisons)[comparisons.left]
         return dominance_graphs(comparisons, source)
@@ -127,9 +128,9 @@ class Dominance(Model):
             unit_score = np.bincount(graphs.item, graphs.unit_rank, minlength=n_items) / count
         uncertainty, notes = self._resampled(comparisons, graphs, n_items)
         table = score_table(comparisons.items, score, unit_score, uncertainty, judgments, annotators, level=self.level)
-        found = graphs.consistency
-        if found.cyclic:
-            notes = (*notes, CYCLES.format(cyclic=found.cyclic, graphs=found.graphs))
+        consistency = graphs.consistency
+        if consistency.cyclic:
+            notes = (*notes, CYCLES.format(cyclic=consistency.cyclic, graphs=consistency.graphs))
         source_of = _source_of_item(graphs, n_items)
         if source_of is not None:
             table = _rank_within(table, comparisons, source_of)
@@ -226,11 +227,11 @@ def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: 
     `scores` is the table of a fit; items without a group or a score are left out. The interval is Student's t
     over items, which come from different sources.
     """
-    known = scores.filter(pl.col("score").is_not_null() & pl.col("item").is_in(list(group)))
-    if known.height == 0:
+    scored = scores.filter(pl.col("score").is_not_null() & pl.col("item").is_in(list(group)))
+    if scored.height == 0:
         raise DataError("no item with a score has a group.", "Give the group of each item by its id.")
     by_group = (
-        known.with_columns(pl.col("item").replace_strict(group, return_dtype=pl.String).alias("group"))
+        scored.with_columns(pl.col("item").replace_strict(group, return_dtype=pl.String).alias("group"))
         .group_by("group")
         .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
     )
@@ -275,9 +276,9 @@ def _source_of_item(graphs: DominanceGraphs, n_items: int) -> IntArray | None:
     pairs = np.unique(graphs.item.astype(np.int64) * (int(graphs.source.max()) + 1) + source)
     if len(np.unique(graphs.source)) < 2 or len(pairs) > len(np.unique(graphs.item)):
         return None
-    found = np.full(n_items, -1, np.int32)
-    found[graphs.item] = source
-    return found
+    source_of_item = np.full(n_items, -1, np.int32)
+    source_of_item[graphs.item] = source
+    return source_of_item
 
 
 def _rank_within(table: pl.DataFrame, comparisons: Comparisons, source: IntArray) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Elo: ratings that move by a fixed share of the surprise (Elo 1978)."""
+"""Elo: ratings updated by a fixed multiple of the prediction error (Elo 1978)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from steelyard.models.comparisons.online import (
     gap_notes,
     resampled_uncertainty,
 )
-from steelyard.models.comparisons.online_kernels import elo_pass
+from steelyard.models.comparisons.online_kernels import MatchCounts, elo_pass
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
-from steelyard.models.inference.resampling import Weights
 from steelyard.models.table import count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
-from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
+from steelyard.observations import Comparisons, FloatArray, Rankings
 
 
 class EloState(NamedTuple):
@@ -36,28 +35,38 @@ class EloState(NamedTuple):
 class Elo(Model):
     """Add k · (result − expected result) to a rating after every comparison; a tie is half a win.
 
-    The expected result is 1 / (1 + base^(−d/scale)) for a lead of d points. Ratings follow the latest
-    comparisons and never settle, so their order matters: for judgments that do not change with time, a batch
-    model such as bradley_terry uses the same evidence better. The interval is resampled over annotators, each
-    with its updates multiplied by its Poisson weight.
+    The expected result is 1 / (1 + base^(−d/scale)) for a lead of d points. Ratings follow the latest comparisons and
+    do not converge, so the order of the comparisons matters. For judgments that do not change with time, a batch model
+    such as bradley_terry uses the same evidence better. The interval is a Poisson bootstrap over annotators.
 
-    Where tasks are known, the comparisons of one answer are a mini-batch, computed from the ratings before it.
+    If tasks are known, the comparisons of one answer form a mini-batch, computed from the ratings before it.
     """
 
     name: ClassVar[str] = "elo"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
-    k: Annotated[float, Field(gt=0, allow_inf_nan=False, description="points at stake in a comparison")] = 32.0
+    k: Annotated[
+        float,
+        Field(
+            gt=0, allow_inf_nan=False, description="update step: largest change of a rating per comparison, in points"
+        ),
+    ] = 32.0
     scale: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="points of lead that multiply the odds of winning by base")
+        float,
+        Field(gt=0, allow_inf_nan=False, description="lead, in points, that multiplies the odds of winning by `base`"),
     ] = 400.0
     base: Annotated[
-        float, Field(gt=1, allow_inf_nan=False, description="what a lead of `scale` points multiplies the odds by")
+        float,
+        Field(
+            gt=1,
+            allow_inf_nan=False,
+            description="factor by which a lead of `scale` points multiplies the odds of winning",
+        ),
     ] = 10.0
-    initial: Annotated[float, Field(allow_inf_nan=False, description="rating of every item at the start")] = 1500.0
+    initial: Annotated[float, Field(allow_inf_nan=False, description="initial rating of every item")] = 1500.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 200
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> EloState:
         """Return the state before any comparison."""
@@ -66,21 +75,21 @@ class Elo(Model):
     def update(self, state: EloState, comparisons: Comparisons) -> EloState:
         """Return the state after more comparisons; item codes index the state."""
         matches = Matches.of(comparisons)
-        seen = np.zeros(len(state.rating), np.bool_)
-        return EloState(self._pass(state, matches, *matches.equally(), seen))
+        is_compared = np.zeros(len(state.rating), np.bool_)
+        return EloState(self._pass(state, matches, matches.count_once(), is_compared))
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Rate every item, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         matches = Matches.of(comparisons)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
         start = self.start(len(comparisons.items))
-        rating = self._pass(start, matches, *matches.equally(), judgments > 0)
+        rating = self._pass(start, matches, matches.count_once(), judgments > 0)
         score = np.where(judgments > 0, rating, np.nan)
         uncertainty, more = resampled_uncertainty(
-            lambda unit, weight, seen: self._pass(start, matches, unit, weight, seen),
+            lambda counts, is_compared: self._pass(start, matches, counts, is_compared),
             comparisons,
             matches,
             judgments,
@@ -99,20 +108,9 @@ class Elo(Model):
         return np.asarray(1 / (1 + self.base ** (-difference / self.scale)))
 
     def _pass(
-        self, start: EloState, matches: Matches, unit: IntArray, weight: Weights, seen: NDArray[np.bool_]
+        self, start: EloState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]
     ) -> FloatArray:
         rating = start.rating.copy()
-        elo_pass(
-            rating,
-            seen,
-            matches.left,
-            matches.right,
-            matches.outcome,
-            matches.start,
-            unit,
-            weight,
-            self.k,
-            self.scale,
-            self.base,
-        )
+        rate = float(np.log(self.base)) / self.scale
+        elo_pass(rating, is_compared, matches.batches, counts, self.k, rate)
         return rating

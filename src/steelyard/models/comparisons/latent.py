@@ -1,4 +1,4 @@
-"""What Bradley–Terry, Thurstone, Plackett–Luce and maxdiff share: settings, prior, intervals, warnings."""
+"""Common parts of Bradley–Terry, Thurstone, Plackett–Luce and maxdiff: settings, prior, intervals, warnings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_UNITS = 10
 
 
 class Prepared(NamedTuple):
-    """Observations made ready: the likelihood of the items that appear, and what the table needs."""
+    """Prepared observations: the likelihood of the items that appear, and the inputs of the score table."""
 
     likelihood: Likelihood
     items: NDArray[np.int64]
@@ -38,14 +38,14 @@ class Prepared(NamedTuple):
     share: Callable[[FloatArray, float], FloatArray]
     """Expected share of wins at a difference of scores and a tie parameter."""
     notes: Callable[[Estimate], list[str]]
-    shown: IntArray | None = None
-    """How many judgments show each item of the observations, where that came with the rest."""
+    appearances: IntArray | None = None
+    """Number of comparisons of each item, if they were counted with the pairs."""
     dependent: str = ""
     """Why judgments depend on one another beyond the scores, where they do."""
 
 
 class Sample(ABC):
-    """What a fit on a latent scale wants to know of the judgments beside their likelihood."""
+    """Counts and resampling units of the judgments, which a fit needs beside their likelihood."""
 
     items: Index
 
@@ -58,8 +58,8 @@ class Sample(ABC):
         """Take single judgments as what is resampled."""
 
     @abstractmethod
-    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
-        """Return how many judgments show each item (`shown`, if known already), and how many annotators judged it."""
+    def counts(self, n_judgments: IntArray | None) -> tuple[IntArray, IntArray | None]:
+        """Return the number of judgments of each item (`n_judgments`, if counted before) and of its annotators."""
 
 
 class ObservedSample(Sample):
@@ -80,33 +80,31 @@ class ObservedSample(Sample):
         """Number the observations."""
         return Units("judgments", (), np.arange(len(self._observations), dtype=np.int32))
 
-    def counts(self, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    def counts(self, n_judgments: IntArray | None) -> tuple[IntArray, IntArray | None]:
         """Count them."""
-        return appearances(self._observations, shown)
+        return appearances(self._observations, n_judgments)
 
 
 @dataclass(frozen=True, slots=True)
 class LatentScale(Model):
-    """A score θ for every item, of which the chances of all answers follow, found with a prior N(0, prior_sd²).
+    """A latent score θ for every item, which determines the probabilities of all answers, with a prior N(0, prior_sd²).
 
-    The prior keeps items finite that never lost, never won or were never compared with the rest, and its weight
-    fades as judgments come in. Scores are centred at 0.
+    The prior keeps the scores of items finite that never lost, never won or are not connected with the other items.
+    Its weight decreases as judgments are added. Scores are centred at 0.
     """
 
     prior_sd: Annotated[
-        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+        float | None, Field(gt=0, description="standard deviation of the scores' Gaussian prior; none or inf: no prior")
     ] = 2.0
     interval: Annotated[
         Literal["auto", "posterior", "sandwich", "bootstrap"],
-        Field(description="how intervals are made; auto: posterior, or sandwich where judgments hang together"),
+        Field(description="interval method; auto: posterior, or sandwich if judgments are dependent"),
     ] = "auto"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of draws and resamples")] = 0
-    tolerance: Annotated[
-        float, Field(gt=0, description="largest last step of a finished search; the error left is about its square")
-    ] = 1e-7
-    max_iterations: Annotated[int, Field(ge=1, description="most Newton steps")] = 100
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
+    tolerance: Annotated[float, Field(gt=0, description="convergence tolerance: size of the last Newton step")] = 1e-7
+    max_iterations: Annotated[int, Field(ge=1, description="maximum number of Newton iterations")] = 100
 
     @abstractmethod
     def _prepare(self, observations: Any) -> Prepared:
@@ -124,12 +122,12 @@ class LatentScale(Model):
     @null_without_evidence
     def fit(self, observations: Any) -> Fit:
         """Score every item, centred at 0."""
-        self.accept(observations)
+        self.check_kind(observations)
         return self.solve(self._prepare(observations), ObservedSample(observations))
 
     def solve(self, ready: Prepared, sample: Sample) -> Fit:
         """Score every item from a likelihood made ready."""
-        said = self._gaps(ready, sample.items)
+        gap_notes = self._gaps(ready, sample.items)
         estimate = maximise(
             ready.likelihood,
             prior_sd=self._prior_sd,
@@ -146,7 +144,7 @@ class LatentScale(Model):
             self.name,
             self.settings(),
             table,
-            notes=(*said, *ready.notes(estimate), *notes),
+            notes=(*gap_notes, *ready.notes(estimate), *notes),
             iterations=estimate.iterations,
             converged=estimate.converged,
         )
@@ -154,16 +152,16 @@ class LatentScale(Model):
     def _gaps(self, ready: Prepared, items: Index) -> list[str]:
         ids = items.ids
         gaps = Gaps.find(*ready.beats, [ids[code] for code in ready.items])
-        said = gaps.sentences()
+        sentences = gaps.sentences()
         if self._prior_sd is None and not gaps.finite_without_prior:
             raise DataError(
-                f"{self.name} has no finite scores without a prior: {'; '.join(said)}.",
+                f"{self.name} has no finite scores without a prior: {'; '.join(sentences)}.",
                 "Set prior_sd (2 is the default of bradley_terry), or judge the missing pairs.",
             )
-        said = [f"{sentence}: it rests on the prior" for sentence in said]
-        for sentence in said:
+        sentences = [f"{sentence}: it rests on the prior" for sentence in sentences]
+        for sentence in sentences:
             warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
-        return said
+        return sentences
 
     def _uncertainty(self, ready: Prepared, sample: Sample, estimate: Estimate) -> tuple[Uncertainty, list[str]]:
         how = self.interval
@@ -171,7 +169,9 @@ class LatentScale(Model):
         if how == "auto":
             how = "sandwich" if ready.dependent else "posterior"
         elif how == "posterior" and ready.dependent:
-            notes.append(f"the posterior takes judgments as independent, but {ready.dependent}: it is too narrow")
+            notes.append(
+                f"the posterior assumes independent judgments, but {ready.dependent}: its intervals are too narrow"
+            )
         settled, root = settle(ready.likelihood, estimate) if how != "bootstrap" else (estimate, None)
         if how == "posterior":
             spread = posterior(ready.likelihood, settled, self.draws, self.seed, root)
@@ -199,7 +199,7 @@ class LatentScale(Model):
     ) -> pl.DataFrame:
         n, items = len(sample.items), ready.items
         share = expected_share(theta, lambda d: ready.share(d, tie))
-        judgments, annotators = sample.counts(ready.shown)
+        judgments, annotators = sample.counts(ready.appearances)
         if len(items) == n:
             return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
 

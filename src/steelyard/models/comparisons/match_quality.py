@@ -1,7 +1,7 @@
-"""Match quality: how much the comparison of two items would teach (Eq. 11 and 23).
+"""Match quality: how informative the comparison of two items would be (Eq. 11 and 23).
 
-It holds for Gaussian skills (TrueSkill) and for Beta scores (bounded ranking, EASL) alike: what counts is
-the mode of an item, which for a Gaussian is its mean, and the variance.
+It is defined by the mode and the variance of each item, for Gaussian skills (TrueSkill) and for Beta scores (bounded
+ranking, EASL).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from steelyard.observations import FloatArray
 
 
 class Located(Protocol):
-    """The state of an online model: for every item, where it is and how sure that is."""
+    """The state of an online model: mode and variance of every item."""
 
     @property
     def mode(self) -> FloatArray: ...

@@ -1,11 +1,11 @@
-"""What the online comparison models share: the order of comparisons, resampled passes, gaps."""
+"""Common parts of the online comparison models: mini-batches, bootstrap passes, warnings about unconnected items."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +13,39 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from steelyard.errors import NoEvidenceError, SteelyardWarning
+from steelyard.models.comparisons.online_kernels import MatchCounts, MiniBatches
 from steelyard.models.comparisons.paired import Gaps
-from steelyard.models.inference.resampling import Units, Weights, replicate_weights
+from steelyard.models.inference.resampling import Units, replicate_weights
 from steelyard.models.table import ALONE, Uncertainty
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Rankings
 
-NOT_COMPARABLE = "a share of wins does not say against whom; bradley_terry does"
-ORDER_MATTERS = "the order of the comparisons matters: the same ones in another order give other scores"
+NOT_COMPARABLE = "a win rate ignores the strength of the opponents; bradley_terry accounts for it"
+ORDER_MATTERS = "the order of the comparisons matters: the same comparisons in a different order give different scores"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
-    """Comparisons in the order of the pass, cut into mini-batches; `row` says which comparison each one is."""
+class Matches(NamedTuple):
+    """Comparisons in the order of the pass, in mini-batches; `row` is the index of each in the observations."""
 
-    left: IntArray
-    right: IntArray
-    outcome: NDArray[np.int8]
-    start: NDArray[np.int64]
+    batches: MiniBatches
     row: NDArray[np.int64]
 
     @classmethod
     def of(cls, comparisons: Comparisons) -> Matches:
-        """Put an annotator's answer to a task into one mini-batch, where tasks are known; else go one by one."""
+        """Make each annotator's answer to a task one mini-batch; without tasks, each comparison is one."""
         n = len(comparisons)
         rows = np.arange(n)
         if not comparisons.knows_tasks:
-            return cls(comparisons.left, comparisons.right, comparisons.outcome, np.arange(n + 1), rows)
+            return cls(MiniBatches(comparisons.left, comparisons.right, comparisons.outcome, np.arange(n + 1)), rows)
         answer = comparisons.task.astype(np.int64) * (len(comparisons.annotators) + 1) + comparisons.annotator + 1
         _, first, code = np.unique(answer, return_index=True, return_inverse=True)
-        # An answer takes its place when its first comparison comes.
+        # Answers are in the order of their first comparisons.
         rows = np.argsort(first[code], kind="stable")
-        ends = np.cumsum(np.bincount(code)[np.argsort(first)])
-        return cls(
-            comparisons.left[rows], comparisons.right[rows], comparisons.outcome[rows], np.r_[np.int64(0), ends], rows
-        )
+        start = np.r_[np.int64(0), np.cumsum(np.bincount(code)[np.argsort(first)])]
+        return cls(MiniBatches(comparisons.left[rows], comparisons.right[rows], comparisons.outcome[rows], start), rows)
 
-    def equally(self) -> tuple[IntArray, Weights]:
-        """Return the units and weights of a pass in which every comparison counts once."""
-        return np.zeros(len(self.row), np.int32), np.ones(1, np.uint8)
+    def count_once(self) -> MatchCounts:
+        """Return the counts of a pass in which every comparison counts once."""
+        return MatchCounts(np.zeros(len(self.row), np.int32), np.ones(1, np.uint8))
 
 
 def as_comparisons(observations: Comparisons | Rankings) -> Comparisons:
@@ -71,7 +66,7 @@ def both_sides(comparisons: Comparisons) -> tuple[IntArray, IntArray]:
 
 
 def resampled_uncertainty(
-    run: Callable[[IntArray, Weights, NDArray[np.bool_]], FloatArray],
+    run: Callable[[MatchCounts, NDArray[np.bool_]], FloatArray],
     comparisons: Comparisons,
     matches: Matches,
     judgments: IntArray,
@@ -82,20 +77,20 @@ def resampled_uncertainty(
 ) -> tuple[Uncertainty, tuple[str, ...]]:
     """Resample whole passes over the comparisons; return the uncertainty and what to note about it.
 
-    The order stays as it was. A unit drawn k times has each of its updates multiplied by k, as if its copies
-    stood in one mini-batch; one drawn 0 times is passed over. `run(unit, weight, seen)` makes one pass from
-    the start, marks the items it saw, and returns the scores.
+    The order of the comparisons is kept. The updates of a unit that is drawn k times are multiplied by k, as if its
+    copies were in one mini-batch. `run(counts, is_compared)` makes one pass from the start, marks the items in the
+    comparisons that count, and returns the scores.
     """
     units = Units.of(comparisons)
     draws = np.empty((replicates, len(judgments)))
     unit = units.of_row[matches.row]
     for replicate, weight in enumerate(replicate_weights(units, replicates, seed)):
-        seen = np.zeros(len(judgments), np.bool_)
-        score = run(unit, weight, seen)
-        draws[replicate] = np.where(seen, score, np.nan)
+        is_compared = np.zeros(len(judgments), np.bool_)
+        score = run(MatchCounts(unit, weight), is_compared)
+        draws[replicate] = np.where(is_compared, score, np.nan)
     # Single judgments are counted already, which saves sorting them.
-    known = units.kind == "judgments"
-    alone = judgments < 2 if known else units.per_item(*both_sides(comparisons), len(judgments)) < 2
+    single_judgments = units.kind == "judgments"
+    alone = judgments < 2 if single_judgments else units.per_item(*both_sides(comparisons), len(judgments)) < 2
     notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
     return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, level).without(alone), notes
 
@@ -114,22 +109,22 @@ def won_and_lost(left: IntArray, right: IntArray, outcome: NDArray[np.int8]) -> 
 
 
 def gap_notes(
-    name: str, comparisons: Comparisons, so: str = "only the common start holds it in place"
+    name: str, comparisons: Comparisons, so: str = "only the initial value determines its level"
 ) -> tuple[str, ...]:
-    """Say what `gaps_said` does of some comparisons."""
-    return gaps_said(
+    """Warn of gaps in some comparisons, and return the notes."""
+    return warn_of_gaps(
         name, comparisons.items, *won_and_lost(comparisons.left, comparisons.right, comparisons.outcome), so
     )
 
 
-def gaps_said(name: str, items: Index, winner: IntArray, loser: IntArray, so: str) -> tuple[str, ...]:
+def warn_of_gaps(name: str, items: Index, winner: IntArray, loser: IntArray, so: str) -> tuple[str, ...]:
     """Warn of islands and of items never beaten or never winning, name them, and return the notes for the fit."""
     compared = np.zeros(len(items), np.bool_)
     compared[winner] = compared[loser] = True
     code = np.cumsum(compared, dtype=np.int32) - 1
-    names = [name for name, known in zip(items.ids, compared, strict=True) if known]
-    found = Gaps.find(code[winner], code[loser], names).sentences()
-    notes = tuple(f"{sentence}: {so}" for sentence in found)
+    names = [name for name, is_compared in zip(items.ids, compared, strict=True) if is_compared]
+    sentences = Gaps.find(code[winner], code[loser], names).sentences()
+    notes = tuple(f"{sentence}: {so}" for sentence in sentences)
     for note in notes:
         warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=4)
     return notes

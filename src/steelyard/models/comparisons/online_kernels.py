@@ -1,38 +1,53 @@
-"""Compiled passes over comparisons for the online models.
-
-Comparison m is between `left[m]` and `right[m]`, with `outcome[m]` 1, -1 or 0. Mini-batch b holds comparisons
-`start[b]` to `start[b + 1]`: their updates are computed from the state before it, and added up. `weight[unit[m]]`
-says how often comparison m counts, as one more member of its mini-batch each time.
-"""
+"""Compiled passes over comparisons for the online models."""
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.comparisons.truncated_gaussian import tie_moments, win_moments
 from steelyard.models.compiled import compiled
+from steelyard.models.ratings.easl import BetaState
 from steelyard.observations import FloatArray, IntArray
+
+
+class MiniBatches(NamedTuple):
+    """Comparisons cut into mini-batches; the outcome is 1 (left won), -1 (right won) or 0 (tie).
+
+    Mini-batch b holds comparisons `start[b]` to `start[b + 1]`. Their updates are computed from the state before the
+    mini-batch, and added up.
+    """
+
+    left: IntArray
+    right: IntArray
+    outcome: NDArray[np.int8]
+    start: NDArray[np.int64]
+
+
+class MatchCounts(NamedTuple):
+    """Comparison m counts `weight[unit[m]]` times, each time as one more member of its mini-batch."""
+
+    unit: IntArray
+    weight: NDArray[np.uint8]
 
 
 @compiled
 def trueskill_pass(
     mu: FloatArray,
     variance: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    outcome: NDArray[np.int8],
-    start: NDArray[np.int64],
+    batches: MiniBatches,
     gamma: float,
     epsilon: float,
 ) -> None:
     """Update Gaussian skills in place (Eq. 3–10).
 
-    Within a mini-batch it is precisions that are added up, and means times precisions: the variances' falls,
-    added up, could exceed the variance. For a single comparison this is Eq. 3–8.
+    Within a mini-batch, precisions and precisions times means are added up, because the sum of the reductions of a
+    variance could exceed the variance. For a single comparison this is Eq. 3–8.
     """
+    left, right, outcome, start = batches
     shift = np.zeros(len(mu))
     precision = np.zeros(len(mu))
     noise = 2.0 * gamma * gamma
@@ -77,19 +92,17 @@ def _mode(alpha: float, beta: float) -> float:
 
 @compiled
 def bounded_pass(
-    alpha: FloatArray,
-    beta: FloatArray,
-    seen: NDArray[np.bool_],
-    left: IntArray,
-    right: IntArray,
-    outcome: NDArray[np.int8],
-    start: NDArray[np.int64],
-    unit: IntArray,
-    weight: NDArray[np.uint8],
+    betas: BetaState,
+    is_compared: NDArray[np.bool_],
+    batches: MiniBatches,
+    counts: MatchCounts,
     gamma: float,
     epsilon: float,
 ) -> None:
     """Update Beta scores in place (Eq. 14–22)."""
+    alpha, beta = betas
+    left, right, outcome, start = batches
+    unit, weight = counts
     add_alpha = np.zeros(len(alpha))
     add_beta = np.zeros(len(alpha))
     theta = exp(epsilon)
@@ -100,7 +113,7 @@ def bounded_pass(
             if times == 0.0:
                 continue
             i, j = left[m], right[m]
-            seen[i] = seen[j] = True
+            is_compared[i] = is_compared[j] = True
             if outcome[m] < 0:
                 i, j = j, i
             total_i, total_j = alpha[i] + beta[i], alpha[j] + beta[j]
@@ -138,20 +151,16 @@ def bounded_pass(
 @compiled
 def elo_pass(
     rating: FloatArray,
-    seen: NDArray[np.bool_],
-    left: IntArray,
-    right: IntArray,
-    outcome: NDArray[np.int8],
-    start: NDArray[np.int64],
-    unit: IntArray,
-    weight: NDArray[np.uint8],
-    k: float,
-    scale: float,
-    base: float,
+    is_compared: NDArray[np.bool_],
+    batches: MiniBatches,
+    counts: MatchCounts,
+    step_size: float,
+    rate: float,
 ) -> None:
-    """Update Elo ratings in place."""
+    """Update Elo ratings in place; the expected result of a lead of d points is 1 / (1 + e^{−rate · d})."""
+    left, right, outcome, start = batches
+    unit, weight = counts
     add = np.zeros(len(rating))
-    rate = log(base) / scale
     for batch in range(len(start) - 1):
         first, last = start[batch], start[batch + 1]
         for m in range(first, last):
@@ -159,9 +168,9 @@ def elo_pass(
             if times == 0.0:
                 continue
             i, j = left[m], right[m]
-            seen[i] = seen[j] = True
+            is_compared[i] = is_compared[j] = True
             expected = 1.0 / (1.0 + exp(rate * (rating[j] - rating[i])))
-            step = times * k * (0.5 * (1.0 + outcome[m]) - expected)
+            step = times * step_size * (0.5 * (1.0 + outcome[m]) - expected)
             if last - first == 1:
                 rating[i] += step
                 rating[j] -= step

@@ -1,4 +1,4 @@
-"""Pairs: listed from any observations, counted once in a table, and looked over for what cannot be ordered."""
+"""Pairs: listed from any observations, counted in a table, and checked for items that cannot be ordered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from steelyard.models.comparisons.paired_kernels import count_outcomes, ranking_pairs
+from steelyard.models.comparisons.paired_kernels import PairCounts, count_outcomes, ranking_pairs
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
 
 DENSE_CELLS = 1 << 22
@@ -47,15 +47,15 @@ def _ranked(rankings: Rankings) -> Pairs:
 
 
 def _chosen(choices: Choices) -> Pairs:
-    shown, best, worst = choices.shown, choices.best, choices.worst
+    tuple_items, best, worst = choices.shown, choices.best, choices.worst
     sensible = (best == UNKNOWN) | (best != worst)
-    there = (shown != UNKNOWN) & sensible[:, None]
-    row_b, place_b = np.nonzero(there & (best != UNKNOWN)[:, None] & (shown != best[:, None]))
+    is_item = (tuple_items != UNKNOWN) & sensible[:, None]
+    row_b, place_b = np.nonzero(is_item & (best != UNKNOWN)[:, None] & (tuple_items != best[:, None]))
     row_w, place_w = np.nonzero(
-        there & (worst != UNKNOWN)[:, None] & (shown != worst[:, None]) & (shown != best[:, None])
+        is_item & (worst != UNKNOWN)[:, None] & (tuple_items != worst[:, None]) & (tuple_items != best[:, None])
     )
-    winner = np.concatenate([best[row_b], shown[row_w, place_w]])
-    loser = np.concatenate([shown[row_b, place_b], worst[row_w]])
+    winner = np.concatenate([best[row_b], tuple_items[row_w, place_w]])
+    loser = np.concatenate([tuple_items[row_b, place_b], worst[row_w]])
     row = np.concatenate([row_b, row_w]).astype(np.int32)
     return Pairs(winner, loser, np.ones(len(row), np.int8), row)
 
@@ -69,7 +69,7 @@ _PAIRS: dict[str, Callable[[Any], Pairs]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTable:
-    """How often each pair of items was compared, and how it went; `first` < `second`, pairs in order."""
+    """Wins, losses and ties of each pair of items; `first` < `second`, pairs sorted."""
 
     n_items: int
     first: IntArray
@@ -113,6 +113,11 @@ class PairTable:
         )
 
     @property
+    def counts(self) -> PairCounts:
+        """The arrays, as the kernels take them."""
+        return PairCounts(self.first, self.second, self.wins, self.losses, self.ties)
+
+    @property
     def appearances(self) -> NDArray[np.int64]:
         """How many comparisons each item is in."""
         count = self.wins + self.losses + self.ties
@@ -128,14 +133,14 @@ class PairTable:
 
     def untied(self) -> PairTable:
         """Leave ties out, and pairs that only ever tied."""
-        kept = self.wins + self.losses > 0
+        is_decided = self.wins + self.losses > 0
         return PairTable(
             self.n_items,
-            self.first[kept],
-            self.second[kept],
-            self.wins[kept],
-            self.losses[kept],
-            np.zeros(int(kept.sum())),
+            self.first[is_decided],
+            self.second[is_decided],
+            self.wins[is_decided],
+            self.losses[is_decided],
+            np.zeros(int(is_decided.sum())),
         )
 
     def among(self, items: NDArray[np.int64]) -> PairTable:
@@ -156,8 +161,8 @@ class PairTable:
 
     def cell_of(self, left: IntArray, right: IntArray) -> IntArray:
         """Return the place in this table of each pair, which must be in it."""
-        known = pair_key(self.first, self.second, self.n_items)
-        return np.searchsorted(known, pair_key(left, right, self.n_items)).astype(np.int32)
+        own_keys = pair_key(self.first, self.second, self.n_items)
+        return np.searchsorted(own_keys, pair_key(left, right, self.n_items)).astype(np.int32)
 
 
 def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]:
@@ -167,7 +172,7 @@ def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """What the wins leave open: islands never compared with one another, and groups never beaten or never winning.
+    """Orders that the wins do not determine: unconnected islands, and groups that never lost or never won.
 
     Without a prior, scores are finite only where there is one island and nobody in `top` or `bottom`
     (Ford 1957: every item must be reachable from every other by a chain of wins).
@@ -207,21 +212,21 @@ class Gaps:
 
     def sentences(self) -> list[str]:
         """Say in plain words what was found, naming the items (the first few)."""
-        said = []
+        sentences = []
         if self.islands:
-            said.append(
+            sentences.append(
                 f"{len(self.islands)} islands of items were never compared with one another: "
-                f"{_listed(self.islands)}; how they stand to one another is not in the data"
+                f"{_listed(self.islands)}; the data do not determine their order"
             )
         # Of two sides of one gap the smaller is named: the other is "the rest".
         top, bottom = (
             [group for group in groups if 2 * len(group) <= self.n_items] for groups in (self.top, self.bottom)
         )
         if top:
-            said.append(f"never beaten: {_listed(top)}; how far above the rest is not in the data")
+            sentences.append(f"never beaten: {_listed(top)}; the data do not determine how far above the other items")
         if bottom:
-            said.append(f"never won: {_listed(bottom)}; how far below the rest is not in the data")
-        return said
+            sentences.append(f"never won: {_listed(bottom)}; the data do not determine how far below the other items")
+        return sentences
 
 
 def _one_group(winner: IntArray, loser: IntArray, n: int) -> bool:

@@ -16,6 +16,7 @@ All five log-likelihoods are concave in (θ, τ).
 from __future__ import annotations
 
 from math import erfc, exp, log, log1p, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,24 @@ LOGIT, PROBIT, RAO_KUPPER, GLENN_DAVID, DAVIDSON = range(5)
 _HALF_LOG_2PI = 0.5 * log(2 * pi)
 _FAR = -20.0
 """Below this, Φ is taken from its asymptotic series: erfc loses its last digits near −38."""
+
+
+class PairCounts(NamedTuple):
+    """Pairs of items, and how often `first` won, lost and tied."""
+
+    first: IntArray
+    second: IntArray
+    wins: FloatArray
+    losses: FloatArray
+    ties: FloatArray
+
+
+class PairAnswers(NamedTuple):
+    """Single comparisons; the outcome is 1, -1 or 0."""
+
+    left: IntArray
+    right: IntArray
+    outcome: NDArray[np.int8]
 
 
 @compiled
@@ -50,7 +69,7 @@ def poisson_by_inversion(code: IntArray, mean: FloatArray, cumulative: FloatArra
 
     Kind k has mean[k] and the distribution function cumulative[k]; a cell's kind is `code`.
     """
-    drawn = np.empty(len(code))
+    counts = np.empty(len(code))
     for cell in range(len(code)):
         kind, u = code[cell], uniform[cell]
         value = int(mean[kind])
@@ -58,8 +77,8 @@ def poisson_by_inversion(code: IntArray, mean: FloatArray, cumulative: FloatArra
             value -= 1
         while u >= cumulative[kind, value]:
             value += 1
-        drawn[cell] = value
-    return drawn
+        counts[cell] = value
+    return counts
 
 
 @compiled
@@ -212,13 +231,10 @@ def pair_pass(
     family: int,
     theta: FloatArray,
     tau: float,
-    first: IntArray,
-    second: IntArray,
-    wins: FloatArray,
-    losses: FloatArray,
-    ties: FloatArray,
+    counts: PairCounts,
 ) -> tuple[float, FloatArray, FloatArray, float, FloatArray, float]:
     """Sum the terms of all pairs: value, gradient by item, weight by pair; τ's slope, mixed by item, curvature."""
+    first, second, wins, losses, ties = counts
     gradient, mixed = np.zeros(len(theta)), np.zeros(len(theta))
     weight = np.empty(len(first))
     total = tau_slope = tau_bend = 0.0
@@ -255,14 +271,11 @@ def skew_pass(
     family: int,
     theta: FloatArray,
     tau: float,
-    first: IntArray,
-    second: IntArray,
-    wins: FloatArray,
-    losses: FloatArray,
-    ties: FloatArray,
+    counts: PairCounts,
     variance: FloatArray,
 ) -> FloatArray:
     """Return −½ of the gradient of Σ −curvature(d) · variance over the pairs, by differences of 1e-3 in d."""
+    first, second, wins, losses, ties = counts
     out = np.zeros(len(theta))
     h = 1e-3
     for pair in range(len(first)):
@@ -278,9 +291,10 @@ def skew_pass(
 
 @compiled
 def row_pass(
-    family: int, theta: FloatArray, tau: float, left: IntArray, right: IntArray, outcome: NDArray[np.int8], half: bool
+    family: int, theta: FloatArray, tau: float, answers: PairAnswers, half: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return each single comparison's slope and −curvature in d = θ_left − θ_right, and the same in τ."""
+    left, right, outcome = answers
     n = len(left)
     slope, bend, tau_slope, tau_bend = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for row in range(n):

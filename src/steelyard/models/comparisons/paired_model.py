@@ -20,8 +20,8 @@ from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import Choices, Comparisons, FloatArray, Rankings
 
 DEPENDENT = {
-    "choices": "the pairs of one best–worst choice hang together",
-    "rankings": "the pairs of one ranking hang together",
+    "choices": "the pairs of one best–worst choice are dependent",
+    "rankings": "the pairs of one ranking are dependent",
 }
 
 
@@ -29,7 +29,7 @@ TABLED_MEANS, LARGEST_TABLED = 500, 400
 
 
 class TieRule(NamedTuple):
-    """How a model reads ties: a family with a tie parameter, or ties as half wins, or not at all."""
+    """How a model treats ties: a family with a tie parameter, half wins, or left out."""
 
     family: int
     half: bool = False
@@ -44,7 +44,7 @@ class TieRule(NamedTuple):
 class PairLikelihood(Likelihood):
     """The likelihood of counted pairs.
 
-    With `anchor`, the tie parameter sees half a tie and half a decision between equals beside the data, so that it
+    With `anchor`, half a tie and half a decision between equal items are added to the data, so that the tie parameter
     stays finite when all comparisons tie.
     """
 
@@ -77,13 +77,11 @@ class PairLikelihood(Likelihood):
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; −∞ where a threshold is not positive."""
-        table, family = self.table, self.rule.family
+        family = self.rule.family
         if self.rule.learns and family != kernels.DAVIDSON and tie <= 0:
             nothing = np.zeros(self.n_items)
             return Terms(-np.inf, nothing, np.zeros(len(self.first)), 0.0, nothing, 1.0)
-        value, gradient, weight, slope, mixed, bend = kernels.pair_pass(
-            family, theta, tie, self.first, self.second, table.wins, table.losses, table.ties
-        )
+        value, gradient, weight, slope, mixed, bend = kernels.pair_pass(family, theta, tie, self.table.counts)
         if self.rule.learns and self.anchor:
             more = kernels.pair_terms(family, 0.0, tie, 0.25, 0.25, 0.5)
             value, slope, bend = value + more[0], slope + more[3], bend + more[5]
@@ -95,7 +93,7 @@ class PairLikelihood(Likelihood):
             raise DataError("a resample has no single comparisons to take apart.")
         left, right, outcome, row = self.pairs
         slope, bend, tie_slope, tie_bend = kernels.row_pass(
-            self.rule.family, theta, tie, left, right, outcome, self.rule.half
+            self.rule.family, theta, tie, kernels.PairAnswers(left, right, outcome), self.rule.half
         )
         rows = np.arange(len(left), dtype=np.int32) if row is None else row
         items, slopes, bends, times = [left, right], [slope, -slope], [bend, bend], 2
@@ -108,10 +106,7 @@ class PairLikelihood(Likelihood):
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Sum over the counted pairs."""
-        table = self.table
-        return kernels.skew_pass(
-            self.rule.family, theta, tie, self.first, self.second, table.wins, table.losses, table.ties, variance
-        )
+        return kernels.skew_pass(self.rule.family, theta, tie, self.table.counts, variance)
 
     def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw noise along every pair."""
@@ -121,8 +116,8 @@ class PairLikelihood(Likelihood):
         """Draw counts: one Poisson per cell where judgments are the unit, else sums over weighted units."""
         cells = np.stack([self.raw.wins, self.raw.losses, self.raw.ties])
         if units.kind == "judgments" and (self.pairs is None or self.pairs.row is None):
-            for drawn in poisson_cells(cells.ravel(), replicates, np.random.default_rng(seed)):
-                yield self._with(drawn.reshape(cells.shape))
+            for counts in poisson_cells(cells.ravel(), replicates, np.random.default_rng(seed)):
+                yield self._with(counts.reshape(cells.shape))
             return
         totals = self._by_unit(units)
         for weight in row_weights(
@@ -169,7 +164,7 @@ def poisson_cells(mean: FloatArray, replicates: int, rng: np.random.Generator) -
 class PairedModel(LatentScale):
     """Scores from comparisons, or from the pairs within choices and rankings."""
 
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
     @abstractmethod
     def _rule(self, tied: bool, decided: bool) -> TieRule:
@@ -189,9 +184,9 @@ class PairedModel(LatentScale):
         def likelihood(table: PairTable, rule: TieRule, items: NDArray[np.int64]) -> PairLikelihood:
             left, right, outcome, row = pairs
             if rule.drop and not outcome.all():
-                kept = outcome != 0
-                row = np.flatnonzero(kept).astype(np.int32) if row is None else row[kept]
-                left, right, outcome = left[kept], right[kept], outcome[kept]
+                is_decided = outcome != 0
+                row = np.flatnonzero(is_decided).astype(np.int32) if row is None else row[is_decided]
+                left, right, outcome = left[is_decided], right[is_decided], outcome[is_decided]
             if len(items) < n_items:
                 code = np.zeros(n_items, np.int32)
                 code[items] = np.arange(len(items), dtype=np.int32)
@@ -210,7 +205,7 @@ class PairedModel(LatentScale):
 
         `likelihood` makes it of the table of items that were compared, the rule for ties, and these items' codes.
         """
-        shown = table.appearances.astype(np.int32) if kind == Comparisons.kind else None
+        appearances = table.appearances.astype(np.int32) if kind == Comparisons.kind else None
         n_ties, n_decided = table.ties.sum(), table.wins.sum() + table.losses.sum()
         rule = self._rule(bool(n_ties), bool(n_decided))
         if rule.drop and n_ties:
@@ -218,14 +213,14 @@ class PairedModel(LatentScale):
         table, items = compressed(table)
 
         def notes(estimate: Estimate) -> list[str]:
-            said = []
+            sentences = []
             if n_ties and rule.drop:
-                said.append(f"{n_ties:.0f} ties were left out")
+                sentences.append(f"{n_ties:.0f} ties were left out")
             elif n_ties and rule.half:
-                said.append(f"{n_ties:.0f} ties count as half a win for each side")
+                sentences.append(f"{n_ties:.0f} ties count as half a win for each side")
             elif n_ties:
-                said.append(f"{n_ties:.0f} ties; {self._tie_note(rule, estimate.tie)}")
-            return said
+                sentences.append(f"{n_ties:.0f} ties; {self._tie_note(rule, estimate.tie)}")
+            return sentences
 
         return Prepared(
             likelihood(table, rule, items),
@@ -233,6 +228,6 @@ class PairedModel(LatentScale):
             table.beats(),
             lambda d, tie: self._share(rule, d, tie),
             notes,
-            shown,
+            appearances,
             DEPENDENT.get(kind, ""),
         )

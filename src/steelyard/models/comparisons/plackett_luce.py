@@ -1,4 +1,4 @@
-"""Plackett–Luce: a ranking as one choice after another from the items that are left."""
+"""Plackett–Luce: a ranking as a sequence of choices among the remaining items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import special
 from steelyard.errors import DataError
 from steelyard.models.comparisons.latent import LatentScale, Prepared, compressed
 from steelyard.models.comparisons.paired import PairTable, pairs_of
-from steelyard.models.comparisons.plackett_luce_kernels import ranking_pass
+from steelyard.models.comparisons.plackett_luce_kernels import SortedRankings, ranking_pass
 from steelyard.models.inference.newton import Estimate, Likelihood, Scatter, Terms
 from steelyard.models.inference.resampling import Units, row_weights
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
@@ -47,17 +47,10 @@ class RankingLikelihood(Likelihood):
     def _pass(
         self, by_place: FloatArray, variance: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        return ranking_pass(
-            by_place,
-            self.n_items,
-            self.begin,
-            self.item,
-            self.rank,
-            self.pair_start,
-            self.pair,
-            self.row_weight,
-            np.zeros(len(self.first)) if variance is None else variance,
-        )
+        if variance is None:
+            variance = np.zeros(len(self.first))
+        rankings = SortedRankings(self.begin, self.item, self.rank, self.pair_start, self.pair)
+        return ranking_pass(by_place, self.n_items, rankings, self.row_weight, variance)
 
     def at(self, theta: FloatArray, tie: float) -> Terms:
         """Evaluate; there is no tie parameter."""
@@ -66,9 +59,9 @@ class RankingLikelihood(Likelihood):
 
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give every place of every ranking its slope."""
-        _, _, _, slope, told, _ = self._pass(theta[self.item])
+        _, _, _, slope, information, _ = self._pass(theta[self.item])
         row = np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
-        return Scatter(row, self.item, slope, told)
+        return Scatter(row, self.item, slope, information)
 
     def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
         """Move the scores of one place of every ranking at a time; rankings of more than `SKEW_PLACES` are left out.
@@ -108,13 +101,13 @@ def pairs_of_sorted(start: NDArray[np.int64], item: IntArray, rank: IntArray) ->
 class PlackettLuce(LatentScale):
     """P(ranking) = Π e^{θᵢ} / Σ e^{θⱼ} over the items not yet placed (Luce 1959, Plackett 1975).
 
-    Tied items count as every order among them, equally: the mean of the orders' log-likelihoods, so that a tie of
-    two is half a win for each. From seven tied items on, the mean is Efron's (1977) approximation. Comparisons are
-    rankings of two, and give Bradley–Terry's scores with ties as halves.
+    Tied items contribute the mean log-likelihood of all orders among them, so that a tie of two is half a win for each.
+    From seven tied items on, Efron's (1977) approximation is used. Comparisons are rankings of two, and give the
+    scores of Bradley–Terry with ties as half wins.
     """
 
     name: ClassVar[str] = "plackett_luce"
-    eats: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
+    accepts: ClassVar[tuple[str, ...]] = ("rankings", "comparisons")
 
     def _prepare(self, observations: Rankings | Comparisons) -> Prepared:
         start, item, rank = sorted_rankings(observations)
@@ -122,9 +115,9 @@ class PlackettLuce(LatentScale):
         code = np.full(len(observations.items), -1, np.int32)
         code[items] = np.arange(len(items), dtype=np.int32)
         # An item can be missing from the pairs only when it was ranked alone: such places say nothing.
-        kept = code[item] >= 0
-        start = np.r_[0, np.cumsum(kept)][start]
-        likelihood = RankingLikelihood(table, start, code[item[kept]], rank[kept])
+        is_compared = code[item] >= 0
+        start = np.r_[0, np.cumsum(is_compared)][start]
+        likelihood = RankingLikelihood(table, start, code[item[is_compared]], rank[is_compared])
 
         def notes(estimate: Estimate) -> list[str]:
             tied = int(table.ties.sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,20 @@ from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
 
 EXACT_TIES = 6
-"""Up to so many tied items every order is counted (63 sets of items left over); beyond, Efron's average."""
+"""Up to this many tied items every order is counted (63 subsets); above, Efron's average is used."""
+
+
+class SortedRankings(NamedTuple):
+    """Rankings whose items are sorted best first; ranking r has places `start[r]` to `start[r + 1]`.
+
+    `pair` holds the pair of every two places of every ranking, those of ranking r from `pair_start[r]`.
+    """
+
+    start: NDArray[np.int64]
+    item: IntArray
+    rank: IntArray
+    pair_start: NDArray[np.int64]
+    pair: IntArray
 
 
 @compiled
@@ -29,10 +43,10 @@ def tier_terms(alpha: FloatArray, below: float) -> tuple[float, float, FloatArra
         choose = np.ones(m + 1)
         for k in range(1, m + 1):
             choose[k] = choose[k - 1] * (m - k + 1) / k
-        for there in range(1, 1 << m):
+        for subset in range(1, 1 << m):
             total, size = below, 0
             for i in range(m):
-                if there >> i & 1:
+                if subset >> i & 1:
                     total += alpha[i]
                     size += 1
             weight = 1.0 / choose[size]
@@ -41,11 +55,11 @@ def tier_terms(alpha: FloatArray, below: float) -> tuple[float, float, FloatArra
             one += single
             two += double
             for i in range(m):
-                if there >> i & 1:
+                if subset >> i & 1:
                     one_by[i] += single
                     two_by[i] += double
                     for j in range(i + 1, m):
-                        if there >> j & 1:
+                        if subset >> j & 1:
                             two_pair[i, j] += double
         return value, one, one_by, two, two_by, two_pair
     tier = alpha.sum()
@@ -62,41 +76,40 @@ def tier_terms(alpha: FloatArray, below: float) -> tuple[float, float, FloatArra
 
 
 @compiled
-def ranking_pass(
-    theta: FloatArray,
-    n_items: int,
-    start: NDArray[np.int64],
-    item: IntArray,
-    rank: IntArray,
-    pair_start: NDArray[np.int64],
-    pair: IntArray,
-    row_weight: FloatArray,
-    variance: FloatArray,
-) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Sum over rankings whose items stand best first: value, gradient by item, weight by pair.
+def relative_strengths(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Return the largest score of a ranking, e^{θ − largest}, and the sums of that from each position to the end."""
+    size = len(theta)
+    top = theta[0]
+    for a in range(size):
+        top = max(top, theta[a])
+    alpha = np.empty(size)
+    left = np.zeros(size + 1)
+    for a in range(size - 1, -1, -1):
+        # A floor keeps the sums positive 700 units below the best.
+        alpha[a] = max(exp(theta[a] - top), 1e-300)
+        left[a] = left[a + 1] + alpha[a]
+    return top, alpha, left
 
-    `theta` is parallel to `item`, so that a score can be moved in one ranking alone. `pair` holds the pair of every
-    two places of every ranking, row after row from `pair_start`. The next two arrays are parallel to `item`: each
-    place's slope and information, unweighted. The last is by ranking: the sum of its weights times `variance`,
-    which is by pair.
+
+@compiled
+def ranking_pass(
+    theta: FloatArray, n_items: int, rankings: SortedRankings, row_weight: FloatArray, variance: FloatArray
+) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Sum over rankings: value, gradient by item, weight by pair; slope and information of each position, unweighted.
+
+    `theta` is parallel to `rankings.item`, so that a score can be changed in one ranking alone. The last array is by
+    ranking: the sum of its weights times `variance`, which is by pair.
     """
+    start, item, rank, pair_start, pair = rankings
     gradient, weight = np.zeros(n_items), np.zeros(len(variance))
     trace = np.zeros(len(start) - 1)
-    slope, told = np.zeros(len(item)), np.zeros(len(item))
+    slope, information = np.zeros(len(item)), np.zeros(len(item))
     whole = 0.0
     for row in range(len(start) - 1):
         begin, size = start[row], start[row + 1] - start[row]
         if size < 2:
             continue
-        top = theta[begin]
-        for a in range(size):
-            top = max(top, theta[begin + a])
-        alpha = np.empty(size)
-        left = np.zeros(size + 1)
-        for a in range(size - 1, -1, -1):
-            # A floor keeps the sums positive 700 units below the best.
-            alpha[a] = max(exp(theta[begin + a] - top), 1e-300)
-            left[a] = left[a + 1] + alpha[a]
+        top, alpha, left = relative_strengths(theta[begin : begin + size])
         value = sum_one = sum_two = 0.0
         a = 0
         while a < size:
@@ -110,18 +123,18 @@ def ranking_pass(
                 share = alpha[i] * (sum_one + one_by[i - a])
                 slope[begin + i] = 1 - share
                 for j in range(i + 1, size):
-                    seen = two_pair[i - a, j - a] if j < end else two_by[i - a]
-                    bond = alpha[i] * alpha[j] * (sum_two + seen)
+                    in_tier = two_pair[i - a, j - a] if j < end else two_by[i - a]
+                    bond = alpha[i] * alpha[j] * (sum_two + in_tier)
                     # Row by row above the diagonal, as the pairs were listed.
                     at = pair_start[row] + i * size - i * (i + 1) // 2 + j - i - 1
                     weight[pair[at]] += row_weight[row] * bond
                     trace[row] += row_weight[row] * bond * variance[pair[at]]
-                    told[begin + i] += bond
-                    told[begin + j] += bond
+                    information[begin + i] += bond
+                    information[begin + j] += bond
             sum_one += one
             sum_two += two
             a = end
         whole += row_weight[row] * value
         for i in range(begin, begin + size):
             gradient[item[i]] += row_weight[row] * slope[i]
-    return whole, gradient, weight, slope, told, trace
+    return whole, gradient, weight, slope, information, trace

@@ -18,18 +18,18 @@ from steelyard.observations import FloatArray
 class Thurstone(PairedModel):
     """P(i beats j) = Φ(θᵢ − θⱼ): the difference of two impressions has unit variance (Thurstone 1927, Case V).
 
-    Ties by a threshold τ on the difference (Glenn & David 1960), as half wins, or left out. A difference of 1 here
-    is about 1.7 of Bradley–Terry's, so the default prior N(0, 1.2²) says the same as N(0, 2²) there.
+    Ties are modelled by a threshold τ on the difference (Glenn & David 1960), count as half wins, or are left out. A
+    difference of 1 is about 1.7 in Bradley–Terry, so the default prior N(0, 1.2²) is equivalent to N(0, 2²) there.
     """
 
     name: ClassVar[str] = "thurstone"
 
     prior_sd: Annotated[
-        float | None, Field(gt=0, description="sd of the scores' Gaussian prior; none (or inf) switches it off")
+        float | None, Field(gt=0, description="standard deviation of the scores' Gaussian prior; none or inf: no prior")
     ] = 1.2
     ties: Annotated[
         Literal["threshold", "half", "drop"],
-        Field(description="how ties count: by a threshold on the difference, half a win each, not at all"),
+        Field(description="tie model: threshold on the difference, half a win each, or left out"),
     ] = "threshold"
 
     def _rule(self, tied: bool, decided: bool) -> TieRule:

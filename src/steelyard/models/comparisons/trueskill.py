@@ -32,32 +32,32 @@ class SkillState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrueSkill(Model):
-    """Believe each skill to be Gaussian and move both of a pair by how surprising its outcome is (Eq. 3–10).
+    """Gaussian beliefs about skills, updated by the surprise of each outcome (Eq. 3–10).
 
-    Both perform with noise of standard deviation γ around their skills; the better performance wins, and
-    within ε of each other they tie. γ, ε and σ are in units of μ, whose zero and unit mean nothing. The
-    defaults are Herbrich's on a unit scale: γ = σ/2, and ε such that equals tie one time in nine.
+    Performances have noise of standard deviation γ around the skills. The better performance wins; performances
+    within ε of each other tie. γ, ε and σ are in units of μ, whose origin and unit are arbitrary. The defaults are
+    Herbrich's on a unit scale: γ = σ/2, and ε such that equal items tie in one of nine comparisons.
 
-    Where tasks are known, the comparisons of one answer are a mini-batch: all updates are computed from the
-    state before it, so that their order does not matter; answers, and comparisons without tasks, come in turn.
+    If tasks are known, the comparisons of one answer form a mini-batch: all updates are computed from the state
+    before it, so that their order does not matter. Answers, and comparisons without tasks, are processed in order.
     """
 
     name: ClassVar[str] = "trueskill"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "rankings")
 
-    mu: Annotated[float, Field(allow_inf_nan=False, description="mean of every skill at the start")] = 0.0
-    sigma: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="standard deviation of every skill at the start")
-    ] = 1.0
+    mu: Annotated[float, Field(allow_inf_nan=False, description="prior mean of every skill")] = 0.0
+    sigma: Annotated[float, Field(gt=0, allow_inf_nan=False, description="prior standard deviation of every skill")] = (
+        1.0
+    )
     gamma: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="γ, the noise of a performance (TrueSkill's β)")
+        float, Field(gt=0, allow_inf_nan=False, description="γ, standard deviation of a performance (TrueSkill's β)")
     ] = 0.5
     epsilon: Annotated[
-        float, Field(ge=0, allow_inf_nan=False, description="ε, the margin within which two performances tie")
+        float, Field(ge=0, allow_inf_nan=False, description="ε, tie margin: performances closer than this tie")
     ] = 0.1
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> SkillState:
         """Return the state before any comparison."""
@@ -65,17 +65,14 @@ class TrueSkill(Model):
 
     def update(self, state: SkillState, comparisons: Comparisons) -> SkillState:
         """Return the state after more comparisons; item codes index the state."""
-        matches = Matches.of(comparisons)
         mu, variance = state.mu.copy(), state.variance.copy()
-        trueskill_pass(
-            mu, variance, matches.left, matches.right, matches.outcome, matches.start, self.gamma, self.epsilon
-        )
+        trueskill_pass(mu, variance, Matches.of(comparisons).batches, self.gamma, self.epsilon)
         return SkillState(mu, variance)
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
         """Score every item by the mean of its skill, in one pass over the comparisons in their order."""
-        self.accept(observations)
+        self.check_kind(observations)
         comparisons = as_comparisons(observations)
         n_items = len(comparisons.items)
         state = self.update(self.start(n_items), comparisons)

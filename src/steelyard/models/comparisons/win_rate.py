@@ -1,4 +1,4 @@
-"""Win rate: the share of its comparisons an item won."""
+"""Win rate: the proportion of an item's comparisons that it won."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from steelyard.errors import NoEvidenceError
 from steelyard.models.comparisons.latent import appearances
-from steelyard.models.comparisons.online import NOT_COMPARABLE, gaps_said, won_and_lost
+from steelyard.models.comparisons.online import NOT_COMPARABLE, warn_of_gaps, won_and_lost
 from steelyard.models.comparisons.paired import pairs_of
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
@@ -21,22 +21,22 @@ from steelyard.observations import Choices, Comparisons, IntArray, Rankings
 
 @dataclass(frozen=True, slots=True)
 class WinRate(Model):
-    """Wins plus half the ties, over comparisons: from 0 to 1, and blind to who the opponents were.
+    """(wins + ties / 2) / comparisons, from 0 to 1; the strength of the opponents is ignored.
 
-    Choices and rankings count by the pairs they say.
+    Choices and rankings count as the pairs they imply.
     """
 
     name: ClassVar[str] = "win_rate"
-    eats: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
+    accepts: ClassVar[tuple[str, ...]] = ("comparisons", "choices", "rankings")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Choices | Rankings) -> Fit:
         """Score every item on [0, 1]."""
-        self.accept(observations)
+        self.check_kind(observations)
         left, right, outcome, row = pairs_of(observations)
         if len(left) == 0:
             raise NoEvidenceError("no two items are compared in these judgments.", "Collect comparisons between items.")
@@ -69,5 +69,5 @@ class WinRate(Model):
         uncertainty, notes = values.uncertainty_of(values.resampled_means(self.draws, self.seed), self.level)
         table = score_table(values.items, score, score, uncertainty, *counts, bounds=(0, 1), level=self.level)
         if beats is not None:
-            notes = (*notes, *gaps_said(self.name, values.items, *beats, NOT_COMPARABLE))
+            notes = (*notes, *warn_of_gaps(self.name, values.items, *beats, NOT_COMPARABLE))
         return Fit(self.name, self.settings(), table, notes=notes)

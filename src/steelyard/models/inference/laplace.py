@@ -1,4 +1,4 @@
-"""How sure scores on a latent scale are: Laplace's posterior, the sandwich, and resampling.
+"""Uncertainty of scores on a latent scale: Laplace approximation, sandwich estimator, and bootstrap.
 
 With minus the curvature of the likelihood H₀, the prior's precision P and H = H₀ + P, the posterior is about
 N(θ̂, H⁻¹), and closer to it with θ̂ moved from mode to mean. The sandwich H⁻¹ (G + P) H⁻¹ puts in H₀'s place the
@@ -24,7 +24,7 @@ from steelyard.models.inference.newton import (
     iterative_step,
     maximise,
 )
-from steelyard.models.inference.newton_kernels import conjugate_gradients, neighbours
+from steelyard.models.inference.newton_kernels import Laplacian, conjugate_gradients, neighbours
 from steelyard.models.inference.resampling import Units
 from steelyard.models.table import Uncertainty
 from steelyard.observations import FloatArray
@@ -121,17 +121,11 @@ def _iterative_posterior(likelihood: Likelihood, estimate: Estimate, draws: int,
 
 
 def _solve_roughly(likelihood: Likelihood, estimate: Estimate, right: FloatArray) -> FloatArray:
-    """Solve H X = right in single precision to a thousandth, which is nothing beside the draws' own noise."""
+    """Solve H X = right in single precision to a thousandth, far below the Monte Carlo error of the draws."""
     diagonal = item_diagonal(likelihood, estimate.terms.weight, estimate.precision)
-    solved = conjugate_gradients(
-        likelihood.first,
-        likelihood.second,
-        estimate.terms.weight,
-        np.maximum(diagonal, 1e-30).astype(np.float32),
-        right.astype(np.float32),
-        1e-3,
-        10 * likelihood.n_items,
-    )
+    diagonal = np.maximum(diagonal, 1e-30).astype(np.float32)
+    matrix = Laplacian(likelihood.first, likelihood.second, estimate.terms.weight, diagonal)
+    solved = conjugate_gradients(matrix, right.astype(np.float32), 1e-3, 10 * likelihood.n_items)
     return np.asarray(solved, np.float64)
 
 
@@ -147,11 +141,11 @@ def sandwich(
     rng = np.random.default_rng(seed)
     n = likelihood.n_items
     size = n + (likelihood.tie_start is not None)
-    slope, told = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
-    whole: FloatArray = np.asarray(told.sum(axis=0), np.float64).ravel()
+    slope, information = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
+    whole: FloatArray = np.asarray(information.sum(axis=0), np.float64).ravel()
     whole[:n] += estimate.precision
-    share = told.copy()
-    share.data = told.data / np.maximum(whole[told.indices], 1e-300)
+    share = information.copy()
+    share.data = information.data / np.maximum(whole[information.indices], 1e-300)
     share.data = 1 / np.sqrt(np.maximum(1 - share.data, 0.05)) - 1
     slope = (slope + slope.multiply(share)).tocsr()
     if n > DENSE_ITEMS:

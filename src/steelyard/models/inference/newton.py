@@ -1,7 +1,7 @@
 """Newton's method for scores on a latent scale, for any likelihood whose curvature is a Laplacian of item pairs.
 
-The likelihood depends on differences of scores alone, so its curvature has rows that sum to zero and is told by
-one weight for each pair of items that meet. Up to `DENSE_ITEMS` items the equations are solved by Cholesky
+The likelihood depends on differences of scores alone, so the rows of its curvature sum to zero, and it is determined
+by one weight for each pair of items that were compared. Up to `DENSE_ITEMS` items the equations are solved by Cholesky
 factors; beyond, by conjugate gradients, in memory linear in the pairs.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, sparse, special
 
 from steelyard.errors import ConvergenceWarning
-from steelyard.models.inference.newton_kernels import conjugate_gradients, edge_noise, fill_laplacian
+from steelyard.models.inference.newton_kernels import Laplacian, conjugate_gradients, edge_noise, fill_laplacian
 from steelyard.models.inference.resampling import Units
 from steelyard.observations import FloatArray, IntArray
 
@@ -61,7 +61,7 @@ class UnitScatter(NamedTuple):
 
 
 class Likelihood(ABC):
-    """What the data say about the scores of items 0…n−1."""
+    """The log-likelihood of the scores of items 0…n−1."""
 
     n_items: int
     first: IntArray
@@ -116,7 +116,7 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Where the penalised likelihood is highest."""
+    """The maximum of the penalised likelihood."""
 
     theta: FloatArray
     tie: float
@@ -189,11 +189,8 @@ def iterative_step(
     diagonal = np.maximum(item_diagonal(likelihood, terms.weight, precision), 1e-300)
     mixed = terms.tie_mixed if likelihood.tie_start is not None else None
     right = gradient[:, None] if mixed is None else np.column_stack([gradient, mixed])
-    most = 10 * likelihood.n_items
-    solved: FloatArray = np.asarray(
-        conjugate_gradients(likelihood.first, likelihood.second, terms.weight, diagonal, right, closeness, most),
-        np.float64,
-    )
+    matrix = Laplacian(likelihood.first, likelihood.second, terms.weight, diagonal)
+    solved: FloatArray = np.asarray(conjugate_gradients(matrix, right, closeness, 10 * likelihood.n_items), np.float64)
     if mixed is None:
         return solved[:, 0], 0.0
     tie_step = (terms.tie_slope - mixed @ solved[:, 0]) / (terms.tie_bend - mixed @ solved[:, 1])

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
+
+
+class Laplacian(NamedTuple):
+    """A sparse symmetric matrix: `diagonal`, and minus `weight` at every pair (`first`, `second`) of rows."""
+
+    first: IntArray
+    second: IntArray
+    weight: FloatArray
+    diagonal: NDArray[np.floating]
 
 
 @compiled
@@ -36,37 +47,26 @@ def neighbours(
 
 
 @compiled
-def image_along(
-    first: IntArray,
-    second: IntArray,
-    weight: FloatArray,
-    diagonal: NDArray[np.floating],
-    search: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], FloatArray]:
+def image_along(matrix: Laplacian, search: NDArray[np.floating]) -> tuple[NDArray[np.floating], FloatArray]:
     """Return the matrix times every column of `search`, and the product of each column with its image."""
-    image = neighbours(first, second, weight, search)
+    image = neighbours(matrix.first, matrix.second, matrix.weight, search)
     along = np.zeros(search.shape[1])
     for i in range(len(search)):
         for c in range(search.shape[1]):
-            image[i, c] = diagonal[i] * search[i, c] - image[i, c]
+            image[i, c] = matrix.diagonal[i] * search[i, c] - image[i, c]
             along[c] += image[i, c] * search[i, c]
     return image, along
 
 
 @compiled
 def conjugate_gradients(
-    first: IntArray,
-    second: IntArray,
-    weight: FloatArray,
-    diagonal: NDArray[np.floating],
-    right: NDArray[np.floating],
-    tolerance: float,
-    most: int,
+    matrix: Laplacian, right: NDArray[np.floating], tolerance: float, max_steps: int
 ) -> NDArray[np.floating]:
-    """Solve (diagonal − off-diagonal weights) X = right, all columns side by side, preconditioned by the diagonal.
+    """Solve matrix · X = right for all columns at once, preconditioned by the diagonal.
 
-    Stops when every column's residual has fallen by `tolerance`, or after `most` steps.
+    Stops when the residual of every column has fallen by the factor `tolerance`, or after `max_steps` steps.
     """
+    diagonal = matrix.diagonal
     n, k = right.shape
     x = np.zeros_like(right)
     residual = right.copy()
@@ -77,14 +77,14 @@ def conjugate_gradients(
             search[i, c] = residual[i, c] / diagonal[i]
             size[c] += search[i, c] * residual[i, c]
     start[:] = size
-    for _ in range(most):
+    for _ in range(max_steps):
         done = True
         for c in range(k):
             if size[c] > tolerance * tolerance * start[c]:
                 done = False
         if done:
             break
-        image, along = image_along(first, second, weight, diagonal, search)
+        image, along = image_along(matrix, search)
         for c in range(k):
             step[c] = size[c] / along[c] if along[c] > 0 else 0.0
             grow[c] = 0.0

@@ -1,9 +1,9 @@
 """Poisson bootstrap with weights from hashes, so that every engine draws the same ones.
 
 The weight of a unit in a replicate is Poisson(1), read off a hash by inversion: a few SQL functions give the same
-number (engines/sql/weights_of_few.sql and weights_of_many.sql). Up to `HASHED_UNITS` units the hash is the first
-32 bits of md5("seed:replicate:unit"); beyond, a digest for each and every replicate would take minutes, so there is
-one for each unit, scrambled by whole-number arithmetic for each replicate.
+number (engines/sql/weights_of_few_units.sql and weights_of_many_units.sql). Up to `HASHED_UNITS` units the hash is
+the first 32 bits of md5("seed:replicate:unit"). With more units, a digest for every replicate would take minutes, so
+each unit has one digest, which integer arithmetic scrambles for each replicate.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def poisson_weights(units: tuple[str, ...], replicates: int, seed: int) -> NDArr
         digests = b"".join(
             hashlib.md5(f"{seed}:{replicate}:{unit}".encode(), usedforsecurity=False).digest()[:4] for unit in units
         )
-        drawn = np.frombuffer(digests, ">u4").astype(np.int64)
-        weights[replicate] = np.searchsorted(threshold, drawn, side="right")
+        hashes = np.frombuffer(digests, ">u4").astype(np.int64)
+        weights[replicate] = np.searchsorted(threshold, hashes, side="right")
     return weights
 
 
@@ -49,8 +49,8 @@ def scrambled_weights(key: NDArray[np.int64], replicates: range, seed: int) -> N
     threshold = poisson_thresholds(PRIME)
     weights = np.empty((len(replicates), len(key)), np.uint8)
     for row, replicate in enumerate(replicates):
-        drawn = scrambled(key, *multiplier_and_shift(replicate, seed, "replicate"))
-        weights[row] = np.searchsorted(threshold, drawn, side="right")
+        hashes = scrambled(key, *multiplier_and_shift(replicate, seed, "replicate"))
+        weights[row] = np.searchsorted(threshold, hashes, side="right")
     return weights
 
 
@@ -123,8 +123,8 @@ def resampled_means(
     if units.kind == "judgments":
         values, code = np.unique(value, return_inverse=True)
         cells, count = np.unique(item.astype(np.int64) * len(values) + code, return_counts=True)
-        drawn = np.random.default_rng(seed)
-        return means_by_cell(cells // len(values), values[cells % len(values)], count, n_items, replicates, drawn)
+        rng = np.random.default_rng(seed)
+        return means_by_cell(cells // len(values), values[cells % len(values)], count, n_items, replicates, rng)
     shape = (len(units), n_items)
     cells = (units.of_row[row], item)
     totals = sparse.csr_array((value, cells), shape=shape)

@@ -1,4 +1,4 @@
-"""Student's t interval of item means, with variances drawn towards a common one."""
+"""Student's t interval of item means, with variances shrunk towards a pooled one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from steelyard.models.inference.resampling import Units
 from steelyard.models.table import Uncertainty
@@ -44,9 +44,15 @@ class UnitMeans:
 
     def around(self, score: FloatArray, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
         """Put the uncertainty of the means around a score that weighs repeats otherwise."""
-        found = self.uncertainty(prior_df=prior_df, level=level, draws=draws, seed=seed)
+        of_means = self.uncertainty(prior_df=prior_df, level=level, draws=draws, seed=seed)
         shift = score - self.mean
-        return Uncertainty(found.how, found.draws + shift, found.sd, found.lower + shift, found.upper + shift)
+        return Uncertainty(
+            of_means.how,
+            of_means.draws + shift,
+            of_means.sd,
+            of_means.lower + shift,
+            of_means.upper + shift,
+        )
 
     def uncertainty(self, *, prior_df: float, level: float, draws: int, seed: int) -> Uncertainty:
         """Return t intervals and joint draws of the means; NaN throughout when no item has two units.
@@ -61,7 +67,7 @@ class UnitMeans:
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.sqrt((squares + prior_df * common) / total_df / count)
         error = np.where(count > 0, error, np.nan)
-        half = stats.t.ppf((1 + level) / 2, total_df) * error
+        half = special.stdtrit(total_df, (1 + level) / 2) * error
         rng = np.random.default_rng(seed)
-        drawn = mean + error * rng.standard_t(total_df, size=(draws, len(count)))
-        return Uncertainty(f"t({self.kind})", drawn, error, mean - half, mean + half)
+        samples = mean + error * rng.standard_t(total_df, size=(draws, len(count)))
+        return Uncertainty(f"t({self.kind})", samples, error, mean - half, mean + half)

@@ -1,4 +1,4 @@
-"""Values given to items, summed up: what the mean, EASL, counting and the win rate are made of."""
+"""Sums of the values given to items, for the mean, EASL, counting and the win rate."""
 
 from __future__ import annotations
 

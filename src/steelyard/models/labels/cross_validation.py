@@ -42,13 +42,13 @@ class GoldSplit:
 
     def report(self, labels: LabelTally, probabilities: FloatArray) -> tuple[str, ...]:
         """Say how well the items with gold were predicted, and who never met one."""
-        judged = np.flatnonzero((self.gold != UNKNOWN) & ~np.isnan(probabilities).any(axis=1))
-        votes = labels.votes[judged]
-        ours = label_accuracy(probabilities[judged], self.gold[judged])
-        vote = expected_accuracy(votes, self.gold[judged])
+        test_items = np.flatnonzero((self.gold != UNKNOWN) & ~np.isnan(probabilities).any(axis=1))
+        votes = labels.votes[test_items]
+        ours = label_accuracy(probabilities[test_items], self.gold[test_items])
+        vote = expected_accuracy(votes, self.gold[test_items])
         unmet = int((labels.confusion(self.trusted).sum(axis=(1, 2)) == 0).sum())
         notes = (
-            f"cross-validated accuracy on {len(judged)} items with gold: {ours:.4f} (majority vote {vote:.4f})",
+            f"cross-validated accuracy on {len(test_items)} items with gold: {ours:.4f} (majority vote {vote:.4f})",
             *self.notes,
         )
         if unmet:

@@ -13,7 +13,7 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
-from steelyard.models.labels.em import GroupedLabels, LabelGroups, climb, resampled_interval, settled
+from steelyard.models.labels.em import GroupedLabels, LabelGroups, check_convergence, climb, resampled_interval
 from steelyard.models.labels.observed import ObservedLabels
 from steelyard.models.labels.table import (
     Interval,
@@ -29,10 +29,10 @@ from steelyard.observations import FloatArray, Index, Labels
 
 
 class EMState(NamedTuple):
-    """Where EM stands: the items' posterior, and the sums it gives the next M step.
+    """The state of EM: the posterior of the items, and the sums for the next M step.
 
-    `counts` is (annotator, given, true); `log_likelihood` is that of the parameters that gave `posterior`, and
-    `objective` adds the log-prior that smoothing amounts to, which is what EM never lets fall.
+    `counts` is (annotator, given, true). `log_likelihood` belongs to the parameters that gave `posterior`; `objective`
+    adds the log prior that smoothing amounts to, and never decreases.
     """
 
     posterior: FloatArray
@@ -52,24 +52,29 @@ class DawidSkene(Model):
     """
 
     name: ClassVar[str] = "dawid_skene"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix")] = 0.01
-    prior: Annotated[Literal["estimated", "uniform"], Field(description="the classes' shares")] = "estimated"
-    max_iterations: Annotated[int, Field(ge=1, description="most EM steps")] = 500
-    tolerance: Annotated[float, Field(ge=0, description="least gain in log-likelihood per label to go on")] = 1e-7
-    interval: Annotated[Literal["bootstrap", "model", "none"], Field(description="how intervals are made")] = (
-        "bootstrap"
+    prior: Annotated[
+        Literal["estimated", "uniform"],
+        Field(description="prior of the classes: estimated from the labels, or uniform"),
+    ] = "estimated"
+    max_iterations: Annotated[int, Field(ge=1, description="maximum number of EM iterations")] = 500
+    tolerance: Annotated[float, Field(ge=0, description="convergence tolerance: gain in log-likelihood per label")] = (
+        1e-7
     )
+    interval: Annotated[Literal["bootstrap", "model", "none"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
-    warm_steps: Annotated[int, Field(ge=1, description="EM steps of each resample, from the full fit")] = 5
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    warm_steps: Annotated[
+        int, Field(ge=1, description="EM iterations per bootstrap replicate, started from the full fit")
+    ] = 5
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's accuracy and confusion."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
@@ -78,9 +83,9 @@ class DawidSkene(Model):
     def solve(self, labels: LabelTally, groups: LabelGroups) -> Fit:
         """Run EM on labels that may be anywhere."""
         state, iterations, gap = self.run(groups)
-        converged = settled(self.name, iterations, gap, self.tolerance)
-        shown = groups.shown(state.posterior)
-        interval, notes = self._interval(labels.annotators, groups, state, shown)
+        converged = check_convergence(self.name, iterations, gap, self.tolerance)
+        probabilities = groups.shown(state.posterior)
+        interval, notes = self._interval(labels.annotators, groups, state, probabilities)
         how = "bootstrap(annotators)" if self.interval == "bootstrap" else "model"
         columns = groups.accuracy_columns(state.posterior, self.level) | confusion_columns(
             labels.classes, np.swapaxes(state.counts, 1, 2), self.smoothing, self.level
@@ -88,7 +93,9 @@ class DawidSkene(Model):
         return Fit(
             self.name,
             self.settings(),
-            label_table(labels, shown, interval, how, groups.settled, counts=(groups.judgments, groups.annotators)),
+            label_table(
+                labels, probabilities, interval, how, groups.has_gold, counts=(groups.judgments, groups.annotators)
+            ),
             annotator_table(labels.annotators, groups.given.sum(axis=1), columns),
             notes,
             iterations,
@@ -98,9 +105,9 @@ class DawidSkene(Model):
     def run(self, groups: LabelGroups) -> tuple[EMState, int, float]:
         """Run EM; return where it ended, after how many steps, and the last gain per label."""
         weight = np.ones(groups.n_annotators)
-        drawn = groups.drawn(weight)
+        is_drawn = groups.drawn(weight)
         state = self._start(groups, groups.vote_shares(), weight)
-        step = partial(self._step, groups, weight=weight, drawn=drawn)
+        step = partial(self._step, groups, weight=weight, drawn=is_drawn)
         return climb(step, state, int(groups.judgments.sum()), self.max_iterations, self.tolerance)
 
     def _start(self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray) -> EMState:
@@ -111,9 +118,14 @@ class DawidSkene(Model):
         log_confusion = _log_shares(state.counts, self.smoothing)
         # An annotator of weight 2 counts as two people; of weight 0, even an impossible label says nothing.
         weighted = np.where(weight[:, None, None] > 0, weight[:, None, None] * log_confusion, 0.0)
-        found, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
+        evidence, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
         penalty = self.smoothing * log_confusion.sum() if self.smoothing > 0 else 0.0
-        return EMState(state.posterior, counts * weight[:, None, None], found, found + penalty)
+        return EMState(
+            state.posterior,
+            counts * weight[:, None, None],
+            evidence,
+            evidence + penalty,
+        )
 
     def _log_prior(self, groups: LabelGroups, posterior: FloatArray) -> FloatArray:
         if self.prior == "uniform":

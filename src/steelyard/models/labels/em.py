@@ -1,4 +1,4 @@
-"""What Dawid–Skene and MACE share: labels grouped by item, the climb of EM, and resampling over annotators."""
+"""Common parts of Dawid–Skene and MACE: labels grouped by item, EM, and the bootstrap over annotators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from steelyard.errors import ConvergenceWarning
 from steelyard.models.gold import Gold, gold_labels
 from steelyard.models.inference.resampling import poisson_weights
-from steelyard.models.labels.kernels import annotators_by_item, count_confusion, dawid_skene_step, group_by_item
+from steelyard.models.labels.kernels import (
+    LabelCells,
+    annotators_by_item,
+    count_confusion,
+    dawid_skene_step,
+    group_by_item,
+)
 from steelyard.models.labels.observed import vote_counts
 from steelyard.models.labels.table import Interval, share_interval, total_by, winners, with_interval
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray, Labels
@@ -25,7 +31,7 @@ FEWEST_ANNOTATORS = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelGroups(ABC):
-    """Labels by item, wherever they are, and what EM asks of them.
+    """Labels grouped by item, in memory or in an engine, with the sums that EM needs.
 
     `gold` is a class code per item, or UNKNOWN. `given` counts each annotator's labels of each class; `votes` those
     of each item and class; `judgments` and `annotators` those of each item.
@@ -48,20 +54,20 @@ class LabelGroups(ABC):
         return int(self.given.shape[1])
 
     @property
-    def settled(self) -> NDArray[np.bool_]:
-        """Items whose class is known by gold."""
+    def has_gold(self) -> NDArray[np.bool_]:
+        """Whether each item has a gold label."""
         return np.asarray(self.gold != UNKNOWN)
 
     def vote_shares(self) -> FloatArray:
         """Return the classes' shares of every item's votes, its gold where known; 1 / classes where neither is."""
         shares = self.votes / np.maximum(self.judgments, 1)[:, None]
         shares[self.judgments == 0] = 1 / self.n_classes
-        shares[self.settled] = np.eye(self.n_classes)[self.gold[self.settled]]
+        shares[self.has_gold] = np.eye(self.n_classes)[self.gold[self.has_gold]]
         return shares
 
     def shown(self, posterior: FloatArray) -> FloatArray:
         """Return the probabilities to report: NaN for items that have neither labels nor gold."""
-        nothing = (self.judgments == 0) & ~self.settled
+        nothing = (self.judgments == 0) & ~self.has_gold
         return np.where(nothing[:, None], np.nan, posterior)
 
     def accuracy_columns(self, posterior: FloatArray, level: float) -> dict[str, FloatArray]:
@@ -127,6 +133,11 @@ class GroupedLabels(LabelGroups):
         )
 
     @property
+    def cells(self) -> LabelCells:
+        """The arrays, as the kernels take them."""
+        return LabelCells(self.start, self.cell, self.gold)
+
+    @property
     def item(self) -> NDArray[np.int64]:
         """The item of every row."""
         return np.repeat(np.arange(len(self.gold)), self.judgments)
@@ -147,9 +158,9 @@ class GroupedLabels(LabelGroups):
     def step(self, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
         """Go through the labels once, for both."""
         counts = np.empty_like(log_confusion)
-        tables = (log_confusion.reshape(-1, self.n_classes), log_prior, self.gold)
-        found = dawid_skene_step(self.start, self.cell, *tables, posterior, counts.reshape(-1, self.n_classes))
-        return found, counts
+        by_cell, counts_by_cell = (table.reshape(-1, self.n_classes) for table in (log_confusion, counts))
+        log_likelihood = dawid_skene_step(self.cells, by_cell, log_prior, posterior, counts_by_cell)
+        return log_likelihood, counts
 
     def summed(self, cells: FloatArray) -> FloatArray:
         """Look every label's values up."""
@@ -165,7 +176,7 @@ class GroupedLabels(LabelGroups):
 
 
 class Climber(Protocol):
-    """Anything with a bound that rises."""
+    """A state of EM with the value of its objective."""
 
     @property
     def objective(self) -> float:
@@ -180,21 +191,21 @@ def climb(step: Callable[[S], S], state: S, size: int, most: int, tolerance: flo
 
     Returns where it ended, after how many steps, and the last gain per label.
     """
-    taken, gap = 0, np.inf
-    while taken < most and gap > tolerance:
+    steps, gap = 0, np.inf
+    while steps < most and gap > tolerance:
         before = state.objective
         state = step(state)
         gap = (state.objective - before) / size
-        taken += 1
-    return state, taken, float(gap)
+        steps += 1
+    return state, steps, float(gap)
 
 
-def settled(model: str, taken: int, gap: float, tolerance: float) -> bool:
-    """Say whether the climb ended; warn if it was cut short."""
+def check_convergence(model: str, iterations: int, gap: float, tolerance: float) -> bool:
+    """Return whether EM converged; warn if it did not."""
     if gap <= tolerance:
         return True
     warnings.warn(
-        f"{model} had not settled after {taken} iterations: its bound still rose by {gap:.2g} a label. "
+        f"{model} did not converge in {iterations} iterations: the last gain was {gap:.2g} per label. "
         "Raise max_iterations or tolerance.",
         ConvergenceWarning,
         stacklevel=3,
@@ -226,13 +237,13 @@ def resampled_interval(
     label = winners(probabilities).label
     draws = np.full((replicates, n), np.nan, np.float32)
     for replicate, weight in enumerate(poisson_weights(annotators.ids, replicates, seed).astype(np.float64)):
-        drawn = groups.drawn(weight)
-        if drawn.any():
-            draws[replicate] = np.where(drawn, refit(weight, drawn)[np.arange(n), label], np.nan)
+        is_drawn = groups.drawn(weight)
+        if is_drawn.any():
+            draws[replicate] = np.where(is_drawn, refit(weight, is_drawn)[np.arange(n), label], np.nan)
     lower, upper = _quantiles(draws, level)
     alone = groups.annotators < 2
     lower[alone], upper[alone] = np.nan, np.nan
-    single = int((alone & (groups.judgments > 0) & ~groups.settled).sum())
+    single = int((alone & (groups.judgments > 0) & ~groups.has_gold).sum())
     notes = (f"{single} items labelled by a single annotator have no interval",) if single else ()
     return Interval(lower, upper), notes
 

@@ -26,7 +26,7 @@ from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
 
 @dataclass(frozen=True, slots=True)
 class GoldCalibrated(Model):
-    """Weigh each vote by what the annotator's answers to gold items say it is worth.
+    """Weight each vote by the annotator's confusion matrix on gold items.
 
     log P(c | labels) = log π_c + Σ_w log θ_w[c, y_w] + const, with θ_w the annotator's confusion on gold items plus
     `smoothing`. Items with gold are predicted by cross-validation, never by their own gold. The interval of the
@@ -34,30 +34,32 @@ class GoldCalibrated(Model):
     """
 
     name: ClassVar[str] = "gold_calibrated"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell of a confusion matrix")] = 1.0
-    prior: Annotated[Literal["uniform", "gold"], Field(description="equal classes, or their shares of the gold")] = (
-        "uniform"
-    )
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    prior: Annotated[
+        Literal["uniform", "gold"],
+        Field(description="prior of the classes: uniform, or their proportions among gold items"),
+    ] = "uniform"
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     disputed: Annotated[
-        float, Field(gt=0.5, le=1, description="contrary share of votes from which gold is not trusted; 1: never")
+        float,
+        Field(gt=0.5, le=1, description="fraction of votes against a gold label above which it is ignored; 1: never"),
     ] = 0.9
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of the folds")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
-        self.accept(observations)
+        self.check_kind(observations)
         return self.solve(ObservedLabels(with_gold_classes(observations, gold)), gold)
 
     def solve(self, labels: LabelTally, gold: Gold | None) -> Fit:
         """Label every item from counts of the labels."""
-        given = need_gold(self.name, gold)
+        gold_answers = need_gold(self.name, gold)
         need_annotators(self.name, labels)
-        codes = gold_labels(self.name, labels, given)
+        codes = gold_labels(self.name, labels, gold_answers)
         split = GoldSplit.of(labels, codes, self.folds, self.seed, self.disputed)
         left_out = labels.left_out(split.trusted, split.fold)
         log_prior = self._log_prior(split, len(labels.classes))
@@ -84,9 +86,9 @@ class GoldCalibrated(Model):
         """Return log π: one row, or with `prior = "gold"` one for each item, its own fold left out."""
         if self.prior == "uniform":
             return np.full((1, n_classes), -np.log(n_classes))
-        known = split.trusted != UNKNOWN
-        total = np.bincount(split.trusted[known], minlength=n_classes)
-        cell = split.fold[known].astype(np.int64) * n_classes + split.trusted[known]
+        has_gold = split.trusted != UNKNOWN
+        total = np.bincount(split.trusted[has_gold], minlength=n_classes)
+        cell = split.fold[has_gold].astype(np.int64) * n_classes + split.trusted[has_gold]
         n_folds = int(split.fold.max()) + 1
         own = np.bincount(cell, minlength=n_folds * n_classes).reshape(n_folds, n_classes)
         counts = np.concatenate([total - own, total[None]]) + self.smoothing
@@ -128,12 +130,12 @@ def accuracy_by_annotators(
     for k in sizes:
         if k < 1:
             raise DataError(f"{k} labels an item cannot be sampled.", "Give sizes of 1 or more.")
-        found = np.array(
+        accuracies = np.array(
             [_sampled_accuracy(_sample(labels, codes, k, rng), codes, replace(model, seed=s)) for s in range(samples)]
         )
-        gain = found[:, 1] - found[:, 0]
+        gain = accuracies[:, 1] - accuracies[:, 0]
         ends = np.quantile(gain, [0.025, 0.975]) if samples > 1 else (None, None)
-        rows.append((k, samples, found[:, 0].mean(), found[:, 1].mean(), gain.mean(), ends[0], ends[1]))
+        rows.append((k, samples, accuracies[:, 0].mean(), accuracies[:, 1].mean(), gain.mean(), ends[0], ends[1]))
     names = ("k", "samples", "majority", "calibrated", "gain", "gain_lower", "gain_upper")
     schema = {name: pl.Int64 if name in {"k", "samples"} else pl.Float64 for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -145,13 +147,13 @@ def _sample(labels: Labels, gold: IntArray, k: int, rng: np.random.Generator) ->
     order = shuffled[np.argsort(labels.item[shuffled], kind="stable")]
     item = labels.item[order]
     first = np.searchsorted(item, item)
-    kept: NDArray[np.int64] = order[np.arange(len(order)) - first < k]
+    rows: NDArray[np.int64] = order[np.arange(len(order)) - first < k]
     return replace(
         labels,
-        item=labels.item[kept],
-        label=labels.label[kept],
-        annotator=labels.annotator[kept],
-        task=labels.task[kept],
+        item=labels.item[rows],
+        label=labels.label[rows],
+        annotator=labels.annotator[rows],
+        task=labels.task[rows],
     )
 
 
@@ -160,6 +162,8 @@ def _sampled_accuracy(labels: Labels, codes: IntArray, model: GoldCalibrated) ->
     split = GoldSplit.of(tally, codes, model.folds, model.seed, model.disputed)
     left_out = tally.left_out(split.trusted, split.fold)
     log_prior = model._log_prior(split, len(labels.classes))
-    judged = np.unique(labels.item)
-    probabilities = model.posterior(tally, left_out, log_prior)[judged]
-    return expected_accuracy(tally.votes[judged], codes[judged]), label_accuracy(probabilities, codes[judged])
+    judged_items = np.unique(labels.item)
+    probabilities = model.posterior(tally, left_out, log_prior)[judged_items]
+    return expected_accuracy(tally.votes[judged_items], codes[judged_items]), label_accuracy(
+        probabilities, codes[judged_items]
+    )

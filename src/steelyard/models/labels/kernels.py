@@ -6,11 +6,33 @@ annotator's label is one row of a table. Weights of annotators are folded into t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.compiled import compiled
 from steelyard.observations import FloatArray, IntArray
+
+
+class LabelCells(NamedTuple):
+    """Labels grouped by item: item i has rows `start[i]` to `start[i + 1]`; gold is a class code, or negative."""
+
+    start: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    gold: IntArray
+
+
+class GuessTables(NamedTuple):
+    """MACE's parameters for every cell (annotator, class k), weighted by annotator.
+
+    With θ the probability of knowing and g_k that of guessing k: log g_k; log((θ + g_k) / g_k), the log odds that
+    class k gains; and θ / (θ + g_k), the probability that the label was known if k is true.
+    """
+
+    log_guess: FloatArray
+    log_gain: FloatArray
+    p_known: FloatArray
 
 
 @compiled
@@ -32,12 +54,12 @@ def group_by_item(item: IntArray, n_items: int) -> tuple[NDArray[np.int64], NDAr
 @compiled
 def annotators_by_item(start: NDArray[np.int64], annotator: IntArray, n_annotators: int) -> IntArray:
     """Count the different annotators of each item."""
-    seen = np.full(n_annotators, -1, np.int64)
+    last_item = np.full(n_annotators, -1, np.int64)
     count = np.zeros(len(start) - 1, np.int32)
     for item in range(len(start) - 1):
         for row in range(start[item], start[item + 1]):
-            if seen[annotator[row]] != item:
-                seen[annotator[row]] = item
+            if last_item[annotator[row]] != item:
+                last_item[annotator[row]] = item
                 count[item] += 1
     return count
 
@@ -57,19 +79,14 @@ def count_confusion(
 
 @compiled
 def dawid_skene_step(
-    start: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    log_confusion: FloatArray,
-    log_prior: FloatArray,
-    gold: IntArray,
-    posterior: FloatArray,
-    counts: FloatArray,
+    labels: LabelCells, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray, counts: FloatArray
 ) -> float:
-    """Make the E step and the next M step's sums in one pass, and return the log-likelihood.
+    """Compute the E step and the sums of the next M step in one pass, and return the log-likelihood.
 
-    `log_confusion` and `counts` are (cell, true class). Items with gold (a class code ≥ 0) keep that class; items
-    without labels keep their row of `posterior`.
+    `log_confusion` and `counts` are (cell, true class). Items with gold keep that class; items without labels keep
+    their row of `posterior`.
     """
+    start, cell, gold = labels
     counts[:] = 0.0
     n_classes = len(log_prior)
     score = np.empty(n_classes)
@@ -97,23 +114,13 @@ def dawid_skene_step(
 
 
 @compiled
-def mace_step(
-    start: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    log_guess: FloatArray,
-    log_gain: FloatArray,
-    share: FloatArray,
-    gold: IntArray,
-    posterior: FloatArray,
-    known: FloatArray,
-) -> float:
-    """Make MACE's E step and the sums for its M step in one pass, and return the log-likelihood.
+def mace_step(labels: LabelCells, tables: GuessTables, posterior: FloatArray, known: FloatArray) -> float:
+    """Compute MACE's E step and the sums for its M step in one pass, and return the log-likelihood.
 
-    The tables have an entry for each cell (annotator, class k given). With θ the chance of knowing and g_k that of
-    guessing k: `log_guess` = log g_k, `log_gain` = log((θ + g_k) / g_k), by which class k gains, and `share` =
-    θ / (θ + g_k), the chance that the label was known if k is true. Fills `known` with the expected number of the
-    cell's labels that were known.
+    Fills `known` with the expected number of labels of each cell that were known rather than guessed.
     """
+    start, cell, gold = labels
+    log_guess, log_gain, p_known = tables
     known[:] = 0.0
     n_classes = posterior.shape[1]
     score = np.empty(n_classes)
@@ -137,7 +144,7 @@ def mace_step(
         for true in range(n_classes):
             posterior[item, true] = score[true]
         for row in range(start[item], start[item + 1]):
-            known[cell[row]] += score[cell[row] % n_classes] * share[cell[row]]
+            known[cell[row]] += score[cell[row] % n_classes] * p_known[cell[row]]
     return total
 
 

@@ -1,4 +1,4 @@
-"""MACE: every annotator either knows the answer or guesses by a habit of their own (Hovy et al. 2013)."""
+"""MACE: every annotator either knows the answer or guesses from their own distribution (Hovy et al. 2013)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
-from steelyard.models.labels.em import GroupedLabels, climb, resampled_interval, settled
-from steelyard.models.labels.kernels import mace_step
+from steelyard.models.labels.em import GroupedLabels, check_convergence, climb, resampled_interval
+from steelyard.models.labels.kernels import GuessTables, mace_step
 from steelyard.models.labels.table import (
     Interval,
     annotator_table,
@@ -36,7 +36,7 @@ class Beliefs(NamedTuple):
 
 
 class MACEState(NamedTuple):
-    """The posterior of the items, what it says of the annotators, and the bound that never falls."""
+    """The posterior of the items, the expected counts of the annotators, and the bound, which never decreases."""
 
     posterior: FloatArray
     beliefs: Beliefs
@@ -45,46 +45,50 @@ class MACEState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MACE(Model):
-    """Tell competence from spamming without gold (Hovy, Berg-Kirkpatrick, Vaswani & Hovy 2013).
+    """Estimate labels and annotators' competence without gold (Hovy, Berg-Kirkpatrick, Vaswani & Hovy 2013).
 
-    Annotator j knows the answer with probability θ_j, and else guesses class k with probability ξ_jk; classes are
-    equally likely beforehand. `method = "vb"` is variational Bayes with Beta(½, ½) on θ and Dirichlet(10, …) on ξ;
-    "em" adds `smoothing` to the counts. The first start is the vote's, the others are random; the best is kept.
+    Annotator j knows the answer with probability θ_j, and otherwise guesses class k with probability ξ_jk; the prior of
+    the classes is uniform. `method = "vb"` is variational Bayes with Beta(½, ½) on θ and Dirichlet(10, …) on ξ;
+    "em" adds `smoothing` to the counts. The first start is the majority vote, the others are random; the best is kept.
     """
 
     name: ClassVar[str] = "mace"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
-    method: Annotated[Literal["vb", "em"], Field(description="variational Bayes, or plain EM")] = "vb"
-    restarts: Annotated[int, Field(ge=1, description="starts, the first from the vote, the others random")] = 10
-    max_iterations: Annotated[int, Field(ge=1, description="most steps of a start")] = 500
-    tolerance: Annotated[float, Field(ge=0, description="least gain in the bound per label to go on")] = 1e-7
-    competence_prior: Annotated[float, Field(gt=0, description="both parameters of the Beta on θ (vb)")] = 0.5
-    guess_prior: Annotated[float, Field(gt=0, description="parameter of the Dirichlet on ξ (vb)")] = 10.0
+    method: Annotated[Literal["vb", "em"], Field(description="estimation method: variational Bayes or EM")] = "vb"
+    restarts: Annotated[
+        int, Field(ge=1, description="number of starts: the first from the majority vote, the others random")
+    ] = 10
+    max_iterations: Annotated[int, Field(ge=1, description="maximum number of iterations per start")] = 500
+    tolerance: Annotated[float, Field(ge=0, description="convergence tolerance: gain in the bound per label")] = 1e-7
+    competence_prior: Annotated[float, Field(gt=0, description="both parameters of the Beta prior of θ (vb)")] = 0.5
+    guess_prior: Annotated[float, Field(gt=0, description="parameter of the Dirichlet prior of ξ (vb)")] = 10.0
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell (em)")] = 0.01
-    interval: Annotated[Literal["bootstrap", "none"], Field(description="how intervals are made")] = "bootstrap"
+    interval: Annotated[Literal["bootstrap", "none"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
-    warm_steps: Annotated[int, Field(ge=1, description="steps of each resample, from the full fit")] = 5
-    seed: Annotated[int, Field(ge=0, description="seed of the starts and resamples")] = 0
+    warm_steps: Annotated[
+        int, Field(ge=1, description="iterations per bootstrap replicate, started from the full fit")
+    ] = 5
+    seed: Annotated[int, Field(ge=0, description="random seed of starts and bootstrap")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item, and report each annotator's competence."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
         need_annotators(self.name, observations)
         groups = GroupedLabels.of(self.name, observations, gold)
         state, iterations, gap = self.run(groups, observations.annotators.ids)
-        converged = settled(self.name, iterations, gap, self.tolerance)
-        shown = groups.shown(state.posterior)
-        interval, notes = self._interval(observations, groups, state, shown)
+        converged = check_convergence(self.name, iterations, gap, self.tolerance)
+        probabilities = groups.shown(state.posterior)
+        interval, notes = self._interval(observations, groups, state, probabilities)
         table = label_table(
             observations,
-            shown,
+            probabilities,
             interval,
             "bootstrap(annotators)",
-            groups.settled,
+            groups.has_gold,
             counts=(groups.judgments, groups.annotators),
         )
         columns = self._competence(groups, state) | groups.accuracy_columns(state.posterior, self.level)
@@ -112,30 +116,23 @@ class MACE(Model):
     def _from_votes(self, groups: GroupedLabels) -> Beliefs:
         """Take an annotator to have known as many labels as the vote bears out, and guessed the rest."""
         right = groups.vote_shares()[groups.item, groups.cell % groups.n_classes]
-        known = total_by(groups.cell, right, groups.given.size).reshape(groups.given.shape)
-        return Beliefs(known.sum(axis=1), groups.given - known)
+        n_known = total_by(groups.cell, right, groups.given.size).reshape(groups.given.shape)
+        return Beliefs(n_known.sum(axis=1), groups.given - n_known)
 
     def _step(self, groups: GroupedLabels, state: MACEState, weight: FloatArray) -> MACEState:
         """Return the next state; the given one's posterior is overwritten."""
         log_known, log_guessing, log_guess, prior = self._parameters(state.beliefs)
         guess = log_guessing[:, None] + log_guess
         gain = np.logaddexp(log_known[:, None], guess) - guess
-        known = np.empty(groups.given.size)
+        n_known = np.empty(groups.given.shape)
         posterior = state.posterior
-        found = mace_step(
-            groups.start,
-            groups.cell,
-            (weight[:, None] * guess).ravel(),
-            (weight[:, None] * gain).ravel(),
-            (-np.expm1(-gain)).ravel(),
-            groups.gold,
-            posterior,
-            known,
+        tables = GuessTables(
+            (weight[:, None] * guess).ravel(), (weight[:, None] * gain).ravel(), (-np.expm1(-gain)).ravel()
         )
-        knew = known.reshape(groups.given.shape)
-        guessed = np.maximum(groups.given - knew, 0.0)
-        beliefs = Beliefs(weight * knew.sum(axis=1), weight[:, None] * guessed)
-        return MACEState(posterior, beliefs, found + prior)
+        log_likelihood = mace_step(groups.cells, tables, posterior, n_known.ravel())
+        n_guessed = np.maximum(groups.given - n_known, 0.0)
+        beliefs = Beliefs(weight * n_known.sum(axis=1), weight[:, None] * n_guessed)
+        return MACEState(posterior, beliefs, log_likelihood + prior)
 
     def _parameters(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return log θ, log(1 − θ) and log ξ (their expectations, for vb), and what the prior adds to the bound."""

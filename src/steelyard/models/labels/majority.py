@@ -1,4 +1,4 @@
-"""Majority vote over labels, with ties shared."""
+"""Majority vote over labels; ties are reported."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from steelyard.observations import FloatArray, IntArray, Labels
 class Majority(Model):
     """Give each item the label most annotators chose.
 
-    `probability` is that label's share of the votes, with Wilson's interval; where labels tie, `tied` says how
-    many do, and the one that comes first in the classes' order stands for them.
+    `probability` is the proportion of votes for that label, with Wilson's interval. If labels tie, `tied` is their
+    number, and the first of them in the order of the classes is reported.
     """
 
     name: ClassVar[str] = "majority"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
 
     def fit(self, observations: Labels) -> Fit:
         """Label every item; the classes' shares of the votes are columns named after them."""
-        self.accept(observations)
+        self.check_kind(observations)
         return self.solve(ObservedLabels(observations))
 
     def solve(self, labels: LabelTally) -> Fit:
@@ -39,13 +39,13 @@ class Majority(Model):
         votes = labels.votes
         total = votes.sum(axis=1)
         top = votes.max(axis=1)
-        judged = total > 0
+        is_judged = total > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = votes / total[:, None]
         frame = label_table(labels, shares, Interval(*wilson(top, total, self.level)), "wilson", counts=labels.counts)
         notes: tuple[str, ...] = ()
-        if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[judged].sum()):
-            notes = (f"{ties} of {judged.sum()} items have no single majority; see the column 'tied'",)
+        if ties := int(((votes == top[:, None]).sum(axis=1) > 1)[is_judged].sum()):
+            notes = (f"{ties} of {is_judged.sum()} items have no single majority; see the column 'tied'",)
         return Fit(self.name, self.settings(), frame, notes=notes)
 
 

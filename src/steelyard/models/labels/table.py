@@ -38,12 +38,12 @@ class Winners(NamedTuple):
 
 def winners(probabilities: FloatArray) -> Winners:
     """Choose each row's class; the first in the classes' order stands for those tied."""
-    known = np.asarray(~np.isnan(probabilities).any(axis=1))
-    filled = np.where(known[:, None], probabilities, 0.0)
+    is_judged = np.asarray(~np.isnan(probabilities).any(axis=1))
+    filled = np.where(is_judged[:, None], probabilities, 0.0)
     top = filled.max(axis=1)
     level = filled >= top[:, None] - _EQUAL
     label = level.argmax(axis=1)
-    return Winners(label, np.where(known, top, np.nan), np.where(known, level.sum(axis=1), 0))
+    return Winners(label, np.where(is_judged, top, np.nan), np.where(is_judged, level.sum(axis=1), 0))
 
 
 def label_table(
@@ -51,7 +51,7 @@ def label_table(
     probabilities: FloatArray,
     interval: Interval,
     how: str,
-    known: NDArray[np.bool_] | None = None,
+    is_gold: NDArray[np.bool_] | None = None,
     *,
     counts: tuple[IntArray, IntArray | None],
 ) -> pl.DataFrame:
@@ -67,21 +67,21 @@ def label_table(
         Of the winning class's probability; widened to hold it, kept within [0, 1].
     how
         The way the interval was made.
-    known
-        Items whose class is given (gold): their interval is the point itself, made by `gold`.
+    is_gold
+        Items whose class is gold: their interval is the point itself, and its method is `gold`.
     counts
         Judgments of every item, and its annotators where they are known.
     """
     label, probability, tied = winners(probabilities)
     lower = np.clip(np.minimum(interval.lower, probability), 0, 1)
     upper = np.clip(np.maximum(interval.upper, probability), 0, 1)
-    if known is not None:
-        lower, upper = (np.where(known, probability, end) for end in (lower, upper))
+    if is_gold is not None:
+        lower, upper = (np.where(is_gold, probability, end) for end in (lower, upper))
     none = np.isnan(lower) | np.isnan(upper)
-    made = np.full(len(none), how, dtype=object)
-    if known is not None:
-        made[known] = "gold"
-    made[none] = None
+    methods = np.full(len(none), how, dtype=object)
+    if is_gold is not None:
+        methods[is_gold] = "gold"
+    methods[none] = None
     judgments, annotators = counts
     ids = np.array([*labels.classes.ids, None], dtype=object)
     columns = {
@@ -90,7 +90,7 @@ def label_table(
         "probability": nullable(probability),
         "lower": nullable(np.where(none, np.nan, lower)),
         "upper": nullable(np.where(none, np.nan, upper)),
-        "interval": pl.Series(made.tolist(), dtype=pl.String),
+        "interval": pl.Series(methods.tolist(), dtype=pl.String),
         "tied": pl.Series(tied, dtype=pl.Int64),
         "judgments": pl.Series(judgments, dtype=pl.Int64),
         "annotators": pl.Series([None] * len(label) if annotators is None else annotators, dtype=pl.Int64),
@@ -200,7 +200,7 @@ def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, leve
     Each row of an annotator's matrix is a Dirichlet(counts + max(smoothing, ½)) for the interval. Where an
     annotator never met a class, its row is null.
     """
-    met = counts.sum(axis=2) > 1e-6
+    has_answers = counts.sum(axis=2) > 1e-6
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (counts + smoothing) / (counts + smoothing).sum(axis=2, keepdims=True)
     alpha = counts + max(smoothing, 0.5)
@@ -210,12 +210,12 @@ def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, leve
         for given, given_name in enumerate(classes.ids):
             if len(classes) > MANY_CLASSES and true != given:
                 continue
-            value = np.where(met[:, true], share[:, true, given], np.nan)
+            value = np.where(has_answers[:, true], share[:, true, given], np.nan)
             ends = (
                 np.asarray(stats.beta.ppf(tail, alpha[:, true, given], rest[:, true, given]))
                 for tail in ((1 - level) / 2, (1 + level) / 2)
             )
-            lower, upper = (np.where(met[:, true], end, np.nan) for end in ends)
+            lower, upper = (np.where(has_answers[:, true], end, np.nan) for end in ends)
             interval = Interval(np.fmin(lower, value), np.fmax(upper, value))
             columns |= with_interval(f"p({given_name}|{true_name})", value, interval)
     return columns

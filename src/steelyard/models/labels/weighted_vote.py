@@ -20,32 +20,34 @@ from steelyard.observations import FloatArray, Labels
 
 @dataclass(frozen=True, slots=True)
 class WeightedVote(Model):
-    """Weigh each vote by the annotator's accuracy on gold items, the same for all classes.
+    """Weight each vote by the annotator's accuracy on gold items, the same for all classes.
 
     With K classes the weight is log((K − 1) acc / (1 − acc)), which for two is the paper's log(acc / (1 − acc)):
-    whoever answers at random has no vote, whoever is mostly wrong a negative one. acc = (right + s) / (all + K s)
-    with s the `smoothing`. Items with gold are predicted by cross-validation, never by their own gold.
+    random annotators get weight 0, and annotators who are mostly wrong a negative weight.
+    acc = (right + s) / (all + K s) with s the `smoothing`. Items with gold are predicted by
+    cross-validation, never by their own gold.
     """
 
     name: ClassVar[str] = "weighted_vote"
-    eats: ClassVar[tuple[str, ...]] = ("labels",)
+    accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
-    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every class an annotator can answer")] = 1.0
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of each class in an annotator's accuracy")] = 1.0
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     disputed: Annotated[
-        float, Field(gt=0.5, le=1, description="contrary share of votes from which gold is not trusted; 1: never")
+        float,
+        Field(gt=0.5, le=1, description="fraction of votes against a gold label above which it is ignored; 1: never"),
     ] = 0.9
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    seed: Annotated[int, Field(ge=0, description="seed of the folds")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of the folds")] = 0
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
         """Label every item; `gold` gives the classes of some."""
-        self.accept(observations)
+        self.check_kind(observations)
         observations = with_gold_classes(observations, gold)
-        given = need_gold(self.name, gold)
+        gold_answers = need_gold(self.name, gold)
         need_annotators(self.name, observations)
-        codes = gold_labels(self.name, observations, given)
+        codes = gold_labels(self.name, observations, gold_answers)
         tally = ObservedLabels(observations)
         split = GoldSplit.of(tally, codes, self.folds, self.seed, self.disputed)
         left_out = tally.left_out(split.trusted, split.fold)
@@ -65,12 +67,14 @@ class WeightedVote(Model):
         interval = log_odds_interval(probabilities, expected, spread, self.level)
         table = label_table(tally, probabilities, interval, "model", counts=tally.counts)
         annotators = gold_annotator_table(tally, split.trusted, self.level, None)
-        shown = np.where(np.isnan(annotators["accuracy"].to_numpy()), np.nan, weight[: len(observations.annotators)])
+        gold_weight = np.where(
+            np.isnan(annotators["accuracy"].to_numpy()), np.nan, weight[: len(observations.annotators)]
+        )
         return Fit(
             self.name,
             self.settings(),
             table,
-            annotators.with_columns(nullable(shown).alias("weight")),
+            annotators.with_columns(nullable(gold_weight).alias("weight")),
             split.report(tally, probabilities),
         )
 

@@ -1,4 +1,4 @@
-"""EASL: a Beta distribution for every item, moved by each rating (Sakaguchi & Van Durme 2018)."""
+"""EASL: a Beta distribution for every item, updated by each rating (Sakaguchi & Van Durme 2018)."""
 
 from __future__ import annotations
 
@@ -46,23 +46,25 @@ class BetaState(NamedTuple):
 class EASL(Model):
     """Add each rating s in [0, 1] to its item's Beta: α += s, β += 1 − s (Eq. 24–25).
 
-    With α = β = 1 at the start the mode is the plain mean of the ratings; the gain over direct assessment
-    comes from what is asked next. The Beta's own interval is far too wide for fractional ratings (`interval =
-    "model"` shows it, as the highest-density one), and a resampled one (`"bootstrap"`) far too narrow for few of
-    them; the default is Student's t over annotators, as for the mean.
+    With initial α = β = 1 the mode is the mean of the ratings; the gain over direct assessment comes from the choice of
+    the next items. The interval of the Beta (`interval = "model"`, highest density) is far too wide for fractional
+    ratings, and the bootstrap far too narrow for few ratings. The default is Student's t over annotators, as for the
+    mean.
     """
 
     name: ClassVar[str] = "easl"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
-    alpha: Annotated[float, Field(ge=1, description="α of every item at the start")] = 1.0
-    beta: Annotated[float, Field(ge=1, description="β of every item at the start")] = 1.0
-    estimate: Annotated[Literal["mode", "mean"], Field(description="which of the Beta's is the score")] = "mode"
-    interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="how intervals are made")] = "t"
-    prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
+    alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
+    beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
+    estimate: Annotated[
+        Literal["mode", "mean"], Field(description="location of the Beta distribution used as score")
+    ] = "mode"
+    interval: Annotated[Literal["t", "bootstrap", "model"], Field(description="interval method")] = "t"
+    prior_df: Annotated[float, Field(gt=0, description="weight of the pooled variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def start(self, n_items: int) -> BetaState:
         """Return the state before any rating."""
@@ -78,7 +80,7 @@ class EASL(Model):
 
     def fit(self, observations: Ratings) -> Fit:
         """Score every item by the mode (or mean) of its Beta, in the ratings' own scale."""
-        self.accept(observations)
+        self.check_kind(observations)
         rows = np.arange(len(observations), dtype=np.int32)
         values = ObservedValues(observations, observations.item, rows, observations.unit_value)
         return self.solve(values, observations.scale, observations.bounds)
@@ -123,7 +125,7 @@ class EASL(Model):
     def _student(self, values: ValueTally, bounded: bool) -> tuple[Uncertainty, tuple[str, ...]]:
         means, judgments = values.unit_means(), values.judgments
         of_mean = means.around(values.mean, prior_df=self.prior_df, level=self.level, draws=self.draws, seed=self.seed)
-        drawn, lower, upper = (
+        samples, lower, upper = (
             self._from_mean(np.clip(value, 0, 1) if bounded else value, judgments)
             for value in (of_mean.draws, of_mean.lower, of_mean.upper)
         )
@@ -132,14 +134,14 @@ class EASL(Model):
             np.zeros(len(judgments)), judgments
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(of_mean.sd).all() else ()
-        return Uncertainty(of_mean.how, drawn, slope * of_mean.sd, lower, upper), notes
+        return Uncertainty(of_mean.how, samples, slope * of_mean.sd, lower, upper), notes
 
     def _model(self, state: BetaState, judgments: IntArray) -> Uncertainty:
         rng = np.random.default_rng(self.seed)
         draws = rng.beta(state.alpha, state.beta, size=(self.draws, len(state.alpha)))
         lower, upper = highest_density(state, self.level)
-        asked = judgments > 0
-        sd = np.where(asked, np.sqrt(state.variance), np.nan)
+        is_judged = judgments > 0
+        sd = np.where(is_judged, np.sqrt(state.variance), np.nan)
         return Uncertainty("model", draws, sd, lower, upper)
 
 

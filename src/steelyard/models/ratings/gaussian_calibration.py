@@ -1,4 +1,4 @@
-"""Gaussian calibration: each annotator's bias and noise, learnt from items with known scores (Snow et al. 2008)."""
+"""Gaussian calibration: each annotator's bias and noise, estimated from items with known scores (Snow et al. 2008)."""
 
 from __future__ import annotations
 
@@ -21,50 +21,51 @@ from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
 
-SETTLING = 300
-"""Draws from which the annotators' weights are made, before those for the intervals."""
+WEIGHT_DRAWS = 300
+"""Draws from which the annotators' weights are estimated, before the draws for the intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianCalibration(Model):
-    """Take an annotator's rating of an item with score x to be N(x + μ_w, σ_w) (Snow et al. 2008, §5.1.1).
+    """An annotator's rating of an item with score x is N(x + μ_w, σ_w) (Snow et al. 2008, §5.1.1).
 
-    μ_w and σ_w are learnt from the annotator's ratings of items with gold, and drawn towards those of all
-    annotators the more, the fewer such ratings there are. The score is Σ a_w (y_w − μ_w) / Σ a_w with
-    a_w = 1 / (σ_w² + var μ_w). Items with gold are scored by cross-validation, never by their own gold. The interval
-    comes from joint posterior draws of all μ_w and σ_w, and allows for what annotators have in common: by how much
-    the scores of items with gold miss it beyond what independent errors explain.
+    μ_w and σ_w are estimated from the annotator's ratings of items with gold, with partial pooling: they shrink
+    towards the population mean, more strongly the fewer such ratings there are. The score is Σ a_w (y_w − μ_w) / Σ a_w
+    with a_w = 1 / (σ_w² + var μ_w). Items with gold are scored by cross-validation, never by their own gold.
+
+    The interval comes from joint posterior draws of all μ_w and σ_w. It includes errors that annotators have in common:
+    the error of the scores of items with gold beyond what independent errors explain.
     """
 
     name: ClassVar[str] = "gaussian_calibration"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
-    folds: Annotated[int, Field(ge=2, description="parts of the cross-validation across items with gold")] = 20
+    folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=100, description="number of posterior draws or bootstrap replicates")] = 1000
-    seed: Annotated[int, Field(ge=0, description="seed of the folds and draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed of folds and draws")] = 0
 
     @null_without_evidence
     def fit(self, observations: Ratings, gold: Gold | None = None) -> Fit:
         """Score every item in the ratings' own scale; `gold` gives the scores of some, in the same scale."""
-        self.accept(observations)
-        given = need_gold(self.name, gold)
+        self.check_kind(observations)
+        gold_answers = need_gold(self.name, gold)
         if not observations.knows_annotators:
             raise DataError(
                 f"{self.name} weighs annotators, but some ratings do not say who gave them.",
                 "Give every row an annotator, or use mean.",
             )
-        known = gold_scores(self.name, observations, given)
+        gold_of_item = gold_scores(self.name, observations, gold_answers)
         judgments, annotators = count_by_item(
             observations, observations.item, np.arange(len(observations), dtype=np.int32)
         )
-        usable = ~np.isnan(known) & (judgments > 0)
+        usable = ~np.isnan(gold_of_item) & (judgments > 0)
         if usable.sum() < 2:
             raise NoEvidenceError(
                 f"{self.name} needs two judged items with gold; there is one.", "Give gold for more items."
             )
         fold = fold_of_item(observations.items, usable, self.folds, self.seed)
-        score, draws, noted = self._sample(observations, known, fold)
+        score, draws, noted = self._sample(observations, gold_of_item, fold)
         low, high = observations.scale
         inside = np.clip(score, low, high)
         table = score_table(
@@ -77,7 +78,7 @@ class GaussianCalibration(Model):
             bounds=observations.bounds,
             level=self.level,
         )
-        return Fit(self.name, self.settings(), table, noted, self._notes(observations, known, usable, score))
+        return Fit(self.name, self.settings(), table, noted, self._notes(observations, gold_of_item, usable, score))
 
     def _sample(
         self, ratings: Ratings, known: FloatArray, fold: IntArray
@@ -95,8 +96,8 @@ class GaussianCalibration(Model):
         )
         rng = np.random.default_rng(self.seed)
         low, high = ratings.scale
-        sweeps = Sampler(sums, high - low, rng).sweeps(SETTLING + self.draws)
-        bias, weight = _settled(islice(sweeps, SETTLING))
+        sweeps = Sampler(sums, high - low, rng).sweeps(WEIGHT_DRAWS + self.draws)
+        bias, weight = _mean_bias_and_weight(islice(sweeps, WEIGHT_DRAWS))
         # Items without gold (fold UNKNOWN) read the last set, which leaves nothing out.
         part = np.where(fold == UNKNOWN, n_parts, fold)
         row = part[ratings.item] * n_annotators + ratings.annotator
@@ -152,17 +153,17 @@ def _common_variance(miss: FloatArray, variance: FloatArray, fold: IntArray) -> 
 
     It is how much larger the squared misses of items with gold are than their `variance` on average, if they are.
     """
-    judged = fold != UNKNOWN
+    has_gold = fold != UNKNOWN
     n_parts = int(fold.max()) + 1
     count, excess = (
-        total_by(fold[judged], weights, n_parts)
-        for weights in (np.ones(int(judged.sum())), miss[judged] ** 2 - variance[judged])
+        total_by(fold[has_gold], weights, n_parts)
+        for weights in (np.ones(int(has_gold.sum())), miss[has_gold] ** 2 - variance[has_gold])
     )
     totals = np.append(excess.sum() - excess, excess.sum()) / np.append(count.sum() - count, count.sum())
     return np.asarray(np.maximum(totals, 0.0))
 
 
-def _settled(draws: Iterator[Draw]) -> tuple[FloatArray, FloatArray]:
+def _mean_bias_and_weight(draws: Iterator[Draw]) -> tuple[FloatArray, FloatArray]:
     """Return the mean of the biases over some draws, and the weights 1 / (σ² + var μ)."""
     first = next(draws)
     count = 1

@@ -24,14 +24,14 @@ def harmonize(ranks: ArrayLike, adequate: ArrayLike) -> NDArray[np.int64]:
     adequate : array of bool
         Whether each item is good enough, in the same order as `ranks`.
     """
-    given, good = np.asarray(ranks), np.asarray(adequate, np.bool_)
-    if given.shape != good.shape or given.ndim != 1:
-        raise DataError(f"{given.size} ranks but {good.size} adequacies.", "Give one of each for every item.")
-    order = np.lexsort((given, ~good))
-    harmonized = np.empty(len(given), np.int64)
+    rank, good = np.asarray(ranks), np.asarray(adequate, np.bool_)
+    if rank.shape != good.shape or rank.ndim != 1:
+        raise DataError(f"{rank.size} ranks but {good.size} adequacies.", "Give one of each for every item.")
+    order = np.lexsort((rank, ~good))
+    harmonized = np.empty(len(rank), np.int64)
     last = 0
     for place, item in enumerate(order):
-        last = min(max(int(given[item]), last), last + 1) if place else 1
+        last = min(max(int(rank[item]), last), last + 1) if place else 1
         harmonized[item] = last
     return harmonized
 
@@ -46,11 +46,11 @@ def harmonization_agreement(
     differs. The interval is Student's t over sources (Wilson's for the share); ρ leaves out sources in which all
     ranks are equal before or after.
     """
-    given, good = np.asarray(ranks), np.asarray(adequate, np.bool_)
+    rank, good = np.asarray(ranks), np.asarray(adequate, np.bool_)
     codes = np.unique(np.asarray(source), return_inverse=True)[1]
-    if not len(given) == len(good) == len(codes):
+    if not len(rank) == len(good) == len(codes):
         raise DataError(
-            f"{len(given)} ranks, {len(good)} adequacies and {len(codes)} sources.", "Give one of each for every item."
+            f"{len(rank)} ranks, {len(good)} adequacies and {len(codes)} sources.", "Give one of each for every item."
         )
     if len(codes) == 0:
         raise DataError("there are no ranks to harmonize.", "Give at least one source.")
@@ -58,23 +58,23 @@ def harmonization_agreement(
     bounds = np.flatnonzero(np.diff(codes[order])) + 1
     rho, absolute, squared = [], [], []
     for members in np.split(order, bounds):
-        before, after = given[members], harmonize(given[members], good[members])
+        before, after = rank[members], harmonize(rank[members], good[members])
         error = after - before
         absolute.append(float(np.abs(error).mean()))
         squared.append(float(np.sqrt((error**2).mean())))
         if len(set(before.tolist())) > 1 and len(set(after.tolist())) > 1:
             rho.append(float(stats.spearmanr(before, after).statistic))
     rows = [
-        _figure("spearman", rho, level),
-        _figure("mae", absolute, level),
-        _figure("rmse", squared, level),
+        _statistic("spearman", rho, level),
+        _statistic("mae", absolute, level),
+        _statistic("rmse", squared, level),
         _share("differ", np.asarray(absolute) > 0, level),
     ]
     return pl.DataFrame(rows, orient="row", schema=_SCHEMA)
 
 
 _SCHEMA = {
-    "figure": pl.String,
+    "statistic": pl.String,
     "value": pl.Float64,
     "sd": pl.Float64,
     "lower": pl.Float64,
@@ -83,7 +83,9 @@ _SCHEMA = {
 }
 
 
-def _figure(name: str, values: list[float], level: float) -> tuple[str, float | None, *tuple[float | None, ...], int]:
+def _statistic(
+    name: str, values: list[float], level: float
+) -> tuple[str, float | None, *tuple[float | None, ...], int]:
     n = len(values)
     if n == 0:
         return name, None, None, None, None, 0

@@ -23,16 +23,16 @@ class Mean(Model):
     """
 
     name: ClassVar[str] = "mean"
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
-    prior_df: Annotated[float, Field(gt=0, description="weight of the common variance, in degrees of freedom")] = 8.0
+    prior_df: Annotated[float, Field(gt=0, description="weight of the pooled variance, in degrees of freedom")] = 8.0
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of those draws")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def fit(self, observations: Ratings) -> Fit:
         """Score every item; the score is in the ratings' own scale."""
-        self.accept(observations)
+        self.check_kind(observations)
         rows = np.arange(len(observations), dtype=np.int32)
         values = ObservedValues(observations, observations.item, rows, observations.value)
         return self.solve(values, observations.scale, observations.bounds)

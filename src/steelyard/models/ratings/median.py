@@ -1,4 +1,4 @@
-"""Median and mode of the ratings: what most annotators would say, whatever a few say."""
+"""Median and mode of the ratings, which are robust against a few outlying ratings."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class _Cells:
 class _Typical(Model):
     """Score items by a typical rating, with an interval resampled over annotators."""
 
-    eats: ClassVar[tuple[str, ...]] = ("ratings",)
+    accepts: ClassVar[tuple[str, ...]] = ("ratings",)
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
-    seed: Annotated[int, Field(ge=0, description="seed of the resamples")] = 0
+    seed: Annotated[int, Field(ge=0, description="random seed")] = 0
 
     def fit(self, observations: Ratings) -> Fit:
         """Score every item; the score is in the ratings' own scale."""
-        self.accept(observations)
+        self.check_kind(observations)
         rows = np.arange(len(observations), dtype=np.int32)
         cells = _Cells.of(observations)
         units = Units.of(observations)
@@ -84,7 +84,7 @@ class _Typical(Model):
 
 @dataclass(frozen=True, slots=True)
 class Median(_Typical):
-    """Take the middle rating of each item, or the middle of the two middle ones."""
+    """The median rating of each item."""
 
     name: ClassVar[str] = "median"
 
@@ -103,7 +103,7 @@ class Median(_Typical):
 
 @dataclass(frozen=True, slots=True)
 class Mode(_Typical):
-    """Take the most frequent rating of each item; the mean of those equally frequent. For scales with few steps."""
+    """The most frequent rating of each item, or the mean of equally frequent ones; for scales with few steps."""
 
     name: ClassVar[str] = "mode"
 

@@ -77,7 +77,7 @@ class Sampler:
     def sweeps(self, count: int) -> Iterator[Draw]:
         """Yield `count` draws after the burn-in; their arrays are new each time."""
         n, mean, squares = self.sums
-        seen = n > 0
+        has_ratings = n > 0
         floor = (1e-5 * self.width) ** 2
         # Start from pooled moments: exact values do not matter after the burn-in.
         pooled = squares.sum(axis=1, keepdims=True) / np.maximum((n - 1).clip(0).sum(axis=1, keepdims=True), 1)
@@ -92,8 +92,8 @@ class Sampler:
             bias += self.rng.standard_normal(n.shape) / np.sqrt(precision)
             scale = degrees * noise + squares + n * (mean - bias) ** 2
             variance = np.maximum(scale / self.rng.chisquare(np.broadcast_to(degrees, n.shape) + n), floor)
-            centre, among = self._biases(bias, seen, among)
-            noise, degrees = self._noises(variance, seen, degrees, floor)
+            centre, among = self._biases(bias, has_ratings, among)
+            noise, degrees = self._noises(variance, has_ratings, degrees, floor)
             if sweep >= BURN_IN:
                 yield Draw(bias, variance)
 

@@ -22,7 +22,7 @@ from steelyard.report.document import (
     text_column,
 )
 from steelyard.report.sections.stopping import look_table
-from steelyard.study.config_tables import Pay
+from steelyard.study.config.tables import Pay
 
 TITLE = "Costs"
 IN_ALL = "in all"

@@ -125,7 +125,7 @@ def _labels(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) ->
 def _groups(analysis: Analysis) -> list[Block]:
     """Score the groups that items belong to, where the model can."""
     groups = {item.group for item in analysis.study.items if item.group is not None}
-    if len(groups) < 2 or "labels" in analysis.study.config.model.eats:
+    if len(groups) < 2 or "labels" in analysis.study.config.model.accepts:
         return []
     try:
         group_scores = analysis.study.scores(by="group")

@@ -17,5 +17,5 @@ def upgrade() -> None:
     studies = sa.table("studies", sa.column("id", sa.Integer), sa.column("secret", sa.Text))
     connection = op.get_bind()
     for (study,) in connection.execute(sa.select(studies.c.id)).all():
-        drawn = studies.update().where(studies.c.id == study).values(secret=secrets.token_hex(32))
-        connection.execute(drawn)
+        statement = studies.update().where(studies.c.id == study).values(secret=secrets.token_hex(32))
+        connection.execute(statement)

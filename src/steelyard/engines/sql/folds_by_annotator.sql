@@ -1,2 +1,2 @@
--- The folds that each annotator met.
+-- The folds in which each annotator labelled an item.
 SELECT DISTINCT annotator, fold FROM {labels} WHERE fold >= 0

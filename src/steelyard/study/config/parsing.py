@@ -1,16 +1,15 @@
-"""study.toml: what a study is, checked whole before anything runs."""
+"""Reading study.toml: every problem is reported at once, before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from steelyard import registry
-from steelyard.designs.base import Design
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.models.fit import Model
@@ -18,7 +17,8 @@ from steelyard.protocols.base import Protocol
 from steelyard.quality.pay import OF_CHECKS
 from steelyard.renamed import renamed_remedy
 from steelyard.storage.engine import without_password
-from steelyard.study.config_tables import (
+from steelyard.study.config.study_config import CONFIG_FILE, Stage, StudyConfig
+from steelyard.study.config.tables import (
     CONFIG_VERSION,
     Checks,
     ItemsSource,
@@ -34,63 +34,12 @@ from steelyard.study.config_tables import (
     Stop,
     StudyTable,
 )
-from steelyard.study.toml_lines import key_lines, line_of
+from steelyard.study.config.toml_lines import key_lines, line_of
 
-CONFIG_FILE = "study.toml"
 _SETTING_LIMITS: dict[registry.Kind, int] = {"protocols": 10**12, "designs": 10**7, "models": 10**7}
 """Scales may be in any unit; counts of judgments, rounds and resamples fit 32-bit integers, and memory."""
 _LONGEST_QUOTE = 200
 """Characters of a wrong value that an error shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One protocol with one design."""
-
-    name: str
-    protocol: Protocol
-    design: Design
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StudyConfig:
-    """A study as its user wrote it, with everything built and defaults filled in."""
-
-    title: str
-    question: str
-    items: ItemsSource
-    stages: tuple[Stage, ...]
-    model: Model
-    people: People
-    page: Page
-    quality: Quality
-    stop: Stop | None
-    pay: Pay
-    link: Link | None = None
-    prolific: Prolific | None = None
-    seed: int = 0
-    database: str | None = None
-    name: str | None = None
-    source: Mapping[str, Any] | None = None
-    lines: Mapping[str, int] | None = None
-
-    @property
-    def mixed(self) -> bool:
-        """Whether stages run side by side, by share, rather than one after the other."""
-        return self.stages[0].share is not None
-
-    def problems_with(self, n_items: int) -> list[Problem]:
-        """Name the stages that do not fit this many items."""
-        several = "stage" in (self.source or {})
-        found = []
-        for number, stage in enumerate(self.stages):
-            prefix = f"stage.{number}." if several else ""
-            for problem in stage.design.problems(stage.protocol, n_items):
-                path = prefix + (problem.field or "")
-                line = line_of(dict(self.lines or {}), path)
-                found.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
-        return found
 
 
 def read_config(path: Path) -> StudyConfig:
@@ -332,11 +281,12 @@ def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> M
     if model is None or not stages:
         return model
     yielded = {kind for stage in stages for kind in stage.protocol.kinds}
-    if not yielded & set(model.eats):
-        fitting = [name for name in registry.names("models") if yielded & set(registry.find("models", name).eats)]
+    if not yielded & set(model.accepts):
+        fitting = [name for name in registry.names("models") if yielded & set(registry.find("models", name).accepts)]
         problems.append(
             Problem(
-                f"{model.name} needs {' or '.join(model.eats)}, but these protocols give {', '.join(sorted(yielded))}.",
+                f"{model.name} needs {' or '.join(model.accepts)}, "
+                f"but these protocols give {', '.join(sorted(yielded))}.",
                 f"Use one of: {', '.join(fitting)}.",
                 field="model.name",
             )

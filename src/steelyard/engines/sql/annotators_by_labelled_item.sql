@@ -1,2 +1,2 @@
--- How many annotators labelled each item.
+-- Number of annotators who labelled each item.
 SELECT item, COUNT(DISTINCT annotator) AS annotators FROM {p}log WHERE label IS NOT NULL GROUP BY item

@@ -1,5 +1,5 @@
--- Poisson(1) of every unit in every replicate, by inversion of 32 bits of md5("seed:replicate:unit").
--- Digits of base 16 are in the order of their characters, so texts of them compare as their numbers do.
+-- Poisson(1) weight of each unit in each replicate, by inversion of 32 bits of md5("seed:replicate:unit").
+-- Hexadecimal digits sort like their values, so the digests compare as numbers.
 SELECT unit, replicate, CASE
   {cases}
   END AS weight

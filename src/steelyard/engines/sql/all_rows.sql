@@ -1,0 +1,2 @@
+-- Every row, for logs without a criterion column.
+SELECT * FROM {p}trimmed

@@ -1,3 +1,0 @@
--- One step of putting the items of each tuple in order.
-SELECT {columns} FROM (
-{rows}) AS s

@@ -1,2 +1,0 @@
--- How often each item got each value.
-SELECT item, value, CAST(SUM(n) AS BIGINT) AS n FROM {showings} GROUP BY item, value

@@ -1,0 +1,66 @@
+"""A study's configuration, with its protocols, designs and model built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.designs.base import Design
+from steelyard.errors import Problem
+from steelyard.models.fit import Model
+from steelyard.protocols.base import Protocol
+from steelyard.study.config.tables import ItemsSource, Link, Page, Pay, People, Prolific, Quality, Stop
+from steelyard.study.config.toml_lines import line_of
+
+CONFIG_FILE = "study.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One protocol with one design."""
+
+    name: str
+    protocol: Protocol
+    design: Design
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConfig:
+    """A study as its user wrote it, with everything built and defaults filled in."""
+
+    title: str
+    question: str
+    items: ItemsSource
+    stages: tuple[Stage, ...]
+    model: Model
+    people: People
+    page: Page
+    quality: Quality
+    stop: Stop | None
+    pay: Pay
+    link: Link | None = None
+    prolific: Prolific | None = None
+    seed: int = 0
+    database: str | None = None
+    name: str | None = None
+    source: Mapping[str, Any] | None = None
+    lines: Mapping[str, int] | None = None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether stages run side by side, by share, rather than one after the other."""
+        return self.stages[0].share is not None
+
+    def problems_with(self, n_items: int) -> list[Problem]:
+        """Name the stages that do not fit this many items."""
+        several = "stage" in (self.source or {})
+        found = []
+        for number, stage in enumerate(self.stages):
+            prefix = f"stage.{number}." if several else ""
+            for problem in stage.design.problems(stage.protocol, n_items):
+                path = prefix + (problem.field or "")
+                line = line_of(dict(self.lines or {}), path)
+                found.append(replace(problem, field=path, file=CONFIG_FILE, line=line))
+        return found
