@@ -305,7 +305,7 @@ def test_everything_is_described(make_study, serve_study):
     base = "/api/v1/studies/{study}"
     for path in ("/session", "/me", "/consent", "/training", "/tasks", "/judgments", "/tasks/{judgment_id}/skip"):
         assert base + path in described["paths"]
-    welcome = described["components"]["schemas"]["Welcome"]["properties"]
+    welcome = described["components"]["schemas"]["SessionOut"]["properties"]
     assert set(welcome) == set(server.person("ann").get("/me").json())
 
 
@@ -336,7 +336,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
     }
     assert len(judging) == 15
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
-    own = ("api", "app", "errors", "hooks", "security", "identity", "pages")
+    own = ("api", "app", "errors", "webhooks", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]
     raised = {code for text in sources for code in re.findall(r'\b[45]\d\d,\s+"(\w+)"', text)}
     assert {"not_yours", "too_large", "no_such_media"} <= raised
