@@ -15,8 +15,8 @@ from time import perf_counter, process_time
 import numpy as np
 
 from steelyard import Study
-from steelyard.report.building import build_report
-from steelyard.report.page import html_page
+from steelyard.report.builder import build_report
+from steelyard.report.html import html_page
 from steelyard.simulate import Population, SimulatedAnnotators, make_crowd
 from steelyard.study import events as ev
 
@@ -87,7 +87,7 @@ def main(judgments: int = 100_000) -> None:
                 steps.append((step, perf_counter(), process_time()))
 
             with Study.open(folder) as study:
-                document = build_report(study, told=told)
+                document = build_report(study, on_step=told)
             told("drawing")
             page = html_page(document)
             told("")

@@ -67,7 +67,7 @@ def _fail_the_check(page: Page) -> None:
     page.keyboard.press("1")
     page.wait_for_timeout(DOUBLE_CLICK_MS)
     page.keyboard.press("Enter")
-    page.locator("#told section").wait_for()
+    page.locator("#feedback section").wait_for()
     page.wait_for_function("before => document.querySelector('.task').innerText !== before", arg=before)
     page.keyboard.press("4")
 

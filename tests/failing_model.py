@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard import registry
-from steelyard.web.watching import Calculator
+from steelyard.web.calculator import CalculatorProcess
 
 NAME = "always_fails"
 REASON = "float division by zero"
@@ -55,5 +55,5 @@ def installed(folder: Path) -> Iterator[str]:
 def _forget_cached() -> None:
     registry._entry_points.cache_clear()
     registry._validator.cache_clear()
-    # The process that computes for the dashboard took its import path when it started.
-    Calculator.end()
+    # The calculator process has the import path of the moment it was started.
+    CalculatorProcess.end()

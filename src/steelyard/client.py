@@ -185,9 +185,9 @@ class Client:
         found = self._change("POST", "/tasks", {"count": count})
         for task in found["tasks"]:
             self._settings[task["stage"]] = (task["protocol"], task["settings"])
-        nothing = found["nothing"]
+        nothing = found["no_task"]
         tasks = [_task(self.annotator, task) for task in found["tasks"]]
-        return tasks, None if nothing is None else NoTask(nothing["reason"], reason_code=nothing["because"])
+        return tasks, None if nothing is None else NoTask(nothing["reason"], reason_code=nothing["reason_code"])
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         for attempt in range(self._retries + 1):

@@ -42,7 +42,7 @@ def open_study(make_study, clock) -> Iterator[Callable[..., Study]]:
 
 
 def answer_all(study: Study, annotator: str, answers, *, seconds: float | None = None, count: int | None = None) -> int:
-    """Let an annotator answer with `answers(item ids)` until there is nothing left (or so many)."""
+    """Let an annotator answer with `answers(item ids)` until no task remains, or `count` times."""
     done = 0
     while count is None or done < count:
         task = study.ask(annotator)

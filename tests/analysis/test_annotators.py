@@ -47,14 +47,14 @@ def by_hand(rows, who, leave=()):
 
 @pytest.mark.parametrize("who", ["ann", "bob", "cleo"])
 def test_agreement_of_ratings_is_the_correlation_with_the_mean_of_the_others(who):
-    found = row(with_others({"": ratings(ROWS)}), who)
+    agreement = row(with_others({"": ratings(ROWS)}), who)
     r, off = by_hand(ROWS, who)
-    assert found["agreement"] == pytest.approx(r)
-    assert found["agreement_lower"] == pytest.approx(tanh(atanh(r) - 1.959964 / sqrt(2)))
-    assert found["agreement_upper"] == pytest.approx(tanh(atanh(r) + 1.959964 / sqrt(2)))
-    assert found["bias"] == pytest.approx(off.mean())
-    assert found["noise"] == pytest.approx(off.std(ddof=1))
-    assert found["shared"] == 5
+    assert agreement["agreement"] == pytest.approx(r)
+    assert agreement["agreement_lower"] == pytest.approx(tanh(atanh(r) - 1.959964 / sqrt(2)))
+    assert agreement["agreement_upper"] == pytest.approx(tanh(atanh(r) + 1.959964 / sqrt(2)))
+    assert agreement["bias"] == pytest.approx(off.mean())
+    assert agreement["noise"] == pytest.approx(off.std(ddof=1))
+    assert agreement["shared"] == 5
 
 
 def test_excluded_people_are_held_against_the_rest_but_the_rest_not_against_them():
@@ -102,26 +102,26 @@ def test_agreement_of_comparisons_is_the_share_in_the_order_of_the_others():
         ("ann", "b", "a", -1),
         ("ann", "a", "c", 0),
     ]
-    found = row(with_others({"": comparisons(others + own)}), "ann")
-    assert found["agreement"] == pytest.approx(3 / 4)
-    assert found["shared"] == 4
+    agreement = row(with_others({"": comparisons(others + own)}), "ann")
+    assert agreement["agreement"] == pytest.approx(3 / 4)
+    assert agreement["shared"] == 4
     # Wilson's interval of 3 of 4 (Wilson 1927; any calculator): 0.3006 to 0.9544.
-    assert (found["agreement_lower"], found["agreement_upper"]) == pytest.approx((0.3006, 0.9544), abs=1e-4)
+    assert (agreement["agreement_lower"], agreement["agreement_upper"]) == pytest.approx((0.3006, 0.9544), abs=1e-4)
 
 
 def test_choices_and_rankings_agree_with_the_pairs_they_say():
     rng = np.random.default_rng(3)
     items, people = Index(list("abcdef")), Index(["p", "q", "r"])
-    shown = np.array([rng.permutation(6)[:3] for _ in range(30)], np.int32)
+    triples = np.array([rng.permutation(6)[:3] for _ in range(30)], np.int32)
     who = np.arange(30, dtype=np.int32) % 3
     tasks = Index([str(n) for n in range(30)])
     task = np.arange(30, dtype=np.int32)
     common = {"items": items, "annotators": people, "tasks": tasks, "annotator": who, "task": task}
     # The best first and the worst last of three: a choice says as much as the ranking.
-    choices = Choices(shown=shown, best=shown[:, 0], worst=shown[:, 2], **common)
+    choices = Choices(shown=triples, best=triples[:, 0], worst=triples[:, 2], **common)
     rankings = Rankings(
         start=np.arange(0, 91, 3, dtype=np.int64),
-        item=shown.ravel(),
+        item=triples.ravel(),
         rank=np.tile([1, 2, 3], 30).astype(np.int32),
         **common,
     )
@@ -239,8 +239,8 @@ def test_the_table_has_a_row_for_everybody_with_their_work(open_study, clock):
     own = [(n, i, v) for n in values for i, v in values[n].items()]
     assert row(table, "bob")["agreement"] is not None
     assert row(table, "ann")["first"] < row(table, "bob")["first"]
-    said = history.judgments.filter(history.judgments["annotator"] == "cleo")["items"][0][0]
-    full = [*own, ("cleo", said, 50)]
+    item = history.judgments.filter(history.judgments["annotator"] == "cleo")["items"][0][0]
+    full = [*own, ("cleo", item, 50)]
     assert row(table, "bob")["agreement"] == pytest.approx(by_hand(full, "bob")[0])
 
 

@@ -30,14 +30,14 @@ def quality(one: list[float], other: list[float], gamma: float = 0.1) -> float:
 def rounds(open_study):
     """Six items, three rounds of two tasks; item w0 is rated 0, w1 20, … w5 100."""
     study = open_study('name = "scored_ranking"\nsize = 3', DESIGN, items=6)
-    seen: list[tuple[int, tuple[str, ...]]] = []
+    answered: list[tuple[int, tuple[str, ...]]] = []
     for name in ("ann", "bob", "cleo"):
         for _ in range(2):
             task = study.ask(name)
             study.tell(task, {item: 20 * int(item[1]) for item in task.item_ids})
-            seen.append((len(seen) // 2, task.item_ids))
+            answered.append((len(answered) // 2, task.item_ids))
     history = history_of(study)
-    return study, history, match_quality_by_round(history, study, ranked_items(study.scores(), study.items)), seen
+    return study, history, match_quality_by_round(history, study, ranked_items(study.scores(), study.items)), answered
 
 
 def test_before_the_first_answer_all_items_match_alike(rounds):
@@ -50,9 +50,9 @@ def test_each_round_shows_what_was_known_when_it_opened(rounds):
     _, _, table, seen = rounds
     assert table["round"].unique().sort().to_list() == [0, 1, 2]
     for number in (1, 2):
-        known = {f"w{n}": [n / 5 for r, items in seen if r < number and f"w{n}" in items] for n in range(6)}
+        values = {f"w{n}": [n / 5 for r, items in seen if r < number and f"w{n}" in items] for n in range(6)}
         for row in table.filter(pl.col("round") == number).iter_rows(named=True):
-            assert row["quality"] == pytest.approx(quality(known[row["item"]], known[row["other"]]))
+            assert row["quality"] == pytest.approx(quality(values[row["item"]], values[row["other"]]))
 
 
 def test_items_stand_in_the_order_of_their_scores_the_lowest_first(rounds):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from steelyard import Study
 from steelyard.cli.app import app
-from steelyard.report.building import build_report
+from steelyard.report.builder import build_report
 from steelyard.report.document import Document, Table
 from steelyard.web import calculator
 from steelyard.web.calculator import Source
@@ -148,7 +148,7 @@ def places(request, tmp_path_factory):
         work(study)
         document = build_report(study, real_ids=True)
     source = Source(str(folder), None)
-    board, reliability = calculator.compute_board(source), calculator.compute_reliability(source)
+    board, reliability = calculator.compute_overview(source), calculator.compute_reliability(source)
     calculator.close(source)
     return folder, document, board, reliability
 

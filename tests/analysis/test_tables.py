@@ -9,6 +9,7 @@ import pytest
 
 from steelyard.analysis.history import history_of
 from steelyard.analysis.tables import (
+    answer_text,
     answers_to_target,
     costs,
     forecast,
@@ -19,7 +20,6 @@ from steelyard.analysis.tables import (
     progress_over_time,
     ranked_items,
     rate,
-    said_of,
     score_histogram,
 )
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
@@ -66,10 +66,10 @@ def test_the_rate_is_that_of_the_last_hour_with_garwoods_interval(open_study, cl
     answer_all(study, "ann", rated(1), count=5)
     clock.now += 10 * MINUTE
     now = datetime.fromtimestamp(clock.now / 1e6, UTC)
-    found = rate(history_of(study), now)
+    estimate = rate(history_of(study), now)
     # Exact limits of a Poisson count of 5, from any table: 1.623 and 11.668.
-    assert found.value == 5
-    assert (found.lower, found.upper) == pytest.approx((1.6235, 11.6683), abs=1e-3)
+    assert estimate.value == 5
+    assert (estimate.lower, estimate.upper) == pytest.approx((1.6235, 11.6683), abs=1e-3)
 
 
 def test_the_forecast_is_what_is_left_at_that_rate(open_study, clock):
@@ -77,11 +77,11 @@ def test_the_forecast_is_what_is_left_at_that_rate(open_study, clock):
     answer_all(study, "ann", rated(1), count=4)
     clock.now += 30 * MINUTE
     now = datetime.fromtimestamp(clock.now / 1e6, UTC)
-    found = forecast(history_of(study), study.status(), now)
+    prediction = forecast(history_of(study), study.status(), now)
     # 4 in half an hour, 16 left: two hours.
-    assert found.tasks == 16
-    assert found.hours.value == pytest.approx(2)
-    assert found.hours.lower < 2 < found.hours.upper
+    assert prediction.tasks == 16
+    assert prediction.hours.value == pytest.approx(2)
+    assert prediction.hours.lower < 2 < prediction.hours.upper
 
 
 def test_goals_counted_in_items_are_forecast_in_tasks(open_study, clock):
@@ -177,11 +177,11 @@ def test_an_items_page_has_every_judgment_with_its_latest_answer(open_study, clo
     study.annotators.exclude("ann", "fast")
     table = item_judgments(history_of(study), study.config, "w0")
     assert table["annotator"].to_list() == ["bob", "ann"]
-    assert table["said"].to_list() == ["61", "10"]
+    assert table["answer_text"].to_list() == ["61", "10"]
     assert table["value"].to_list() == [61, 10]
     assert table["revised"].to_list() == [True, False]
     assert table["excluded"].to_list() == [False, True]
-    assert table["beside"].to_list() == [["w1"], ["w1"]]
+    assert table["other_items"].to_list() == [["w1"], ["w1"]]
     assert table["at"].to_list() == [BEGIN + timedelta(minutes=1), BEGIN]
 
 
@@ -215,4 +215,4 @@ def test_open_tasks_are_those_that_nobody_answered_or_gave_back(open_study):
     ],
 )
 def test_what_was_said_of_an_item_is_said_in_plain_words(observation, said):
-    assert said_of(observation, "x") == said
+    assert answer_text(observation, "x") == said

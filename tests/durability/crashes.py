@@ -219,19 +219,19 @@ def _check(study: Study, books: PlatformLedger, live: dict[str, object], tally: 
 
 def _check_quota(study: Study, events: list[Event]) -> None:
     """No item is asked more often than the design says, but for answers that came after their lease."""
-    taken: Counter[str] = Counter()
-    asked = {}
+    leases: Counter[str] = Counter()
+    tasks = {}
     for event in events:
         if event.kind == "picked":
             design = study.config.stages[event.data.stage].design
             if not isinstance(design, PerItem):
                 return
-            asked[event.judgment_id] = event.data.items
+            tasks[event.judgment_id] = event.data.items
             for item in event.data.items:
-                assert taken[item] < design.judgments, f"{item} is over-assigned"
-                taken[item] += 1
+                assert leases[item] < design.judgments, f"{item} is over-assigned"
+                leases[item] += 1
         elif event.kind in {"expired", "skip"}:
-            taken.subtract(asked[event.judgment_id])
+            leases.subtract(tasks[event.judgment_id])
 
 
 def _check_leases(study: Study) -> None:
@@ -250,12 +250,12 @@ def _finish(study: Study) -> int:
     """Complete the study with fresh people: a place that a crash had lost could never be filled."""
     done = 0
     for number in range(1000):
-        told = one_person(study, f"fresh-{number}", 10_000, seed=number)
-        done += len(told)
+        answers = one_person(study, f"fresh-{number}", 10_000, seed=number)
+        done += len(answers)
         (stage,) = study.status().stages
         if stage.done >= stage.total:
             return done
-        if not told:
+        if not answers:
             # The last places may be with those who gave them back; their leases end soon.
             time.sleep(_lease_of(study) / 8)
     raise AssertionError(f"the study cannot be completed: {study.status()}")

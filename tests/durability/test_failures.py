@@ -57,7 +57,7 @@ def test_a_full_disk_is_an_error_that_passes(make_study, small_disk):
     folder = shutil.copytree(make_study(items=50), small_disk.path / "study")
     with Study.open(folder) as study:
         first, second = study.ask("ann"), study.ask("bob")
-        told = [study.tell(first, answer(first)).judgment_id]
+        saved_ids = [study.tell(first, answer(first)).judgment_id]
         small_disk.fill()
         with pytest.raises(StoreError, match=r"could not be written: database or disk is full\. Send it again"):
             write_for_ever(study)
@@ -66,8 +66,8 @@ def test_a_full_disk_is_an_error_that_passes(make_study, small_disk):
         # What is there can still be read.
         assert study.judgments().height == 1
         small_disk.make_room()
-        told.append(study.tell(second, answer(second)).judgment_id)
-        check_whole(study, told)
+        saved_ids.append(study.tell(second, answer(second)).judgment_id)
+        check_whole(study, saved_ids)
 
 
 def test_the_page_of_a_server_whose_disk_is_full_can_go_on_later(make_study, small_disk, serve_study):
@@ -120,8 +120,8 @@ def test_a_database_that_is_taken_away_gets_no_answers(make_study):
         with pytest.raises(StoreError, match="gone or was replaced"):
             study.tell(task, answer(task))
         (folder / "before.db").replace(database)
-        told = study.tell(task, answer(task)).judgment_id
-        check_whole(study, [told])
+        saved_id = study.tell(task, answer(task)).judgment_id
+        check_whole(study, [saved_id])
 
 
 def test_connections_that_are_all_busy_are_an_error_that_passes(database_url, monkeypatch):
@@ -160,11 +160,11 @@ def test_a_connection_cut_in_mid_transaction_leaves_nothing(make_study, postgres
         def cut() -> None:
             name = postgres_url.rpartition("/")[2]
             for _ in range(500):
-                found = postgres_server.run(
+                terminated = postgres_server.run(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                     f" WHERE datname = '{name}' AND xact_start IS NOT NULL AND state LIKE 'idle in%'"
                 )
-                if found:
+                if terminated:
                     return
                 time.sleep(0.01)
 
@@ -177,8 +177,8 @@ def test_a_connection_cut_in_mid_transaction_leaves_nothing(make_study, postgres
         with pytest.raises(StoreError, match="terminating connection due to administrator command"):
             write_and_be_cut()
         assert study.last_seq() == before
-        told = study.tell(task, answer(task)).judgment_id
-        check_whole(study, [told])
+        saved_id = study.tell(task, answer(task)).judgment_id
+        check_whole(study, [saved_id])
 
 
 class Proxy:
@@ -218,20 +218,20 @@ class Proxy:
     def _pass_on(self, one: socket.socket, other: socket.socket, asks: bool) -> None:
         while True:
             try:
-                said = one.recv(65536)
-                if said and not asks:
+                data = one.recv(65536)
+                if data and not asks:
                     self._answered.set()
-                if said and asks and self.hang_up and b"COMMIT" in said:
+                if data and asks and self.hang_up and b"COMMIT" in data:
                     self.hang_up = False
                     one.shutdown(socket.SHUT_RDWR)
                     self._answered.clear()
-                    other.sendall(said)
+                    other.sendall(data)
                     assert self._answered.wait(60), "PostgreSQL did not answer the COMMIT"
-                    said = b""
-                if not said:
+                    data = b""
+                if not data:
                     other.shutdown(socket.SHUT_RDWR)
                     return
-                other.sendall(said)
+                other.sendall(data)
             except OSError:
                 return
 
@@ -267,8 +267,8 @@ def test_a_full_disk_under_postgresql_is_an_error_that_passes(make_study, postgr
             with pytest.raises(StoreError, match=r"could not be written: could not extend file .*No space left"):
                 write_for_ever(study)
             disk.make_room()
-            told = study.tell(task, answer(task)).judgment_id
-            check_whole(study, [told])
+            saved_id = study.tell(task, answer(task)).judgment_id
+            check_whole(study, [saved_id])
         postgres_server.run("DROP DATABASE small")
         postgres_server.run("DROP TABLESPACE small")
 
@@ -286,14 +286,14 @@ def test_a_clock_that_is_set_back_holds_no_task_for_long_and_loses_none(make_stu
         again = study.ask("cleo")
         assert again is not None
         assert again.item_ids == first.item_ids
-        told = [second.judgment_id, study.tell(again, answer(again)).judgment_id]
+        saved_ids = [second.judgment_id, study.tell(again, answer(again)).judgment_id]
         # And ann's answer, which comes at last, is kept, and known to be late.
         late = study.tell(first, answer(first))
         assert late.late is True
         events = list(study.events())
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert differing_picks(events) == []
-        check_whole(study, [*told, late.judgment_id])
+        check_whole(study, [*saved_ids, late.judgment_id])
 
 
 def test_clocks_of_two_machines_a_few_seconds_apart_do_not_disturb_each_other(make_study, database_url):
@@ -318,17 +318,17 @@ def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever
     folder = make_study(items=50)
     with Study.open(folder, database=postgres_url) as stuck, Study.open(folder, database=postgres_url) as other:
         task, before = other.ask("ann"), other.last_seq()
-        holds, told = threading.Event(), threading.Event()
-        said = []
+        holds, finished = threading.Event(), threading.Event()
+        errors = []
 
         def hold() -> None:
             try:
                 with stuck._log.write() as transaction:
                     transaction.append(ev.Flagged(reason="stuck"), at=1, judgment_id=task.judgment_id, annotator="ann")
                     holds.set()
-                    told.wait(60)
+                    finished.wait(60)
             except StoreError as error:
-                said.append(str(error))
+                errors.append(str(error))
 
         holder = threading.Thread(target=hold)
         holder.start()
@@ -336,11 +336,11 @@ def test_a_process_that_stops_while_it_holds_the_study_does_not_hold_it_for_ever
         with pytest.raises(StoreError, match="lock timeout"):
             other.tell(task, answer(task))
         # The server ends the session that holds the lock once it has been silent for three seconds.
-        held = f"SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.datname = '{name}'"
-        wait_until(lambda: postgres_server.run(f"{held} AND a.state LIKE 'idle in transaction%'") == [(0,)])
+        locks = f"SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.datname = '{name}'"
+        wait_until(lambda: postgres_server.run(f"{locks} AND a.state LIKE 'idle in transaction%'") == [(0,)])
         told_id = other.tell(task, answer(task)).judgment_id
-        told.set()
+        finished.set()
         holder.join()
-        assert "idle-in-transaction timeout" in said[0]
+        assert "idle-in-transaction timeout" in errors[0]
         assert other.last_seq() == before + 1
         check_whole(other, [told_id])

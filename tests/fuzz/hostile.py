@@ -135,16 +135,16 @@ _SIGNS = [
 def contents(count: int, seed: int) -> list[str]:
     """Make so many hostile contents: every class as it is first, then in other contexts, encodings and mutations."""
     rng = random.Random(seed)
-    made = list(CLASSES[:count])
-    while len(made) < count:
+    texts = list(CLASSES[:count])
+    while len(texts) < count:
         text = rng.choice(CLASSES)
         for _ in range(rng.randrange(3)):
             text = rng.choice(_CHANGES)(text, rng)
         text = rng.choice(WRAPS).replace("{}", text)
         if rng.random() < 0.3:
             text = _spliced(text, rng)
-        made.append(text)
-    return made
+        texts.append(text)
+    return texts
 
 
 def _any_case(text: str, rng: random.Random) -> str:

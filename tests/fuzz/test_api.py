@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from steelyard import Study
-from steelyard.recruitment.submissions import HOOK_SECRET
+from steelyard.recruitment.submissions import WEBHOOK_SECRET
 from steelyard.web.security import Limits, Rate
 from tests.fuzz import examples
 from tests.web.conftest import TOKEN, Server, start_in_thread
@@ -46,7 +46,7 @@ def place(
                 study.tell(task, {task.items[0].id: len(name) * 10.0}, seconds=3)
     # So that what platforms send is tried, too.
     hook = pytest.MonkeyPatch()
-    hook.setenv(HOOK_SECRET, "x" * 32)
+    hook.setenv(WEBHOOK_SECRET, "x" * 32)
     server = start_in_thread(folders, limits=NO_LIMITS)
     headers = {"manager": {"Authorization": f"Bearer {TOKEN}"}, "nobody": {}}.get(request.param)
     if headers is None:
@@ -81,21 +81,21 @@ def _study(folder: Any, extra: str) -> Any:
 
 def _known_ids(server: Server, headers: dict[str, str]) -> list[tuple[str, str]]:
     """Tasks that are out with whoever this is, and their items."""
-    found = httpx.post(f"{server.api}/tasks", json={"count": 5}, headers=headers)
-    tasks = found.json().get("tasks", []) if found.status_code == 200 else []
+    response = httpx.post(f"{server.api}/tasks", json={"count": 5}, headers=headers)
+    tasks = response.json().get("tasks", []) if response.status_code == 200 else []
     return [(task["judgment_id"], task["items"][0]["id"]) for task in tasks] or [("none", "w0")]
 
 
 def _likely(case: Any, known: list[tuple[str, str]], draw: Callable[[Any], Any]) -> None:
     """Put in what is there, so that not everything is refused at the door."""
     name, item = draw(st.sampled_from(known))
-    there = {
+    values = {
         "study": ["plain", "plain", "plain", "strict"],
         "judgment_id": [name],
         "language": ["en", "de"],
         "annotator": ["ann", "zoe"],
     }
-    likely = {**there, "number": [1, 2], "name": ["zoe"], "invite": [None], "state": ["open"], "seconds": [2.5]}
+    likely = {**values, "number": [1, 2], "name": ["zoe"], "invite": [None], "state": ["open"], "seconds": [2.5]}
     if isinstance(case.body, dict) and draw(st.booleans()):
         case.body = {key: draw(st.sampled_from(likely[key])) if key in likely else case.body[key] for key in case.body}
         if "answer" in case.body:
@@ -105,8 +105,8 @@ def _likely(case: Any, known: list[tuple[str, str]], draw: Callable[[Any], Any])
         if not isinstance(part, dict):
             continue
         for key in part:
-            if key in there and draw(st.integers(0, 4)):
-                part[key] = draw(st.sampled_from(there[key]))
+            if key in values and draw(st.integers(0, 4)):
+                part[key] = draw(st.sampled_from(values[key]))
             elif key in {"id", "item"} and draw(st.booleans()):
                 part[key] = item
             elif key == "answer" and draw(st.booleans()):
@@ -114,14 +114,14 @@ def _likely(case: Any, known: list[tuple[str, str]], draw: Callable[[Any], Any])
 
 
 def _send(client: httpx.Client, server: Server, case: Any, headers: dict[str, str]) -> tuple[int, httpx.Headers, bytes]:
-    asked = case.as_transport_kwargs(base_url=server.url)
-    own = {key: value for key, value in (asked.get("headers") or {}).items() if key != "User-Agent"}
+    options = case.as_transport_kwargs(base_url=server.url)
+    own = {key: value for key, value in (options.get("headers") or {}).items() if key != "User-Agent"}
     request = client.build_request(
-        asked["method"],
-        asked["url"],
-        params=asked.get("params"),
-        json=asked.get("json"),
-        content=asked.get("data") if isinstance(asked.get("data"), str | bytes) else None,
+        options["method"],
+        options["url"],
+        params=options.get("params"),
+        json=options.get("json"),
+        content=options.get("data") if isinstance(options.get("data"), str | bytes) else None,
         headers={**own, **headers},
     )
     response = client.send(request, stream=True)
@@ -146,16 +146,16 @@ class Trial:
     server: Server
     headers: dict[str, str]
     client: httpx.Client
-    seen: dict[str, set[int]] = field(default_factory=dict)
+    statuses: dict[str, set[int]] = field(default_factory=dict)
 
     def try_out(self, operation: Any, mode: GenerationMode) -> None:
-        known = _known_ids(self.server, self.headers)
+        ids = _known_ids(self.server, self.headers)
         short = 4 if self.headers else 2
 
         @examples(short, 150)
         @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
         def tried_out(case: Any, data: st.DataObject) -> None:
-            _likely(case, known, data.draw)
+            _likely(case, ids, data.draw)
             try:
                 status, sent, body = _send(self.client, self.server, case, self.headers)
             except (UnicodeEncodeError, httpx.InvalidURL, TypeError, ValueError, httpx.LocalProtocolError):
@@ -163,9 +163,9 @@ class Trial:
             assert status < 500, (operation.label, status, body[:500], case.body, case.query)
             assert "content-security-policy" in sent
             if status >= 400:
-                said = json.loads(body)
-                assert said.get("problems") or set(said["error"]) == {"code", "what", "remedy", "field"}
-            self.seen.setdefault(operation.label, set()).add(status)
+                answer = json.loads(body)
+                assert answer.get("problems") or set(answer["error"]) == {"code", "what", "remedy", "field"}
+            self.statuses.setdefault(operation.label, set()).add(status)
 
         tried_out()
 
@@ -181,7 +181,7 @@ def test_whatever_is_sent_nothing_breaks(place: tuple[Server, dict[str, str]]) -
             trial.try_out(operation, GenerationMode.POSITIVE)
             if operation.body or not all(map(_takes_any_text, operation.iter_parameters())):
                 trial.try_out(operation, GenerationMode.NEGATIVE)
-    reached = {label for label, statuses in trial.seen.items() if any(status < 400 for status in statuses)}
+    reached = {label for label, statuses in trial.statuses.items() if any(status < 400 for status in statuses)}
     if not headers:
         assert not [label for label in reached if "/manage" in label]
         return

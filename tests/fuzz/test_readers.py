@@ -108,8 +108,8 @@ def near_valid(draw: Any) -> tuple[str, bytes]:
     rows = draw(st.lists(st.lists(CELL, min_size=1, max_size=len(header) + 1), max_size=6))
     form = draw(st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]))
     if form == ".jsonl":
-        made = [dict(zip(header, draw(_json_row(row)), strict=False)) for row in rows]
-        data = "\n".join(json.dumps(row, ensure_ascii=draw(st.booleans())) for row in made).encode(
+        records = [dict(zip(header, draw(_json_row(row)), strict=False)) for row in rows]
+        data = "\n".join(json.dumps(row, ensure_ascii=draw(st.booleans())) for row in records).encode(
             "utf-8", "surrogatepass"
         )
     elif form == ".parquet":

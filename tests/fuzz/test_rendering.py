@@ -17,9 +17,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from steelyard import Study
-from steelyard.report.building import build_report
+from steelyard.report.builder import build_report
 from steelyard.report.dataset import write_dataset
-from steelyard.report.page import html_page
+from steelyard.report.html import html_page
 from steelyard.web.content import Kind, render
 from tests.conftest import missing_tool
 from tests.fuzz import FULL
@@ -95,11 +95,11 @@ class Harness:
         self.body = body if whole else f"<!doctype html><meta charset=utf-8><body>{body}"
         self.asked.clear()
         self.page.goto(f"{HOST}/", wait_until="load")
-        found = list(self.page.evaluate(USE))
+        problems = list(self.page.evaluate(USE))
         self.page.wait_for_timeout(30)
         hits = self.page.evaluate("window.hits")
         away = [url for url in self.asked if not url.startswith((HOST + MEDIA, "data:"))]
-        return [*([f"{hits} scripts ran"] if hits else []), *found, *(f"asked {url}" for url in away)]
+        return [*([f"{hits} scripts ran"] if hits else []), *problems, *(f"asked {url}" for url in away)]
 
     def put(self, pieces: list[str]) -> list[str]:
         """Set each piece as the annotators' page does, in a page that is there already."""
@@ -109,18 +109,18 @@ class Harness:
             "document.body.append(at); } }",
             pieces,
         )
-        found = list(self.page.evaluate(USE))
+        problems = list(self.page.evaluate(USE))
         self.page.wait_for_timeout(30)
         hits = self.page.evaluate("window.hits")
         away = [url for url in self.asked if not url.startswith((HOST + MEDIA, "data:"))]
-        return [*([f"{hits} scripts ran"] if hits else []), *found, *(f"asked {url}" for url in away)]
+        return [*([f"{hits} scripts ran"] if hits else []), *problems, *(f"asked {url}" for url in away)]
 
 
 @pytest.fixture
 def harness(browser: Any) -> Iterator[Harness]:
-    made = Harness(browser)
-    yield made
-    made.context.close()
+    new_harness = Harness(browser)
+    yield new_harness
+    new_harness.context.close()
 
 
 def test_the_harness_notices(harness: Harness) -> None:
@@ -134,8 +134,8 @@ def test_the_harness_notices(harness: Harness) -> None:
 
 
 def _culprits(harness: Harness, texts: list[str], kind: Kind) -> list[tuple[str, list[str]]]:
-    found = [(text, harness.show(render(text, kind, MEDIA).html)) for text in texts]
-    return [(text, wrong) for text, wrong in found if wrong][:5]
+    results = [(text, harness.show(render(text, kind, MEDIA).html)) for text in texts]
+    return [(text, wrong) for text, wrong in results if wrong][:5]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -250,13 +250,13 @@ def test_files_that_leave_the_study_run_nothing(harness: Harness, tmp_path: Path
     folder = judged(hostile_study(tmp_path / "study", "html"))
     with Study.open(folder) as study:
         report = html_page(build_report(study, real_ids=True))
-        shown = study._repr_html_() + (study.fit()._repr_html_() or "")
+        notebook_html = study._repr_html_() + (study.fit()._repr_html_() or "")
         write_dataset(study, tmp_path / "hub", real_ids=True)
     without_policy = report.replace('http-equiv="Content-Security-Policy"', "")
     assert without_policy != report
     allowed = {"STYLE", "META", "SVG", "LINK"}
     wrong = [what for what in harness.show(without_policy, whole=True) if what.upper() not in allowed]
     assert not wrong
-    assert not harness.show(shown)
+    assert not harness.show(notebook_html)
     card = (tmp_path / "hub" / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]
     assert not harness.show(MarkdownIt("commonmark", {"html": True}).enable("table").render(card))

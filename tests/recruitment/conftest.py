@@ -58,12 +58,16 @@ def platform(standin: StandIn) -> Platform:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A study for Prolific."""
-    made = tmp_path / "words"
-    made.mkdir()
-    (made / "study.toml").write_text(STUDY, encoding="utf-8")
-    (made / "items.csv").write_text("id,text\n" + "".join(f"w{n},word {n}\n" for n in range(12)), encoding="utf-8")
-    (made / "gold.csv").write_text("items,answer\n" + "".join(f"w{n},40..60\n" for n in range(6)), encoding="utf-8")
-    return made
+    study_folder = tmp_path / "words"
+    study_folder.mkdir()
+    (study_folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    (study_folder / "items.csv").write_text(
+        "id,text\n" + "".join(f"w{n},word {n}\n" for n in range(12)), encoding="utf-8"
+    )
+    (study_folder / "gold.csv").write_text(
+        "items,answer\n" + "".join(f"w{n},40..60\n" for n in range(6)), encoding="utf-8"
+    )
+    return study_folder
 
 
 Prolific = Callable[..., Done]

@@ -94,12 +94,12 @@ class Platform:
 
     def snapshot(self) -> dict[str, Any]:
         """Return all there is, to go back to."""
-        kept = ("balance", "pay_delay", "studies", "submissions", "batches", "payments", "_shown_at")
-        return copy.deepcopy({name: getattr(self, name) for name in kept})
+        names = ("balance", "pay_delay", "studies", "submissions", "batches", "payments", "_shown_at")
+        return copy.deepcopy({name: getattr(self, name) for name in names})
 
-    def restore(self, kept: dict[str, Any]) -> None:
+    def restore(self, snapshot: dict[str, Any]) -> None:
         """Go back to a snapshot."""
-        for name, value in copy.deepcopy(kept).items():
+        for name, value in copy.deepcopy(snapshot).items():
             setattr(self, name, value)
         self.requests.clear()
         self.on_request, self.on_done = (lambda number, request: None), (lambda number, request: None)
@@ -124,23 +124,23 @@ class Platform:
             return new
 
     def places_taken(self, study_id: str) -> int:
-        held = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
-        return sum(s["study_id"] == study_id and s["status"] in held for s in self.submissions.values())
+        active = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
+        return sum(s["study_id"] == study_id and s["status"] in active for s in self.submissions.values())
 
     def finish(self, submission: str, code: str) -> None:
         """Somebody comes back with a code."""
         with self._lock:
-            found = self.submissions[submission]
-            study = self.studies[found["study_id"]]
-            known = {entry["code"]: entry for entry in study["completion_codes"]}
-            actions = [action["action"] for action in known.get(code, {"actions": []})["actions"]]
-            found["study_code"] = code
+            record = self.submissions[submission]
+            study = self.studies[record["study_id"]]
+            codes = {entry["code"]: entry for entry in study["completion_codes"]}
+            actions = [action["action"] for action in codes.get(code, {"actions": []})["actions"]]
+            record["study_code"] = code
             if "FIXED_SCREEN_OUT_PAYMENT" in actions:
-                found["status"] = "SCREENED OUT"
+                record["status"] = "SCREENED OUT"
             elif "REQUEST_RETURN" in actions:
-                found["status"] = "RETURNED"
+                record["status"] = "RETURNED"
             else:
-                found["status"] = "AWAITING REVIEW"
+                record["status"] = "AWAITING REVIEW"
             self._settle_study(study)
 
     def change(self, submission: str, status: str) -> None:
@@ -158,13 +158,13 @@ class Platform:
 
     def tell(self, submission: str, *, event: str, at: float | None = None, times: int = 1) -> list[httpx.Response]:
         """Send the webhook about a submission, as often as it takes."""
-        found = self.submissions[submission]
+        record = self.submissions[submission]
         body = {
             "event_type": "submission.status.change",
             "resource_id": submission,
-            "participant_id": found["participant_id"],
-            "study_id": found["study_id"],
-            "status": found["status"],
+            "participant_id": record["participant_id"],
+            "study_id": record["study_id"],
+            "status": record["status"],
         }
         raw, stamp = json.dumps(body).encode(), str(int(time.time()))
         headers = {
@@ -183,11 +183,11 @@ class Platform:
 
     def paid(self, kind: str) -> dict[str, int]:
         """What each participant got, of rewards or bonuses."""
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for what, participant, amount in self.payments:
             if what == kind:
-                found[participant] = found.get(participant, 0) + amount
-        return found
+                totals[participant] = totals.get(participant, 0) + amount
+        return totals
 
     def _show_bonuses(self) -> None:
         due = [entry for entry in self._shown_at if entry[0] <= time.monotonic()]
@@ -203,8 +203,8 @@ class Platform:
             for known_method, pattern, handle in _ROUTES:
                 matched = re.fullmatch(pattern, path)
                 if matched and known_method == method:
-                    found: tuple[int, Any, dict[str, str]] = handle(self, *matched.groups(), query=query, body=body)
-                    return found
+                    answer: tuple[int, Any, dict[str, str]] = handle(self, *matched.groups(), query=query, body=body)
+                    return answer
         raise RefusedError(404, f"nothing at {path}", simple=True)
 
     def _study(self, study_id: str) -> dict[str, Any]:
@@ -233,16 +233,16 @@ class Platform:
         actions = {action["action"] for code in body["completion_codes"] for action in code["actions"]}
         if not actions <= _ACTIONS:
             raise RefusedError(400, {"completion_codes": ["Unknown action."]})
-        known: dict[str, Any] = {str(one["filter_id"]): one for one in FILTERS}
+        filters: dict[str, Any] = {str(one["filter_id"]): one for one in FILTERS}
         for chosen in body.get("filters", []):
-            choices = known.get(chosen["filter_id"])
+            choices = filters.get(chosen["filter_id"])
             if choices is None or not set(chosen.get("selected_values", [])) <= set(choices.get("choices", {})):
                 raise RefusedError(400, {"filters": [f"{chosen['filter_id']}: unknown filter or choice."]})
 
     def _shown(self, study: dict[str, Any]) -> dict[str, Any]:
-        taken = self.places_taken(study["id"])
+        places = self.places_taken(study["id"])
         total = self.cost(study["reward"], study["total_available_places"])
-        return {**study, "places_taken": taken, "total_cost": total, "currency_code": "USD"}
+        return {**study, "places_taken": places, "total_cost": total, "currency_code": "USD"}
 
     def list_studies(self, *, query: dict[str, list[str]], body: Any) -> Any:
         return _page([self._shown(study) for study in self.studies.values()], query)
@@ -297,11 +297,11 @@ class Platform:
 
     def bulk_approve(self, *, query: Any, body: dict[str, Any]) -> Any:
         for submission in body["submission_ids"]:
-            found = self.submissions.get(submission)
-            if found is None:
+            record = self.submissions.get(submission)
+            if record is None:
                 raise RefusedError(400, f"{submission} does not exist")
-            if found["status"] == "AWAITING REVIEW":
-                self._approve(found)
+            if record["status"] == "AWAITING REVIEW":
+                self._approve(record)
         return 200, {"message": "The request to bulk approve has been made successfully."}, {}
 
     def _approve(self, found: dict[str, Any]) -> None:
@@ -311,17 +311,17 @@ class Platform:
         self._settle_study(study)
 
     def decide(self, submission: str, *, query: Any, body: dict[str, Any]) -> Any:
-        found = self.submissions.get(submission)
-        if found is None or found["status"] != "AWAITING REVIEW":
+        record = self.submissions.get(submission)
+        if record is None or record["status"] != "AWAITING REVIEW":
             raise RefusedError(400, "Only submissions that await review can be decided on.")
         if body["action"] == "APPROVE":
-            self._approve(found)
+            self._approve(record)
         elif body["action"] == "REJECT":
             if len(body.get("message", "")) < 100 or not body.get("rejection_category"):
                 raise RefusedError(400, {"message": ["Ensure this has at least 100 characters."]})
-            found["status"] = "REJECTED"
-            self._settle_study(self.studies[found["study_id"]])
-        return 200, dict(found), {}
+            record["status"] = "REJECTED"
+            self._settle_study(self.studies[record["study_id"]])
+        return 200, dict(record), {}
 
     def set_up_bonuses(self, *, query: Any, body: dict[str, Any]) -> Any:
         rows = [row.split(",") for row in body["csv_bonuses"].splitlines()]
@@ -334,8 +334,8 @@ class Platform:
         new = self.new_id("7")
         self.batches[new] = (body["study_id"], amounts)
         total = sum(amounts.values())
-        made = {"id": new, "study": body["study_id"], "amount": total, "fees": total * FEE, "vat": total * FEE * VAT}
-        return 201, made, {}
+        batch = {"id": new, "study": body["study_id"], "amount": total, "fees": total * FEE, "vat": total * FEE * VAT}
+        return 201, batch, {}
 
     def pay_bonuses(self, batch: str, *, query: Any, body: Any) -> Any:
         if batch not in self.batches:
@@ -354,8 +354,8 @@ class Platform:
         return 202, {}, {}
 
     def secrets(self, *, query: Any, body: Any) -> Any:
-        found = [{"id": "1", "value": self.hook_secret}] if self.hook_secret else []
-        return 200, {"results": found}, {}
+        secrets_ = [{"id": "1", "value": self.hook_secret}] if self.hook_secret else []
+        return 200, {"results": secrets_}, {}
 
     def make_secret(self, *, query: Any, body: Any) -> Any:
         self.hook_secret = self.new_id("secret")
@@ -372,11 +372,11 @@ class Platform:
         return 201, new, {"X-Hook-Secret": f"confirm-{new['id']}"}
 
     def confirm(self, hook_id: str, *, query: Any, body: dict[str, Any]) -> Any:
-        found = next(hook for hook in self.hooks if hook["id"] == hook_id)
+        subscription = next(hook for hook in self.hooks if hook["id"] == hook_id)
         if body.get("secret") != f"confirm-{hook_id}":
             raise RefusedError(400, "That is not the secret.")
-        found["is_enabled"] = True
-        return 200, found, {}
+        subscription["is_enabled"] = True
+        return 200, subscription, {}
 
 
 def _page(rows: list[dict[str, Any]], query: dict[str, list[str]]) -> tuple[int, Any, dict[str, str]]:

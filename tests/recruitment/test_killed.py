@@ -31,7 +31,7 @@ _CHILDREN.set_forkserver_preload(
         "steelyard.cli.app",
         "steelyard.study",
         "steelyard.recruitment.bonuses",
-        "steelyard.recruitment.reviewing",
+        "steelyard.recruitment.review",
         "steelyard.web.studies",
     ]
 )
@@ -146,11 +146,11 @@ def stages(platform: Platform, folder: Path) -> Callable[[], None]:
 
 def test_whatever_command_is_killed_at_whatever_request_ends_as_if_it_had_not_been(platform, folder, stages, tmp_path):
     kills = 0
-    kept = tmp_path / "kept"
+    snapshot = tmp_path / "kept"
     for name, command in COMMANDS.items():
         if name == "sync":
             people_come(folder, platform)
-        shutil.copytree(folder, kept)
+        shutil.copytree(folder, snapshot)
         before = platform.snapshot()
 
         platform.requests.clear()
@@ -167,7 +167,7 @@ def test_whatever_command_is_killed_at_whatever_request_ends_as_if_it_had_not_be
             for when in ("before", "after"):
                 platform.restore(before)
                 shutil.rmtree(folder)
-                shutil.copytree(kept, folder)
+                shutil.copytree(snapshot, folder)
                 assert run_and_kill(platform, folder, command, at, when), (name, at)
                 run_to_the_end(folder, command)
                 if name == "bonus":
@@ -175,7 +175,7 @@ def test_whatever_command_is_killed_at_whatever_request_ends_as_if_it_had_not_be
                     run("prolific", "sync", "words", cwd=folder.parent)
                 assert the_platform_ledger(platform, folder) == expected, (name, at, when)
                 kills += 1
-        shutil.rmtree(kept)
+        shutil.rmtree(snapshot)
     # At the end everybody has what they earned, once: 0.1 × 4 tasks and 0.25 for the checks.
     assert platform.paid("reward") == {"p1": 200, "p2": 200}
     assert platform.paid("bonus") == {"p1": 65, "p2": 65}

@@ -152,8 +152,8 @@ def test_only_who_came_by_the_link_goes_back_by_it(make_study):
         for name in ("ann", "bob"):
             task = study.ask(name)
             study.tell(task, {task.item_ids[0]: 5})
-        found = ending_for(study, "ann", "quota")
-        assert (found.kind, found.code, found.url) == ("completed", "DONE", None)
+        ending = ending_for(study, "ann", "quota")
+        assert (ending.kind, ending.code, ending.url) == ("completed", "DONE", None)
         assert ending_for(study, "bob", "quota") is None
 
 
@@ -177,15 +177,15 @@ def test_how_it_ended_decides_which_code(make_study):
             study.annotators.answer_test(name, 1, {"w0": 90})
             study.tell(task := study.ask(name), {task.item_ids[0]: 5})
         study.annotators.exclude("bob", "always the same")
-        because = {"ann": "excluded", "bob": "excluded", "cleo": "closed", "dora": "done"}
-        found = {name: ending_for(study, name, why, CODES) for name, why in because.items()}
-        assert {name: end.code for name, end in found.items()} == {
+        reason_codes = {"ann": "excluded", "bob": "excluded", "cleo": "closed", "dora": "done"}
+        endings = {name: ending_for(study, name, why, CODES) for name, why in reason_codes.items()}
+        assert {name: end.code for name, end in endings.items()} == {
             "ann": "OUT1",
             "bob": "FAIL1",
             "cleo": "DONE1",
             "dora": "OUT1",
         }
-        assert found["cleo"].url == "https://app.prolific.com/submissions/complete?cc=DONE1"
+        assert endings["cleo"].url == "https://app.prolific.com/submissions/complete?cc=DONE1"
         # Nobody is sent away while there may be more, nor who has left by themselves.
         assert ending_for(study, "cleo", "paused", CODES) is None
         assert ending_for(study, "dora", "waiting", CODES) is None

@@ -78,8 +78,8 @@ def test_a_payment_that_never_got_there_is_sent_again_when_somebody_says_so(prol
     prolific("bonus", "--yes", code=1)
     assert approved.paid("bonus") == {}
     assert "Nothing was sent now" in prolific("bonus", "--yes", "--grace", "5", code=1).stderr
-    asked = prolific("bonus", "--grace", "0", text="n\n", code=1)
-    assert "Send it again?" in asked.stdout
+    result = prolific("bonus", "--grace", "0", text="n\n", code=1)
+    assert "Send it again?" in result.stdout
     assert approved.paid("bonus") == {}
     prolific("bonus", "--grace", "0", text="y\n")
     assert approved.paid("bonus") == OWED
@@ -100,12 +100,12 @@ def test_two_commands_at_once_pay_once(approved, folder, standin):
     def pay() -> None:
         with Study.open(folder) as study, Client(TOKEN, address=standin.url) as client:
             listed, _ = client.submissions(drafted_id(study))
-            known = PlatformLedger.of(study.recruitment.steps())
-            owed, shown = bonuses.still_owed(OWED, known, listed)
+            ledger = PlatformLedger.of(study.recruitment.steps())
+            owed, received = bonuses.still_owed(OWED, ledger, listed)
             gate.wait()
             try:
-                batch = bonuses.plan_batch(study, owed, shown, known)
-                bonuses.carry_on(client, study, batch, grace_minutes=1, send_again=lambda _: False)
+                batch = bonuses.plan_batch(study, owed, received, ledger)
+                bonuses.complete_batch(client, study, batch, grace_minutes=1, send_again=lambda _: False)
                 ended.append("paid")
             except PlatformError:
                 ended.append("refused")
@@ -138,7 +138,7 @@ def test_what_another_command_pays_while_this_one_asks_is_not_paid_again(prolifi
 
 
 def test_more_people_than_fit_into_a_batch_are_paid_in_several(approved, folder, standin, monkeypatch):
-    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
+    monkeypatch.setattr(bonuses, "BATCH_SIZE", 2)
     with Study.open(folder) as study, Client(TOKEN, address=standin.url) as client:
         listed, _ = client.submissions(drafted_id(study))
         options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: False}
@@ -165,16 +165,18 @@ def test_a_log_with_pseudonyms_names_nobody_and_is_whole(prolific, approved, fol
 def test_who_is_forgotten_is_nowhere_any_more_and_the_platform_ledger_still_add_up(prolific, approved, folder):
     prolific("sync")
     prolific("bonus", "--yes")
-    known = {s["participant_id"]: s["id"] for s in approved.submissions.values()}
+    submission_ids = {s["participant_id"]: s["id"] for s in approved.submissions.values()}
     run("forget", "words", "p1", "--yes", cwd=folder.parent)
     run("forget", "words", "p2", "--yes", cwd=folder.parent)
-    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-    assert known["p3"].encode() in kept
-    assert known["p1"].encode() not in kept
-    assert known["p2"].encode() not in kept
+    stored = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert submission_ids["p3"].encode() in stored
+    assert submission_ids["p1"].encode() not in stored
+    assert submission_ids["p2"].encode() not in stored
     assert [batch.total for batch in platform_ledger(folder).batches] == [170]
     # Nobody is paid again for it, and looking again does not bring them back.
     prolific("sync")
     prolific("bonus", "--yes")
     assert approved.paid("bonus") == OWED
-    assert known["p1"].encode() not in b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert submission_ids["p1"].encode() not in b"".join(
+        path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    )

@@ -61,7 +61,7 @@ def test_an_answer_that_takes_too_long_counts_as_lost(approved, folder, standin)
         with pytest.raises(bonuses.PendingError, match="may have been carried out"):
             bonuses.pay_owed(client, study, OWED, OWED, listed, **options)
         batch = PlatformLedger.of(study.recruitment.steps()).open_batch
-        assert bonuses.carry_on(client, study, batch, **options)
+        assert bonuses.complete_batch(client, study, batch, **options)
     assert approved.paid("bonus") == OWED
 
 
@@ -75,9 +75,9 @@ def test_a_rate_limit_is_waited_out(prolific, platform):
 
 def test_a_platform_that_is_away_is_said_in_a_sentence(prolific, standin):
     standin.stop()
-    said = prolific("draft", code=1).stderr
-    assert "Prolific cannot be reached" in said
-    assert "Traceback" not in said
+    output = prolific("draft", code=1).stderr
+    assert "Prolific cannot be reached" in output
+    assert "Traceback" not in output
 
 
 # Dry runs and the token
@@ -89,18 +89,18 @@ def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, 
     assert platform_ledger(folder).key == ""
     prolific("draft")
     assert "The draft would be brought up to date:" in prolific("draft", "--dry-run").stdout
-    said = prolific("publish", "--dry-run").stdout
-    assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in said
-    assert '"action": "PUBLISH"' in said
+    output = prolific("publish", "--dry-run").stdout
+    assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in output
+    assert '"action": "PUBLISH"' in output
     assert only(platform)["status"] == "UNPUBLISHED"
     prolific("publish", "--yes")
     work(folder, platform, "p1")
     assert "POST" in prolific("approve", "--dry-run").stdout
     prolific("approve", "--yes")
     before = platform.snapshot(), platform_ledger(folder)
-    said = prolific("bonus", "--dry-run").stdout
-    assert '"csv_bonuses": "p1,0.65"' in said
-    assert "/pay/" in said
+    output = prolific("bonus", "--dry-run").stdout
+    assert '"csv_bonuses": "p1,0.65"' in output
+    assert "/pay/" in output
     prolific("stop", "--dry-run")
     prolific("sync", "--dry-run")
     assert (platform.snapshot(), platform_ledger(folder)) == before
@@ -108,15 +108,15 @@ def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, 
 
 def test_a_dry_run_of_the_draft_needs_no_token(prolific, platform, monkeypatch):
     monkeypatch.delenv("STEELYARD_PROLIFIC_TOKEN")
-    said = prolific("draft", "--dry-run").stdout
-    assert "POST" in said
+    output = prolific("draft", "--dry-run").stdout
+    assert "POST" in output
     # Three places at four tasks of 0.50.
-    assert "The draft would be made on Prolific, unpublished:" in said
-    assert "3 people, $6.00 for all, without fees and taxes" in said
-    assert "living in United States or United Kingdom, fluent in English, approval rate of 99 % or more" in said
-    assert "Each person gets 4 tasks" in said
-    assert "Nothing was sent that changes anything" in said
-    assert "the number of 'United States'" in said
+    assert "The draft would be made on Prolific, unpublished:" in output
+    assert "3 people, $6.00 for all, without fees and taxes" in output
+    assert "living in United States or United Kingdom, fluent in English, approval rate of 99 % or more" in output
+    assert "Each person gets 4 tasks" in output
+    assert "Nothing was sent that changes anything" in output
+    assert "the number of 'United States'" in output
     assert platform.requests == []
     assert "STEELYARD_PROLIFIC_TOKEN" in prolific("draft", code=1).stderr
 
@@ -153,9 +153,9 @@ def test_the_token_appears_nowhere(prolific, platform, folder, caplog, monkeypat
 
 def test_a_wrong_token_is_said(prolific, monkeypatch):
     monkeypatch.setenv("STEELYARD_PROLIFIC_TOKEN", "another-token-of-somebody")
-    said = prolific("draft", code=1).stderr
-    assert "does not accept the token" in said
-    assert "another-token" not in said
+    output = prolific("draft", code=1).stderr
+    assert "does not accept the token" in output
+    assert "another-token" not in output
 
 
 def test_a_token_goes_nowhere_in_the_clear():

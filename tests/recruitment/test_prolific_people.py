@@ -17,8 +17,8 @@ def test_tasks_of_people_who_give_their_place_back_are_free_at_once(prolific, pl
         with Study.open(folder) as study:
             assert study.ask(name) is not None
         platform.change(submission, status)
-    said = prolific("sync").stdout
-    assert "1 returned, 1 timed-out. 2 changed; 2 tasks are free for others" in said
+    output = prolific("sync").stdout
+    assert "1 returned, 1 timed-out. 2 changed; 2 tasks are free for others" in output
     with Study.open(folder) as study:
         assert study.recruitment.departed == {"p1": "returned", "p2": "timed out"}
         assert study.ask("p1") is None
@@ -60,10 +60,10 @@ def test_who_finished_under_another_submission_is_looked_at(prolific, platform, 
     platform.finish(submission, only(platform)["completion_codes"][0]["code"])
     never = platform.take_place("p2")
     platform.finish(never, only(platform)["completion_codes"][0]["code"])
-    said = prolific("approve", "--yes").stdout
-    assert "not with this submission" in said
-    assert "never came here" in said
-    assert "Nothing to approve" in said
+    output = prolific("approve", "--yes").stdout
+    assert "not with this submission" in output
+    assert "never came here" in output
+    assert "Nothing to approve" in output
     assert platform.paid("reward") == {}
 
 

@@ -14,28 +14,28 @@ from tests.recruitment.platform import RefusedError
 
 
 def test_the_draft_says_what_the_study_says(prolific, platform):
-    said = prolific("draft").stdout
-    made = only(platform)
-    assert made["status"] == "UNPUBLISHED"
-    assert (made["name"], made["description"]) == ("Words", "How positive is it?")
+    output = prolific("draft").stdout
+    draft = only(platform)
+    assert draft["status"] == "UNPUBLISHED"
+    assert (draft["name"], draft["description"]) == ("Words", "How positive is it?")
     link = "https://judge.example.org/s/words/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
-    assert made["external_study_url"] == link + "&SESSION_ID={{%SESSION_ID%}}"
+    assert draft["external_study_url"] == link + "&SESSION_ID={{%SESSION_ID%}}"
     # Four tasks of nine seconds (five to read, four to mark) and four words: 37.2 seconds, so one minute; 4 × 0.50.
-    assert (made["estimated_completion_time"], made["reward"], made["total_available_places"]) == (1, 200, 3)
-    assert made["filters"] == [
+    assert (draft["estimated_completion_time"], draft["reward"], draft["total_available_places"]) == (1, 200, 3)
+    assert draft["filters"] == [
         {"filter_id": "current-country-of-residence", "selected_values": ["1", "0"]},
         {"filter_id": "fluent-languages", "selected_values": ["19"]},
         {"filter_id": "approval_rate", "selected_range": {"lower": 99, "upper": 100}},
         {"filter_id": "approval_numbers", "selected_range": {"lower": 501, "upper": 100_000}},
     ]
-    types = [(code["code_type"], code["actions"][0]["action"]) for code in made["completion_codes"]]
+    types = [(code["code_type"], code["actions"][0]["action"]) for code in draft["completion_codes"]]
     assert types == [
         ("COMPLETED", "MANUALLY_REVIEW"),
         ("OTHER", "REQUEST_RETURN"),
         ("FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
     ]
-    assert len({code["code"] for code in made["completion_codes"]}) == 3
-    assert "$2.00 for about a minute: $120.00 an hour" in said
+    assert len({code["code"] for code in draft["completion_codes"]}) == 3
+    assert "$2.00 for about a minute: $120.00 an hour" in output
 
 
 def test_ways_back_and_signatures_that_prolific_does_not_have_are_refused_by_every_command(prolific, platform, folder):

@@ -22,7 +22,7 @@ PEOPLE = ("p1", "p2", "p3")
 @pytest.mark.parametrize("seed", range(4))
 def test_nobody_ever_gets_more_than_is_owed(seed, prolific, platform, folder, standin, monkeypatch):
     chance = random.Random(seed)
-    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
+    monkeypatch.setattr(bonuses, "BATCH_SIZE", 2)
     prolific("draft")
     prolific("publish", "--yes")
     for name in PEOPLE:
@@ -39,7 +39,7 @@ def test_nobody_ever_gets_more_than_is_owed(seed, prolific, platform, folder, st
         with Study.open(folder) as study, Client(TOKEN, address=standin.url, sleep=lambda _: None) as client:
             begun = ledger_of(study).open_batch
             if begun is not None:
-                bonuses.carry_on(client, study, begun, **options)
+                bonuses.complete_batch(client, study, begun, **options)
             listed, _ = client.submissions(drafted_id(study))
             if ledger_of(study).open_batch is None:
                 bonuses.pay_owed(client, study, earned, earned, listed, **options)
@@ -53,8 +53,8 @@ def test_nobody_ever_gets_more_than_is_owed(seed, prolific, platform, folder, st
         for name in PEOPLE:
             earned[name] += chance.choice([0, 0, 10, 35])
         with Study.open(folder) as study:
-            settled = ledger_of(study).open_batch is None
-        if settled and chance.random() < 0.2:
+            no_open_batch = ledger_of(study).open_batch is None
+        if no_open_batch and chance.random() < 0.2:
             name = chance.choice(PEOPLE)
             by_hand[name] += 20
             earned[name] = max(earned[name], by_hand[name] + platform.paid("bonus").get(name, 0))

@@ -114,12 +114,12 @@ def _codes(names: list[str], values: list[str]) -> np.ndarray:
 
 def _who(log: Log, rows: list[tuple[Any, ...]], tasks: bool) -> dict[str, Any]:
     people = sorted({row[1] for row in rows})
-    found: dict[str, Any] = {"items": Index(log.items), "annotators": Index(people)}
-    found["annotator"] = _codes(people, [row[1] for row in rows])
+    fields: dict[str, Any] = {"items": Index(log.items), "annotators": Index(people)}
+    fields["annotator"] = _codes(people, [row[1] for row in rows])
     if tasks:
         ids = list(dict.fromkeys(row[0] for row in rows))
-        found |= {"tasks": Index(ids), "task": _codes(ids, [row[0] for row in rows])}
-    return found
+        fields |= {"tasks": Index(ids), "task": _codes(ids, [row[0] for row in rows])}
+    return fields
 
 
 def observations(log: Log, answers: list[dict[str, Any]] | None = None, tasks: bool = False) -> Any:
@@ -134,11 +134,11 @@ def summary(log: Log) -> Rows:
     counted = log.counted()
     each = Counter(item for a in counted for item in a["items"])
     rows = [len(log.items), len({a["annotator"] for a in counted}), len(counted), median(each.values())]
-    found = [{"value": float(value)} for value in rows]
-    figures = {row["statistic"]: row for row in reliability(log)}
+    summary_rows = [{"value": float(value)} for value in rows]
+    statistics = {row["statistic"]: row for row in reliability(log)}
     names = ["split_half_spearman", "alpha_interval" if log.scored else "alpha_nominal"]
-    found += [figures[name] for name in names]
-    return [*found, {"value": costs(log)[0]["cost"]}, {}]
+    summary_rows += [statistics[name] for name in names]
+    return [*summary_rows, {"value": costs(log)[0]["cost"]}, {}]
 
 
 def stages(log: Log) -> Rows:
@@ -175,8 +175,8 @@ def time(log: Log) -> Rows:
 
 
 def scores(log: Log) -> Rows:
-    found = observations(log, tasks=True)
-    table = {row["item"]: row for row in (Mean() if log.scored else BradleyTerry()).fit(found).scores.to_dicts()}
+    data = observations(log, tasks=True)
+    table = {row["item"]: row for row in (Mean() if log.scored else BradleyTerry()).fit(data).scores.to_dicts()}
     rows = []
     for item, row in table.items():
         about = [a for a in log.counted() if item in a["items"]]
@@ -206,12 +206,12 @@ ORDER = {"cyclic_graphs", "items_in_no_cycle", "circular_triads", "coefficient_o
 
 
 def reliability(log: Log) -> Rows:
-    found = observations(log)
-    figures = list(agreement(found).statistics)
-    halves = [f for f in figures if f.key.startswith("split_half")]
+    data = observations(log)
+    statistics = list(agreement(data).statistics)
+    halves = [f for f in statistics if f.key.startswith("split_half")]
     if all(figure.value is None for figure in halves):
-        halves = list(split_half(found, by="annotator").statistics)
-    rest = [f for f in figures if not f.key.startswith(("split_half", "position_bias")) and f.key not in ORDER]
+        halves = list(split_half(data, by="annotator").statistics)
+    rest = [f for f in statistics if not f.key.startswith(("split_half", "position_bias")) and f.key not in ORDER]
     rows = [_figure(figure) for figure in [*halves, *rest]]
     by_hand = _agreement_by_hand(log)
     for row in rows:
@@ -223,22 +223,22 @@ def _agreement_by_hand(log: Log) -> dict[str, float]:
     if log.scored:
         gaps = []
         for item in log.items:
-            said = [(a["annotator"], a["answer"][item]) for a in log.counted() if item in a["items"]]
-            gaps += [abs(x - y) for (p, x), (q, y) in combinations(said, 2) if p != q]
+            ratings = [(a["annotator"], a["answer"][item]) for a in log.counted() if item in a["items"]]
+            gaps += [abs(x - y) for (p, x), (q, y) in combinations(ratings, 2) if p != q]
         return {"mean_absolute_difference": mean(gaps)}
     pairs = defaultdict(list)
     for a in log.counted():
         pairs[tuple(sorted(a["items"]))].append((a["annotator"], a["answer"]["winner"]))
-    same = [x == y for said in pairs.values() for (p, x), (q, y) in combinations(said, 2) if p != q]
+    same = [x == y for ratings in pairs.values() for (p, x), (q, y) in combinations(ratings, 2) if p != q]
     share = sum(same) / len(same)
     return {"observed_agreement": share, "kappa_fixed_chance": (share - 1 / 3) / (2 / 3)}
 
 
 def order(log: Log) -> Rows:
-    found = comparisons(log, log.counted())
-    figures = [f for f in cycle_consistency(found).statistics if f.value is not None]
-    rows = [_figure(figure) for figure in figures]
-    decided = [(who, outcome > 0) for who, outcome in zip(found.annotator, found.outcome, strict=True) if outcome]
+    data = comparisons(log, log.counted())
+    statistics = [f for f in cycle_consistency(data).statistics if f.value is not None]
+    rows = [_figure(figure) for figure in statistics]
+    decided = [(who, outcome > 0) for who, outcome in zip(data.annotator, data.outcome, strict=True) if outcome]
     share = sum(left for _, left in decided) / len(decided)
     by_person = defaultdict(list)
     for who, left in decided:
@@ -306,18 +306,18 @@ def _rater(log: Log, name: str, judged: list[dict[str, Any]], own: list[dict[str
 
 def _comparer(log: Log, name: str, judged: list[dict[str, Any]], own: list[dict[str, Any]]) -> dict[str, Any]:
     credit: Any = Counter()
-    shown: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for a in judged:
         if a["annotator"] != name and a["annotator"] not in log.excluded:
             for item in a["items"]:
-                shown[item] += 1
+                counts[item] += 1
                 credit[item] += {item: 1.0, None: 0.5}.get(a["answer"]["winner"], 0.0)
     hits = []
     for a in judged:
         winner = a["answer"]["winner"]
-        if a["annotator"] == name and winner is not None and all(shown[item] for item in a["items"]):
+        if a["annotator"] == name and winner is not None and all(counts[item] for item in a["items"]):
             loser = next(item for item in a["items"] if item != winner)
-            gap = credit[winner] / shown[winner] - credit[loser] / shown[loser]
+            gap = credit[winner] / counts[winner] - credit[loser] / counts[loser]
             hits.append(0.5 + 0.5 * ((gap > 0) - (gap < 0)))
     lower, upper = wilson(sum(hits), len(hits))
     places = Counter(a["items"].index(a["answer"]["winner"]) for a in own if a["answer"]["winner"] is not None)
@@ -330,24 +330,24 @@ def _comparer(log: Log, name: str, judged: list[dict[str, Any]], own: list[dict[
 
 
 def _with_self(log: Log, every: list[dict[str, Any]]) -> dict[str, Any]:
-    said = defaultdict(list)
+    answers = defaultdict(list)
     for a in every:
         if log.scored:
             for item in a["items"]:
-                said[item].append(a["answer"][item] / 100)
+                answers[item].append(a["answer"][item] / 100)
         else:
-            said[tuple(sorted(a["items"]))].append(a["answer"]["winner"])
-    pairs = [(x, y) for values in said.values() for x, y in combinations(values, 2)]
+            answers[tuple(sorted(a["items"]))].append(a["answer"]["winner"])
+    pairs = [(x, y) for values in answers.values() for x, y in combinations(values, 2)]
     if not pairs:
         return {"self_consistency": None}
     return {"self_consistency": 1 - mean(abs(x - y) if log.scored else float(x != y) for x, y in pairs)}
 
 
 def checks_answered(log: Log) -> Rows:
-    asked = log.of_purpose("check")
+    answers = log.of_purpose("check")
     disputed = sum(row["state"] == "disputed" for row in checks(log))
-    people = len({a["annotator"] for a in asked})
-    return [{"value": v} for v in (len(asked), sum(a["right"] for a in asked) / len(asked), people, disputed)]
+    people = len({a["annotator"] for a in answers})
+    return [{"value": v} for v in (len(answers), sum(a["right"] for a in answers) / len(answers), people, disputed)]
 
 
 def checks(log: Log) -> Rows:
@@ -423,8 +423,8 @@ def looks(log: Log) -> Rows:
 
 def exclusions(log: Log) -> Rows:
     aside = Counter(a["annotator"] for a in log.set_aside())
-    told = [event for event in log.events if event["kind"] in {"exclusion", "readmission"}]
-    return [{"set_aside": aside[event["annotator"]]} for event in told]
+    events = [event for event in log.events if event["kind"] in {"exclusion", "readmission"}]
+    return [{"set_aside": aside[event["annotator"]]} for event in events]
 
 
 def _bonuses(log: Log) -> float:
@@ -438,8 +438,8 @@ def _bonuses(log: Log) -> float:
 
 
 def costs(log: Log) -> Rows:
-    given = [a["seconds"] for a in log.all() if "seconds" in a]
-    hours = mean(given) * len(log.all()) / 3600
+    times = [a["seconds"] for a in log.all() if "seconds" in a]
+    hours = mean(times) * len(log.all()) / 3600
     bonuses = _bonuses(log)
     cost = (0.05 * len(log.all()) + 0.4 * len({a["annotator"] for a in log.all()}) + 1.5 * hours + bonuses) * 1.2
     labels = len(log.counted()) * (3 if log.scored else 1)

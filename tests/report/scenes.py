@@ -58,9 +58,9 @@ def write_study(folder: Path, kind: str, *, title: str = "Words", items: int = 1
     rows = "".join(f"w{number},word {number}\n" for number in range(items))
     (folder / "items.csv").write_text("id,text\n" + rows)
     (folder / "gold.csv").write_text(CHECKS[kind])
-    asked = PAIRWISE if kind == "pairwise" else SCORED
+    tables = PAIRWISE if kind == "pairwise" else SCORED
     (folder / "study.toml").write_text(
-        f'title = \'{title}\'\nquestion = "Which is more often used?"\nitems = "items.csv"\n{asked}{quality}'
+        f'title = \'{title}\'\nquestion = "Which is more often used?"\nitems = "items.csv"\n{tables}{quality}'
     )
     return folder
 
@@ -93,9 +93,9 @@ def work(study: Study, *, items: int = 10, seed: int = 0) -> None:
             study.skip(task, "cannot say")
             continue
         seconds = None if turn % 9 == 0 else float(rng.gamma(4, 3))
-        said = study.tell(task, people.answer(name, protocol, task.item_ids), seconds=seconds)
+        judgment = study.tell(task, people.answer(name, protocol, task.item_ids), seconds=seconds)
         if turn % 31 == 0:
-            study.revise(said.judgment_id, people.answer(name, protocol, task.item_ids))
+            study.revise(judgment.judgment_id, people.answer(name, protocol, task.item_ids))
         if turn % 10 == 0:
             study.quality.interim_analysis()
         if turn == 60:

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.report import charts
-from steelyard.report.words import between, duration, number, rough, shortened
+from steelyard.report.formatting import format_duration, format_interval, format_number, format_rounded, shorten
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PROGRESS = pl.DataFrame(
@@ -111,8 +111,8 @@ def test_a_chart_is_drawn_in_either_theme_and_as_narrow_as_a_phone():
 
 def test_long_titles_are_wrapped_and_hostile_names_stay_text():
     ranked = RANKED.with_columns(pl.Series("item", ["<script>alert(1)</script> & a very long name", "b", "c"]))
-    drawn = charts.svg(charts.caterpillar(ranked), width=300)
-    assert "<script>" not in drawn
+    svg = charts.svg(charts.caterpillar(ranked), width=300)
+    assert "<script>" not in svg
     assert len(charts.spec(charts.caterpillar(ranked), width=300)["title"]["text"]) > 1
 
 
@@ -127,23 +127,23 @@ def test_a_large_study_is_drawn_by_items_spread_over_its_ranks():
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (number(0), "0"),
-        (number(12345.6), "12,346"),
-        (number(87.25), "87.2"),
-        (number(0.0421), "0.0421"),
-        (number(5.0), "5"),
-        (rough(12345), "12,000"),
-        (rough(7.26), "7.3"),
-        (between(Estimate(0.8549, 0.8150, 0.8867), 2), "0.855 (0.815–0.887)"),
-        (between(Estimate(99.6, 85.9, 100)), "99.6 (85.9–100.0)"),
-        (between(Estimate(3, 1, 20)), "3 (1–20)"),
-        (between(Estimate(5.0)), "5"),
-        (duration(1 / 60), "60 s"),
-        (duration(0.5), "30 min"),
-        (duration(3.25), "3.2 h"),
-        (duration(96), "4 days"),
-        (shortened("a  b\nc"), "a b c"),
-        (shortened("x" * 50, 10), "x" * 9 + "…"),
+        (format_number(0), "0"),
+        (format_number(12345.6), "12,346"),
+        (format_number(87.25), "87.2"),
+        (format_number(0.0421), "0.0421"),
+        (format_number(5.0), "5"),
+        (format_rounded(12345), "12,000"),
+        (format_rounded(7.26), "7.3"),
+        (format_interval(Estimate(0.8549, 0.8150, 0.8867), 2), "0.855 (0.815–0.887)"),
+        (format_interval(Estimate(99.6, 85.9, 100)), "99.6 (85.9–100.0)"),
+        (format_interval(Estimate(3, 1, 20)), "3 (1–20)"),
+        (format_interval(Estimate(5.0)), "5"),
+        (format_duration(1 / 60), "60 s"),
+        (format_duration(0.5), "30 min"),
+        (format_duration(3.25), "3.2 h"),
+        (format_duration(96), "4 days"),
+        (shorten("a  b\nc"), "a b c"),
+        (shorten("x" * 50, 10), "x" * 9 + "…"),
     ],
 )
 def test_numbers_are_written_as_people_read_them(said, words):

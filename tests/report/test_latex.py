@@ -28,28 +28,28 @@ def test_nothing_that_latex_reads_as_a_command_is_left(text):
 
 
 def test_a_table_is_a_booktabs_tabular_with_as_many_cells_in_every_row():
-    made = latex_table(table(["a & b", "50 %", "x_1", r"\input{x}", "[oops]"], head="what & why"))
-    assert r"\begin{tabular}{lr}" in made
-    assert made.count(r"\toprule") == made.count(r"\midrule") == made.count(r"\bottomrule") == 1
-    rows = [line for line in made.splitlines() if line.endswith(r"\\")]
+    latex = latex_table(table(["a & b", "50 %", "x_1", r"\input{x}", "[oops]"], head="what & why"))
+    assert r"\begin{tabular}{lr}" in latex
+    assert latex.count(r"\toprule") == latex.count(r"\midrule") == latex.count(r"\bottomrule") == 1
+    rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
     assert rows[0] == r"what \& why & n \\"
     assert rows[1] == r"a \& b & 0 \\"
     assert rows[4] == r"\textbackslash{}input\{x\} & 3 \\"
     assert rows[5] == r"{}[oops] & 4 \\"
     assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)
-    assert r"\caption{Costs: 5 \% \& more\_}" in made
-    assert made.count("{") == made.count("}")
+    assert r"\caption{Costs: 5 \% \& more\_}" in latex
+    assert latex.count("{") == latex.count("}")
 
 
 def test_a_long_table_says_how_many_rows_it_leaves_out():
-    made = latex_table(table([f"row {n}" for n in range(MOST_ROWS + 7)]))
-    assert "7 more rows" in made
-    assert "row 0 " in made
-    assert f"row {MOST_ROWS + 6} " in made
-    assert f"row {MOST_ROWS // 2} " not in made
+    latex = latex_table(table([f"row {n}" for n in range(MOST_ROWS + 7)]))
+    assert "7 more rows" in latex
+    assert "row 0 " in latex
+    assert f"row {MOST_ROWS + 6} " in latex
+    assert f"row {MOST_ROWS // 2} " not in latex
 
 
 def test_long_texts_break_into_lines_and_a_wide_table_is_made_narrower():
-    made = latex_table(table(["short", "so long a remark that no column of a paper would hold it"]))
-    assert r"\begin{tabular}{p{20em}r}" in made
-    assert r"\resizebox" in made.split(r"\begin{tabular}")[0]
+    latex = latex_table(table(["short", "so long a remark that no column of a paper would hold it"]))
+    assert r"\begin{tabular}{p{20em}r}" in latex
+    assert r"\resizebox" in latex.split(r"\begin{tabular}")[0]

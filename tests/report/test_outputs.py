@@ -17,7 +17,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.report import pdf
 from steelyard.report.charts import title_of
 from steelyard.report.dataset import write_dataset
-from steelyard.report.words import between
+from steelyard.report.formatting import format_interval
 from tests.cli.running import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -133,11 +133,11 @@ def test_notebooks_show_studies_and_fits_without_loading_charts(answered):
 def test_long_fits_show_their_ends(answered):
     from steelyard.models.display import html_table
 
-    shown = html_table(pl.DataFrame({"item": [f"i{n}" for n in range(25)]}), "t")
-    assert ">i4<" in shown
-    assert ">i20<" in shown
-    assert ">i5<" not in shown
-    assert "15 more" in shown
+    html = html_table(pl.DataFrame({"item": [f"i{n}" for n in range(25)]}), "t")
+    assert ">i4<" in html
+    assert ">i20<" in html
+    assert ">i5<" not in html
+    assert "15 more" in html
 
 
 @pytest.mark.slow
@@ -168,4 +168,4 @@ def test_plots_take_studies_fits_and_tables(answered, tmp_path):
     ],
 )
 def test_intervals_have_as_many_places_as_they_deserve(estimate, words):
-    assert between(estimate, 2) == words
+    assert format_interval(estimate, 2) == words

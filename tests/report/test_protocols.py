@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from steelyard import Study
-from steelyard.report.building import build_report
+from steelyard.report.builder import build_report
 from steelyard.report.document import Document, Figure, Table
-from steelyard.report.page import html_page
+from steelyard.report.html import html_page
 from steelyard.simulate import answer_for
 from steelyard.study.importing import import_file
 
@@ -106,10 +106,10 @@ def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
     folder = make_study('name = "direct"', f'name = "per_item"\njudgments = 40\n{rule}', items=5)
     with Study.open(folder) as study:
         judge(study, 8)
-        seen = study.quality.interim_analysis()
+        interim = study.quality.interim_analysis()
         table = build_report(study).table("forecast").frame
     # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
-    expected = 0.5 * min(160, 40 * (seen.value / 20) ** 2 - 40)
+    expected = 0.5 * min(160, 40 * (interim.value / 20) ** 2 - 40)
     assert table["part"][1] == "until the target, about"
     assert table["cost"][1] == pytest.approx(expected)
 

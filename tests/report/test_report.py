@@ -11,8 +11,8 @@ import pytest
 from steelyard import Study
 from steelyard.formats import read_table
 from steelyard.report.assets import write_assets
-from steelyard.report.building import build_report
-from steelyard.report.page import _inline, html_page
+from steelyard.report.builder import build_report
+from steelyard.report.html import _inline, html_page
 from steelyard.study import write_log
 from tests.report.recomputed import TABLES, WITHOUT_NUMBERS, Log
 from tests.report.scenes import SPAMMERS, Clock, work, write_study
@@ -32,15 +32,17 @@ class Page(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.tags.append((tag, given))
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
         if tag == "table":
-            self._table = given["id"].removeprefix("table-")
+            self._table = attributes["id"].removeprefix("table-")
             self.tables[self._table] = []
         elif tag == "tr" and self._table:
             self.tables[self._table].append([])
-        elif tag == "td" and "data-column" in given:
-            self.tables[self._table][-1].append({k.removeprefix("data-"): v for k, v in given.items()} | {"text": ""})
+        elif tag == "td" and "data-column" in attributes:
+            self.tables[self._table][-1].append(
+                {k.removeprefix("data-"): v for k, v in attributes.items()} | {"text": ""}
+            )
 
     def handle_endtag(self, tag):
         if tag == "table":
@@ -83,9 +85,9 @@ def test_every_number_of_every_table_comes_from_the_exported_log(made):
     numbers = 0
     for name, recompute in TABLES.items():
         expected = recompute(made.log)
-        shown = made.read.tables[name]
-        assert len(shown) == len(expected), name
-        for row, (cells, right) in enumerate(zip(shown, expected, strict=True)):
+        table_rows = made.read.tables[name]
+        assert len(table_rows) == len(expected), name
+        for row, (cells, right) in enumerate(zip(table_rows, expected, strict=True)):
             for cell in cells:
                 place = f"{name}, row {row}, {cell['column']}"
                 if cell["column"] in {"done", "planned"}:
@@ -116,8 +118,11 @@ def test_texts_show_the_numbers_behind_them(made):
             first = re.match(r"-?[\d,]+(\.\d+)?", cell["text"].strip())
             assert first, (name, cell)
             value = float(cell["value"]) * (100 if "%" in cell["text"] else 1)
-            shown = float(first[0].replace(",", ""))
-            assert shown == pytest.approx(value, rel=0.06, abs=0.51 * 10.0 ** -len((first[1] or ".")[1:])), (name, cell)
+            displayed = float(first[0].replace(",", ""))
+            assert displayed == pytest.approx(value, rel=0.06, abs=0.51 * 10.0 ** -len((first[1] or ".")[1:])), (
+                name,
+                cell,
+            )
 
 
 def test_the_scene_has_all_that_a_report_tells_of(made):
@@ -136,8 +141,8 @@ def test_the_methods_paragraph_says_the_counts_and_cites_what_it_used(made):
     assert f"{len(log.excluded)} annotator" in text
     assert f"{len(log.set_aside()):,} judgments set aside" in text
     half = next(row for row in TABLES["reliability"](log) if row["statistic"] == "split_half_spearman")
-    said = re.search(r"Split-half reliability \([^)]*\) is ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
-    for shown, right in zip(said.groups(), (half["value"], half["value_lower"], half["value_upper"]), strict=True):
+    match = re.search(r"Split-half reliability \([^)]*\) is ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
+    for shown, right in zip(match.groups(), (half["value"], half["value_lower"], half["value_upper"]), strict=True):
         assert float(shown) == pytest.approx(right, abs=0.006)
     entries = re.findall(r"^@\w+\{(\w+),", (made.assets / "references.bib").read_text(encoding="utf-8"), re.M)
     cited = {"pairwise": {"bradley1952"}, "scored_ranking": {"sakaguchi2018"}}[log.config["protocol"]["name"]]
@@ -153,13 +158,13 @@ def test_files_hold_the_whole_tables_and_every_figure(made):
         assert f"{name}.tex" in names
         table = read_table(made.assets / f"{name}.csv")
         assert table.height == len(rows)
-    drawn = {
+    figures = {
         given["id"].removeprefix("figure-")
         for tag, given in made.read.tags
         if tag == "figure" and "id" in given and str(given["id"]).startswith("figure-")
     }
-    assert drawn >= {"scores", "histogram", "agreement", "accuracy"}
-    assert {f"{name}.{end}" for name in drawn for end in ("svg", "png")} <= names
+    assert figures >= {"scores", "histogram", "agreement", "accuracy"}
+    assert {f"{name}.{end}" for name in figures for end in ("svg", "png")} <= names
     assert (made.assets / "study.toml").read_text().startswith("title = 'Words'")
 
 
@@ -178,9 +183,9 @@ def test_the_page_fetches_nothing_and_runs_nothing(made):
 def test_inner_names_of_the_drawings_do_not_meet(made):
     ids = [given["id"] for _, given in made.read.tags if given.get("id")]
     assert len(ids) == len(set(ids))
-    known = set(ids)
+    id_set = set(ids)
     for target in re.findall(r'url\(#([\w-]+)\)|href="#([\w-]+)"', made.page):
-        assert next(filter(None, target)) in known
+        assert next(filter(None, target)) in id_set
 
 
 def test_two_drawings_with_the_same_inner_names_do_not_share_them():
@@ -206,8 +211,8 @@ def test_sections_without_data_vanish_and_one_line_says_why(make_study):
     folder = make_study('name = "direct"', 'name = "per_item"\njudgments = 2', items=5)
     with Study.open(folder) as study:
         document = build_report(study)
-        shown = [section.key for section in document.sections if section.blocks]
-        assert shown == ["summary", "asked", "methods"]
+        keys = [section.key for section in document.sections if section.blocks]
+        assert keys == ["summary", "task", "methods"]
         page = Page(html_page(document))
         for what in ("Scores", "Reliability", "Checks", "Repeats", "Stopping", "Exclusions", "Costs", "Who answered"):
             assert any(line.startswith(f"{what}:") for line in document.absent), what

@@ -36,11 +36,11 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self._script = tag == "script" and "src" not in given
-        self.inline += [name for name in given if name.startswith("on") or name == "style"]
+        attributes = dict(attrs)
+        self._script = tag == "script" and "src" not in attributes
+        self.inline += [name for name in attributes if name.startswith("on") or name == "style"]
         self.inline += ["style"] if tag == "style" else []
-        self.loaded += [str(given[name]) for name in ("src", "href") if given.get(name) and tag != "a"]
+        self.loaded += [str(attributes[name]) for name in ("src", "href") if attributes.get(name) and tag != "a"]
 
     def handle_data(self, data: str) -> None:
         if self._script and data.strip():
@@ -57,16 +57,16 @@ def server(make_study, serve_study) -> Server:
     (folder / "media" / "liar.png").write_text("<script>alert(1)</script>")
     (folder / "media" / "out.png").symlink_to(folder / "items.csv")
     (folder / "secret.png").write_bytes(PNG)
-    found: Server = serve_study(folder)
-    return found
+    new_server: Server = serve_study(folder)
+    return new_server
 
 
 def test_no_page_runs_or_loads_anything_of_others(server):
     """Every page, those of errors and of nobody in particular too."""
     paths = ["/", "/s/study/", "/s/nothing/", "/nowhere", "/manage/", "/manage/?token=wrong", "/manage/nothing/"]
     managed = ["/manage/", "/manage/new", "/manage/study/", "/manage/study/item?id=w0", "/manage/study/edit"]
-    asked = [(path, {}) for path in paths] + [(path, MANAGER) for path in managed]
-    for path, headers in asked:
+    requests = [(path, {}) for path in paths] + [(path, MANAGER) for path in managed]
+    for path, headers in requests:
         response = httpx.get(server.url + path, headers={"Accept": "text/html", **headers})
         assert response.headers["content-type"].startswith("text/html"), path
         policy = response.headers["content-security-policy"]
@@ -109,12 +109,12 @@ def _raw(server: Server, request: bytes) -> bytes:
 
 def test_nothing_is_fetched_whatever_address_a_study_holds(make_study, monkeypatch, tmp_path):
     """No name is looked up and no connection made while contents are rendered, drawn, reported and published."""
-    asked: list[Any] = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: asked.append(a) or _refused())
-    monkeypatch.setattr(socket.socket, "connect", lambda self, address: asked.append(address) or _refused())
-    from steelyard.report.building import build_report
+    connections: list[Any] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: connections.append(a) or _refused())
+    monkeypatch.setattr(socket.socket, "connect", lambda self, address: connections.append(address) or _refused())
+    from steelyard.report.builder import build_report
     from steelyard.report.dataset import write_dataset
-    from steelyard.report.page import html_page
+    from steelyard.report.html import html_page
     from steelyard.web.content import MediaFolder, render
 
     evil = "http://203.0.113.7/x.png"
@@ -131,7 +131,7 @@ def test_nothing_is_fetched_whatever_address_a_study_holds(make_study, monkeypat
             assert MediaFolder(folder, "/m/").media(item.media) is None
         html_page(build_report(study))
         write_dataset(study, tmp_path / "hub")
-    assert asked == []
+    assert connections == []
 
 
 def _refused() -> None:
@@ -249,7 +249,7 @@ def test_no_export_holds_a_formula(make_study, serve_study, tmp_path):
     """Ids, texts, annotators and reasons that a spreadsheet would run, in every file of every export."""
     from steelyard.formats import write_table
     from steelyard.report.assets import write_assets
-    from steelyard.report.building import build_report
+    from steelyard.report.builder import build_report
     from steelyard.study.exporting import conventional_judgments, people_table
 
     folder = make_study(items=["x", "y"], design="judgments = 4")
@@ -270,19 +270,19 @@ def test_no_export_holds_a_formula(make_study, serve_study, tmp_path):
         (tmp_path / f"{what}-web.csv").write_bytes(httpx.get(url, headers=MANAGER, timeout=60).content)
     files = [*tmp_path.glob("*.csv"), *tmp_path.glob("*.tsv"), *(tmp_path / "assets").glob("**/*.csv")]
     assert len(files) > 10
-    seen = 0
+    cells = 0
     for path in files:
         frame = pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False)
         for text in [*frame.columns, *(cell for row in frame.iter_rows() for cell in row if cell)]:
             number = re.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", text)
             assert number or not text.startswith(("=", "+", "-", "@", "\t", "\r")), (path.name, text)
-            seen += text.startswith("'=")
-    assert seen > 5
+            cells += text.startswith("'=")
+    assert cells > 5
 
 
 def test_no_secret_is_in_logs_exports_reports_or_configurations(make_study, serve_study, tmp_path, caplog):
-    from steelyard.report.building import build_report
-    from steelyard.report.page import html_page
+    from steelyard.report.builder import build_report
+    from steelyard.report.html import html_page
     from steelyard.study import exported_log
 
     folder = make_study()
@@ -351,6 +351,9 @@ def test_a_draft_names_no_file_or_database_elsewhere(server):
             response = httpx.post(
                 f"{server.url}{path}", json={"values": {**base, **extra}, "items": items}, headers=MANAGER
             )
-            said = json.dumps(response.json()["problems"])
-            assert "not in the study's folder" in said or "cannot be chosen in the browser" in said, (extra, said)
+            problems = json.dumps(response.json()["problems"])
+            assert "not in the study's folder" in problems or "cannot be chosen in the browser" in problems, (
+                extra,
+                problems,
+            )
     assert not (Path(server.folders[0]).parent / "t").exists()

@@ -25,6 +25,6 @@ def test_a_claimed_time_changes_neither_cost_nor_pace(make_study, serve_study, c
     assert server.study.annotators.pay()["total"].sum() < 60
     if sent.status_code == 200:
         assert [event.data.seconds for event in server.study.events(("judgment",))] == [float(claimed)]
-        assert sent.json()["standing"]["minutes_left"] < 6
+        assert sent.json()["progress"]["minutes_left"] < 6
     summary = httpx.get(f"{server.api}/manage/summary", headers=MANAGER)
     assert summary.status_code == 200

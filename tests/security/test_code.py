@@ -23,13 +23,13 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 def imported(path: Path) -> set[str]:
-    found = set()
+    modules = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            modules |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module)
-    return found
+            modules.add(node.module)
+    return modules
 
 
 def test_there_is_code_to_look_at():
@@ -88,5 +88,5 @@ def test_scripts_make_no_html_of_what_they_are_sent():
     """One place sets HTML, what the server has sanitised; nothing is evaluated or written into the document."""
     for path in SOURCE.rglob("*.js"):
         text = path.read_text(encoding="utf-8")
-        found = re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc", text)
-        assert found == (["innerHTML"] if path.name == "dom.js" else []), path
+        uses = re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc", text)
+        assert uses == (["innerHTML"] if path.name == "dom.js" else []), path

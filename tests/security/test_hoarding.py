@@ -189,7 +189,7 @@ def test_newcomers_from_one_address_wait_until_others_have_answered(make_study, 
     task = ann.task()
     bob.task()
     waiting = eve.tasks()
-    assert (waiting["tasks"], waiting["nothing"]["because"]) == ([], "waiting")
+    assert (waiting["tasks"], waiting["no_task"]["reason_code"]) == ([], "waiting")
     assert ann.task()["judgment_id"] == task["judgment_id"]
     ann.tell(task, {task["items"][0]["id"]: 5})
     assert eve.task()

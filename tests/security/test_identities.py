@@ -12,7 +12,7 @@ import pytest
 from steelyard.errors import ConfigError
 from steelyard.web import Studies, create_app
 from steelyard.web.addresses import read_proxies, read_public_url
-from steelyard.web.security import Guesses, Limits, Rate
+from steelyard.web.security import FailedAttempts, Limits, Rate
 from tests.web.conftest import TOKEN, Server
 
 MANAGER = {"Authorization": f"Bearer {TOKEN}"}
@@ -102,8 +102,8 @@ def test_a_taken_name_is_answered_as_a_free_one(make_study, serve_study):
     # Ann herself goes on, with her session and with her link.
     link = ann.get("/me").json()["resume_url"]
     again = server.person()
-    assert again.join_by(link.rpartition("=")[2])["standing"]["answered"] == 1
-    assert ann.join("ann")["standing"]["answered"] == 1
+    assert again.join_by(link.rpartition("=")[2])["progress"]["answered"] == 1
+    assert ann.join("ann")["progress"]["answered"] == 1
 
 
 def test_people_of_one_name_are_kept_apart(make_study, serve_study):
@@ -239,7 +239,7 @@ def test_the_size_of_a_request_does_not_tell_a_right_token_from_a_wrong_one(make
 
 
 def test_the_same_wrong_credential_is_one_guess():
-    guesses = Guesses(Rate(2, 0.001))
+    guesses = FailedAttempts(Rate(2, 0.001))
     assert [guesses.wrong("here", "a"), guesses.wrong("here", "a"), guesses.wrong("here", "b")] == [0, 0, 0]
     assert guesses.wait("here") > 0
     assert guesses.wrong("here", "a") == 0

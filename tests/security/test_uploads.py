@@ -67,12 +67,12 @@ def test_an_upload_is_saved_under_a_name_of_the_servers_choice(server, tmp_path,
     before = {path.name: path.read_bytes() for path in folder.iterdir() if ".db" not in path.name}
     for upload in (name, "items.csv", f"{name}.csv"):
         draft = {"text": text, "items": {"name": upload, "text": hostile_config(tmp_path)}}
-        made = post(server, "studies", draft)
-        assert made.status_code == 422, made.text
+        created = post(server, "studies", draft)
+        assert created.status_code == 422, created.text
         assert put(server, draft).status_code == 422
         checked = post(server, "check", draft)
         assert checked.json()["problems"]
-        for response in (made, checked):
+        for response in (created, checked):
             assert SECRET not in response.text
     assert {path.name: path.read_bytes() for path in folder.iterdir() if ".db" not in path.name} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "study"]

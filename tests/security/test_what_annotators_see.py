@@ -61,7 +61,7 @@ class Eavesdropper:
 
 def test_known_answers_never_reach_the_browser(server):
     ann = server.person()
-    heard = Eavesdropper(ann)
+    eavesdropper = Eavesdropper(ann)
     ann.join("ann")
     ann.post("/consent")
     ann.get("/qualification")
@@ -69,10 +69,10 @@ def test_known_answers_never_reach_the_browser(server):
     purposes = set()
     shapes = {}
     for _ in range(12):
-        found = ann.tasks()
-        if not found["tasks"]:
+        answer = ann.tasks()
+        if not answer["tasks"]:
             break
-        task = found["tasks"][0]
+        task = answer["tasks"][0]
         out = server.study._log._state.assigned_task(task["judgment_id"])
         purpose = out.purpose if out is not None else "judgment"
         purposes.add(purpose)
@@ -87,8 +87,8 @@ def test_known_answers_never_reach_the_browser(server):
     assert {"check", "judgment"} <= purposes
     # Nor does a check look like one.
     assert shapes["check"] == shapes["judgment"]
-    assert len(heard.said) > 40
-    for place, text in heard.said:
+    assert len(eavesdropper.said) > 40
+    for place, text in eavesdropper.said:
         for secret in GOLD:
             assert secret not in text, place
         assert not re.search(r'"(gold|purpose|right|expected|about|group|tags)"', text), place
@@ -97,10 +97,10 @@ def test_known_answers_never_reach_the_browser(server):
 def test_annotators_read_neither_scores_nor_each_other(server):
     """Every request that the description knows, and every page, with an annotator's session."""
     ann = server.person()
-    heard = Eavesdropper(ann)
+    eavesdropper = Eavesdropper(ann)
     ann.join("ann")
     description = httpx.get(f"{server.url}/api/v1/openapi.json").json()
-    asked = 0
+    count = 0
     for path, operations in description["paths"].items():
         place = path.format(study="study", judgment_id="x", name="scores", form="csv", what="judgments", language="en")
         for method in operations:
@@ -108,7 +108,7 @@ def test_annotators_read_neither_scores_nor_each_other(server):
             response = ann.http.request(
                 method, server.url + place, params=query, headers={"X-CSRF-Token": ann.csrf}, json={}
             )
-            asked += 1
+            count += 1
             if "/manage" in path:
                 assert response.status_code == 401, path
     for page in (
@@ -121,9 +121,9 @@ def test_annotators_read_neither_scores_nor_each_other(server):
         "/manage/new",
     ):
         ann.http.get(server.url + page, headers={"Accept": "text/html"})
-    assert asked >= 33
+    assert count >= 33
     scores = [str(score) for score in server.study.scores()["score"].drop_nulls() if score % 1]
-    for place, text in heard.said:
+    for place, text in eavesdropper.said:
         if place.endswith("openapi.json"):
             continue
         assert "the-other" not in text, place

@@ -102,8 +102,8 @@ class Person:
     def tasks(self, count: int = 1) -> dict[str, Any]:
         response = self.post("/tasks", {"count": count})
         assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        data: dict[str, Any] = response.json()
+        return data
 
     def task(self) -> dict[str, Any]:
         first: dict[str, Any] = self.tasks()["tasks"][0]

@@ -81,10 +81,10 @@ class ServeProcess:
         assert self._process.stdout is not None
         self.slugs = []
         for line in self._process.stdout:
-            found = re.search(r"(http://\S+?)/s/(\S+)/", line)
-            if found:
-                self.url = found[1]
-                self.slugs.append(found[2])
+            match = re.search(r"(http://\S+?)/s/(\S+)/", line)
+            if match:
+                self.url = match[1]
+                self.slugs.append(match[2])
             if len(self.slugs) == len(self._folders):
                 self._port = int(self.url.rpartition(":")[2])
                 wait_until_up(self.url, lambda: self.alive)

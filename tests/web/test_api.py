@@ -76,10 +76,10 @@ def test_when_there_is_nothing_left_it_says_why(make_study, serve_study):
     for _ in range(2):
         task = ann.task()
         ann.tell(task, {task["items"][0]["id"]: 1})
-    found = ann.tasks()
-    assert found["tasks"] == []
-    assert found["nothing"]["because"] == "quota"
-    assert found["standing"] == {"answered": 2, "limit": 2, "minutes_left": 0.0}
+    answer = ann.tasks()
+    assert answer["tasks"] == []
+    assert answer["no_task"]["reason_code"] == "quota"
+    assert answer["progress"] == {"answered": 2, "limit": 2, "minutes_left": 0.0}
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
@@ -88,7 +88,7 @@ def test_answers_on_their_way_are_kept_when_the_study_rests(state, make_study, s
     ann = server.person("ann")
     task = ann.task()
     server.study.set_state(state, "Lunch.")
-    assert ann.tasks(2)["nothing"] == {"because": state, "reason": "Lunch.", "ending": None}
+    assert ann.tasks(2)["no_task"] == {"reason_code": state, "reason": "Lunch.", "ending": None}
     study = ann.get("/me").json()["study"]
     assert (study["state"], study["state_reason"]) == (state, "Lunch.")
     assert ann.tell(task, {task["items"][0]["id"]: 1}).status_code == 200
@@ -104,8 +104,8 @@ def test_an_excluded_annotator_is_told_politely(make_study, serve_study):
     task = ann.task()
     ann.tell(task, {task["items"][0]["id"]: 1})
     server.study.annotators.exclude("ann", "spam, pure and simple")
-    nothing = ann.tasks()["nothing"]
-    assert nothing["because"] == "excluded"
+    nothing = ann.tasks()["no_task"]
+    assert nothing["reason_code"] == "excluded"
     assert "spam" not in nothing["reason"]
     assert ann.get("/me").json()["study"]["contact"] == "lab@example.org"
 
@@ -132,21 +132,21 @@ def test_renewing_moves_the_end_of_the_lease(make_study, serve_study):
 def test_recent_answers_can_be_seen_and_changed(make_study, serve_study):
     server = serve_study(make_study(extra="[annotators]\nrevisable_answers = 2"))
     ann = server.person("ann")
-    told = []
+    tasks = []
     for value in (10, 20, 30):
         task = ann.task()
         ann.tell(task, {task["items"][0]["id"]: value})
-        told.append(task)
+        tasks.append(task)
     recent = ann.get("/judgments", params={"recent": 3}).json()["judgments"]
-    assert [row["task"]["judgment_id"] for row in recent] == [task["judgment_id"] for task in reversed(told)]
+    assert [row["task"]["judgment_id"] for row in recent] == [task["judgment_id"] for task in reversed(tasks)]
     assert [list(row["answer"].values()) for row in recent] == [[30], [20], [10]]
     assert [row["may_change"] for row in recent] == [True, True, False]
-    item = told[1]["items"][0]["id"]
-    assert ann.put(f"/judgments/{told[1]['judgment_id']}", {"answer": {item: 99}}).status_code == 200
-    late = ann.put(f"/judgments/{told[0]['judgment_id']}", {"answer": {told[0]["items"][0]["id"]: 99}})
+    item = tasks[1]["items"][0]["id"]
+    assert ann.put(f"/judgments/{tasks[1]['judgment_id']}", {"answer": {item: 99}}).status_code == 200
+    late = ann.put(f"/judgments/{tasks[0]['judgment_id']}", {"answer": {tasks[0]["items"][0]["id"]: 99}})
     assert (late.status_code, late.json()["error"]["code"]) == (403, "too_late")
     scores = dict(server.study.scores().select("item", "score").iter_rows())
-    assert (scores[item], scores[told[0]["items"][0]["id"]]) == (99, 10)
+    assert (scores[item], scores[tasks[0]["items"][0]["id"]]) == (99, 10)
 
 
 def test_minutes_left_come_from_the_annotators_own_pace_and_from_others_at_first(make_study, serve_study):
@@ -154,19 +154,19 @@ def test_minutes_left_come_from_the_annotators_own_pace_and_from_others_at_first
     passed = 0
     server.study._clock = lambda: now_in_microseconds() + passed
     ann, bob = server.person("ann"), server.person("bob")
-    assert ann.get("/me").json()["standing"]["minutes_left"] is None
+    assert ann.get("/me").json()["progress"]["minutes_left"] is None
     for _ in range(5):
         task = ann.task()
         passed += 12_000_000
         ann.tell(task, {task["items"][0]["id"]: 1}, seconds=12)
     # 15 left at 12 s each are 3 minutes; bob, of whom nothing is known, has 20 left at ann's pace.
-    assert ann.get("/me").json()["standing"]["minutes_left"] == 3.0
-    assert bob.get("/me").json()["standing"]["minutes_left"] == 4.0
+    assert ann.get("/me").json()["progress"]["minutes_left"] == 3.0
+    assert bob.get("/me").json()["progress"]["minutes_left"] == 4.0
     for seconds in (60, 60, 60, 60, 600):
         task = bob.task()
         passed += seconds * 1_000_000
         bob.tell(task, {task["items"][0]["id"]: 1}, seconds=seconds)
-    assert bob.get("/me").json()["standing"]["minutes_left"] == 15.0
+    assert bob.get("/me").json()["progress"]["minutes_left"] == 15.0
 
 
 def test_the_pace_is_known_again_after_a_restart(make_study, serve_study):
@@ -177,7 +177,7 @@ def test_the_pace_is_known_again_after_a_restart(make_study, serve_study):
             study.tell(task, {task.item_ids[0]: 1}, seconds=12)
         link = study.access.grant("invite", annotator="ann")
     ann = serve_study(folder).person()
-    assert ann.join_by(link)["standing"] == {"answered": 5, "limit": 20, "minutes_left": 3.0}
+    assert ann.join_by(link)["progress"] == {"answered": 5, "limit": 20, "minutes_left": 3.0}
 
 
 def test_consent_comes_before_the_first_task(make_study, serve_study):
@@ -266,8 +266,8 @@ def test_media_are_served_from_their_folder_only(make_study, serve_study, tmp_pa
     items = {item["id"]: item for task in server.person("ann").tasks(2)["tasks"] for item in task["items"]}
     assert items["a"]["media"] == {"kind": "image", "url": "/s/study/media/cat.png"}
     assert (items["b"]["media"], items["b"]["media_missing"]) == (None, True)
-    found = httpx.get(server.url + items["a"]["media"]["url"])
-    assert (found.headers["content-type"], found.headers["x-content-type-options"]) == ("image/png", "nosniff")
+    picture = httpx.get(server.url + items["a"]["media"]["url"])
+    assert (picture.headers["content-type"], picture.headers["x-content-type-options"]) == ("image/png", "nosniff")
     part = httpx.get(server.url + items["a"]["media"]["url"], headers={"Range": "bytes=0-7"})
     assert (part.status_code, part.content) == (206, b"\x89PNG\r\n\x1a\n")
     for path in ("gone.png", "..%2fstudy.toml", "%2e%2e/study.db", "..%2f..%2f..%2fetc%2fpasswd"):
@@ -282,8 +282,8 @@ def test_two_studies_on_one_server_do_not_mix(make_study, serve_study):
     assert ann.get("/me").json()["annotator"] is None
     welcome = ann.http.post("/session", json={"name": "ann"}).json()
     answer = {"judgment_id": task["judgment_id"], "answer": {task["items"][0]["id"]: 1}}
-    told = ann.http.post("/judgments", json=answer, headers={"X-CSRF-Token": welcome["csrf"]})
-    assert (told.status_code, told.json()["error"]["code"]) == (404, "no_such_task")
+    response = ann.http.post("/judgments", json=answer, headers={"X-CSRF-Token": welcome["csrf"]})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_such_task")
     assert re.findall(r'href="(/s/\w+/)"', httpx.get(server.url).text) == ["/s/one/", "/s/two/"]
 
 
@@ -305,7 +305,7 @@ def test_everything_is_described(make_study, serve_study):
     base = "/api/v1/studies/{study}"
     for path in ("/session", "/me", "/consent", "/training", "/tasks", "/judgments", "/tasks/{judgment_id}/skip"):
         assert base + path in described["paths"]
-    welcome = described["components"]["schemas"]["Welcome"]["properties"]
+    welcome = described["components"]["schemas"]["SessionOut"]["properties"]
     assert set(welcome) == set(server.person("ann").get("/me").json())
 
 
@@ -336,7 +336,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
     }
     assert len(judging) == 15
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
-    own = ("api", "app", "errors", "hooks", "security", "identity", "pages")
+    own = ("api", "app", "errors", "webhooks", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]
     raised = {code for text in sources for code in re.findall(r'\b[45]\d\d,\s+"(\w+)"', text)}
     assert {"not_yours", "too_large", "no_such_media"} <= raised
@@ -349,7 +349,7 @@ def test_two_people_judge_on_every_database(make_study, serve_study, database_ur
     for person in (server.person("ann"), server.person("bob")):
         for task in person.tasks(6)["tasks"]:
             assert person.tell(task, {task["items"][0]["id"]: 50}).status_code == 200
-        assert person.tasks()["nothing"]["because"] == "done"
+        assert person.tasks()["no_task"]["reason_code"] == "done"
         assert len(person.get("/judgments").json()["judgments"]) == 6
     assert server.study.judgments().height == 12
 

@@ -21,11 +21,11 @@ def test_the_test_comes_first_and_tells_nothing_about_what_is_right(make_study, 
     assert ann.join("ann")["needs"] == ["qualification"]
     assert ann.post("/tasks").json()["error"]["code"] == "test_needed"
     for number, answer in enumerate(({"w0": 90}, {"w1": 90}, {"w2": 50}), start=1):
-        shown = ann.get("/qualification").json()
-        assert (shown["number"], shown["of"]) == (number, 3)
-        assert "80" not in json.dumps(shown["question"]["items"])
-        said = ann.post("/qualification", {"number": number, "answer": answer}).json()
-        assert said == {"done": number == 3, "passed": True if number == 3 else None}
+        question = ann.get("/qualification").json()
+        assert (question["number"], question["of"]) == (number, 3)
+        assert "80" not in json.dumps(question["question"]["items"])
+        result = ann.post("/qualification", {"number": number, "answer": answer}).json()
+        assert result == {"done": number == 3, "passed": True if number == 3 else None}
     assert len(ann.post("/tasks", {"count": 1}).json()["tasks"]) == 1
 
 
@@ -33,9 +33,9 @@ def test_who_fails_the_test_is_asked_nothing_and_cannot_take_it_again(make_study
     server = serve_study(with_test(make_study))
     ann = server.person("ann")
     for number, item in enumerate(("w0", "w1", "w2"), start=1):
-        said = ann.post("/qualification", {"number": number, "answer": {item: 50}}).json()
-    assert said == {"done": True, "passed": False}
-    assert ann.post("/tasks", {"count": 1}).json()["nothing"]["because"] == "excluded"
+        result = ann.post("/qualification", {"number": number, "answer": {item: 50}}).json()
+    assert result == {"done": True, "passed": False}
+    assert ann.post("/tasks", {"count": 1}).json()["no_task"]["reason_code"] == "excluded"
     again = ann.post("/qualification", {"number": 1, "answer": {"w0": 90}}).json()
     assert again == {"done": True, "passed": False}
     assert ann.post("/qualification", {"number": 4, "answer": {"w0": 90}}).status_code == 409

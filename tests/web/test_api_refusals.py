@@ -321,7 +321,7 @@ def test_what_is_sent_cannot_forge_lines_of_the_log(server, ann, log):
 
 def test_a_crash_is_said_without_its_details(make_study, serve_study, monkeypatch, log):
     ann = serve_study(make_study()).person("ann")
-    monkeypatch.setattr(Study, "offer_several", lambda *_: 1 / 0)
+    monkeypatch.setattr(Study, "offer_many", lambda *_: 1 / 0)
     error = check(ann.post("/tasks"), 500, "server_error", log())
     assert "division" not in json.dumps(error)
     assert "ZeroDivisionError" in log()[0]

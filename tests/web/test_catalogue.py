@@ -61,8 +61,8 @@ def test_a_po_file_is_read_whole(languages):
     assert arabic.gettext("Submit") == "إرسال"
     assert arabic.gettext('two lines\nand "quotes"') == "a\tb"
     # The rule of the file's header, by hand: 3 to 10 are few, 11 to 99 many, 100 other.
-    said = [arabic.ngettext("{n} answer", "{n} answers", n) for n in (0, 1, 2, 7, 11, 100)]
-    assert said == ["صفر", "واحد", "اثنان", "قليل", "كثير", "غير ذلك"]
+    plurals = [arabic.ngettext("{n} answer", "{n} answers", n) for n in (0, 1, 2, 7, 11, 100)]
+    assert plurals == ["صفر", "واحد", "اثنان", "قليل", "كثير", "غير ذلك"]
 
 
 @pytest.mark.parametrize("message", ["unsure", "empty", "never heard"])
@@ -106,8 +106,8 @@ def test_the_page_speaks_the_readers_language(languages, make_study, serve_study
     assert "إرسال" in page
     assert '<html lang="de" dir="ltr">' in httpx.get(f"{server.page}?lang=de").text
     assert httpx.get(f"{server.api}/me", headers={"Accept-Language": "de"}).json()["language"] == "de"
-    found = httpx.get(f"{server.url}/api/v1/messages/de").json()
-    assert found == {"language": "de", "direction": "ltr", "messages": {"Submit": "Absenden"}}
+    answer = httpx.get(f"{server.url}/api/v1/messages/de").json()
+    assert answer == {"language": "de", "direction": "ltr", "messages": {"Submit": "Absenden"}}
     plural = httpx.get(f"{server.url}/api/v1/messages/ar").json()["messages"]["{n} answer"]
     assert plural[:2] == ["صفر", "واحد"]
     assert httpx.get(f"{server.url}/api/v1/messages/xx").json()["error"]["code"] == "no_such_language"

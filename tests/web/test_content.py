@@ -62,16 +62,16 @@ class Elements(HTMLParser):
 @pytest.mark.parametrize("kind", ["text", "markdown", "html"])
 @pytest.mark.parametrize("content", HOSTILE)
 def test_hostile_content_does_nothing(content, kind):
-    shown = render(content, kind, MEDIA).html
-    for tag, attributes in Elements(shown).found:
-        assert tag in SAFE_TAGS, shown
-        assert set(attributes) <= SAFE_ATTRIBUTES, shown
+    html = render(content, kind, MEDIA).html
+    for tag, attributes in Elements(html).found:
+        assert tag in SAFE_TAGS, html
+        assert set(attributes) <= SAFE_ATTRIBUTES, html
         for name in ("href", "src"):
             address = re.sub(r"\s", "", attributes.get(name) or "").lower()
-            assert not re.match(r"(javascript|data|vbscript):", address), shown
+            assert not re.match(r"(javascript|data|vbscript):", address), html
         if "src" in attributes:
-            assert (attributes["src"] or "").startswith(MEDIA), shown
-            assert ".." not in (attributes["src"] or ""), shown
+            assert (attributes["src"] or "").startswith(MEDIA), html
+            assert ".." not in (attributes["src"] or ""), html
 
 
 def test_plain_text_is_shown_as_it_is():
@@ -79,13 +79,11 @@ def test_plain_text_is_shown_as_it_is():
 
 
 def test_markdown_keeps_its_meaning():
-    shown = render(
-        "**bold** and `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![a cat](cat.png)", "markdown", MEDIA
-    ).html
-    assert "<strong>bold</strong>" in shown
-    assert "<code>code</code>" in shown
-    assert "<td>1</td>" in shown
-    assert re.search(r'<img[^>]+src="/s/words/media/cat.png"', shown)
+    html = render("**bold** and `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![a cat](cat.png)", "markdown", MEDIA).html
+    assert "<strong>bold</strong>" in html
+    assert "<code>code</code>" in html
+    assert "<td>1</td>" in html
+    assert re.search(r'<img[^>]+src="/s/words/media/cat.png"', html)
 
 
 def test_html_inside_markdown_is_text():
@@ -149,8 +147,8 @@ def media(tmp_path):
     ],
 )
 def test_media_are_known_by_their_suffix(media, name, kind, url):
-    found = media.media(name)
-    assert (found.kind, found.url) == (kind, url)
+    medium = media.media(name)
+    assert (medium.kind, medium.url) == (kind, url)
 
 
 @pytest.mark.parametrize(

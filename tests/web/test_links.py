@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from steelyard.errors import ConfigError
-from steelyard.recruitment.submissions import HOOK_SECRET, hook_signature
+from steelyard.recruitment.submissions import WEBHOOK_SECRET, webhook_signature
 from steelyard.study.events import Arrived
 from steelyard.web import Studies
 
@@ -31,18 +31,18 @@ def server(make_study, serve_study):
 
 
 def me(server, http: httpx.Client) -> dict[str, Any]:
-    found: dict[str, Any] = http.get(f"{server.api}/me").json()
-    return found
+    session: dict[str, Any] = http.get(f"{server.api}/me").json()
+    return session
 
 
 def answer_all(server, http: httpx.Client) -> dict[str, Any]:
     head = {"X-CSRF-Token": me(server, http)["csrf"]}
     while True:
-        found = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()
-        nothing: dict[str, Any] | None = found["nothing"]
-        if nothing is not None:
-            return nothing
-        task = found["tasks"][0]
+        offer = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()
+        no_task: dict[str, Any] | None = offer["no_task"]
+        if no_task is not None:
+            return no_task
+        task = offer["tasks"][0]
         answer = {"judgment_id": task["judgment_id"], "answer": {task["items"][0]["id"]: 5}}
         assert http.post(f"{server.api}/judgments", json=answer, headers=head).status_code == 200
 
@@ -56,9 +56,9 @@ def test_one_participant_is_one_annotator_on_every_device_and_after_a_reload(ser
         come(server, laptop, **visit)
         come(server, phone, **visit)
         assert me(server, laptop)["annotator"] == me(server, phone)["annotator"] == "ann"
-        assert answer_all(server, laptop)["because"] == "quota"
+        assert answer_all(server, laptop)["reason_code"] == "quota"
         # The quota is the person's, not the device's.
-        assert answer_all(server, phone)["because"] == "quota"
+        assert answer_all(server, phone)["reason_code"] == "quota"
     assert [event.data for event in server.study.events(["arrived"])] == [Arrived(study="s", session="v")]
     assert server.study.annotators.progress("ann").answered == 2
 
@@ -83,7 +83,7 @@ def test_the_way_back_comes_with_the_end_and_not_before(server):
     task = eve.task()
     eve.tell(task, {task["items"][0]["id"]: 5})
     server.study.annotators.exclude("eve", "careless")
-    assert eve.tasks()["nothing"]["ending"] is None
+    assert eve.tasks()["no_task"]["ending"] is None
 
 
 def test_who_is_excluded_gets_the_code_for_it(server):
@@ -92,8 +92,8 @@ def test_who_is_excluded_gets_the_code_for_it(server):
         head = {"X-CSRF-Token": me(server, http)["csrf"]}
         http.post(f"{server.api}/tasks", json={"count": 1}, headers=head)
         server.study.annotators.exclude("ann", "careless")
-        found = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()["nothing"]["ending"]
-        assert found == {"kind": "failed", "code": "FAILED", "url": None}
+        ending = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()["no_task"]["ending"]
+        assert ending == {"kind": "failed", "code": "FAILED", "url": None}
 
 
 def test_a_link_that_is_wrong_is_refused_on_a_page_that_says_so(server):
@@ -149,7 +149,7 @@ def hook(
     headers = {
         "Content-Type": "application/json",
         "X-Prolific-Request-Timestamp": stamp,
-        "X-Prolific-Request-Signature": hook_signature(secret, stamp, raw),
+        "X-Prolific-Request-Signature": webhook_signature(secret, stamp, raw),
         "X-Event-ID": event,
         "X-Timestamp": stamp if at is None else str(at),
         **more,
@@ -168,34 +168,34 @@ def change(status: str, submission: str = "sub-ann", participant: str = "ann") -
 
 @pytest.fixture
 def hooked(make_study, serve_study, monkeypatch):
-    monkeypatch.setenv(HOOK_SECRET, KEY)
+    monkeypatch.setenv(WEBHOOK_SECRET, KEY)
     server = serve_study(make_study(items=1, design="judgments = 1", extra="[link]"))
     with httpx.Client() as http:
         come(server, http, PROLIFIC_PID="ann", SESSION_ID="sub-ann")
         head = {"X-CSRF-Token": me(server, http)["csrf"]}
-        held = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()["tasks"]
-        assert len(held) == 1
+        tasks = http.post(f"{server.api}/tasks", json={"count": 1}, headers=head).json()["tasks"]
+        assert len(tasks) == 1
     return server
 
 
 def test_a_submission_given_back_frees_its_task_at_once(hooked):
     bob = hooked.person("bob")
     assert bob.tasks()["tasks"] == []
-    assert hook(hooked, change("RETURNED"), event="e1").json() == {"heard": "news", "freed": 1}
+    assert hook(hooked, change("RETURNED"), event="e1").json() == {"result": "recorded", "released_tasks": 1}
     # The only task there is goes to somebody else in the same moment.
     assert len(bob.tasks()["tasks"]) == 1
 
 
 @pytest.mark.parametrize("status", ["TIMED-OUT", "REJECTED", "RETURNED"])
 def test_every_way_of_leaving_frees_the_task(hooked, status):
-    assert hook(hooked, change(status), event="e1").json()["freed"] == 1
+    assert hook(hooked, change(status), event="e1").json()["released_tasks"] == 1
     assert "ann" in hooked.study.recruitment.departed
 
 
 def test_the_same_webhook_twice_is_heard_once(hooked):
     first, again = (hook(hooked, change("RETURNED"), event="e1") for _ in range(2))
     assert (first.status_code, again.status_code) == (200, 200)
-    assert again.json()["heard"] == "known"
+    assert again.json()["result"] == "unchanged"
     assert len(list(hooked.study.events(["platform"]))) == 1
     assert len(list(hooked.study.events(["departed"]))) == 1
 
@@ -203,7 +203,7 @@ def test_the_same_webhook_twice_is_heard_once(hooked):
 def test_a_webhook_that_was_overtaken_changes_nothing(hooked):
     now = int(time.time())
     hook(hooked, change("AWAITING REVIEW"), event="e2", at=now)
-    assert hook(hooked, change("RETURNED"), event="e1", at=now - 5).json()["heard"] == "known"
+    assert hook(hooked, change("RETURNED"), event="e1", at=now - 5).json()["result"] == "unchanged"
     assert hooked.study.recruitment.departed == {}
 
 
@@ -229,12 +229,12 @@ def test_a_webhook_that_is_not_genuine_is_refused(hooked):
 
 def test_a_webhook_about_something_else_is_acknowledged_and_left_alone(hooked):
     other = {**change("RETURNED"), "study_id": "another"}
-    assert hook(hooked, other, event="e1").json()["heard"] == "not ours"
-    assert hook(hooked, {"event_type": "study.status.change"}, event="e2").json()["heard"] == "not ours"
+    assert hook(hooked, other, event="e1").json()["result"] == "unrelated"
+    assert hook(hooked, {"event_type": "study.status.change"}, event="e2").json()["result"] == "unrelated"
     assert hooked.study.recruitment.departed == {}
 
 
 def test_without_a_secret_no_webhook_is_taken(make_study, serve_study, monkeypatch):
-    monkeypatch.delenv(HOOK_SECRET, raising=False)
+    monkeypatch.delenv(WEBHOOK_SECRET, raising=False)
     server = serve_study(make_study(extra="[link]"))
     assert hook(server, change("RETURNED"), event="e1").status_code == 404

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard.web import Studies
 from steelyard.web.identity import ManageKey
-from steelyard.web.security import Buckets, Limits, Rate
+from steelyard.web.security import Limits, Rate, TokenBuckets
 from tests.web.conftest import TOKEN
 
 
@@ -105,7 +105,7 @@ def test_work_goes_on_elsewhere_with_the_resume_link(make_study, serve_study):
     assert phone.join_by(link.rpartition("=")[2])["annotator"] == "ann"
     assert phone.task()["judgment_id"] == task["judgment_id"]
     assert phone.tell(task, {task["items"][0]["id"]: 1}).status_code == 200
-    assert ann.get("/me").json()["standing"]["answered"] == 1
+    assert ann.get("/me").json()["progress"]["answered"] == 1
 
 
 @pytest.mark.parametrize("how", ["joined", "answered", "invited", "asked in Python"])
@@ -120,7 +120,7 @@ def test_a_name_in_use_cannot_be_taken_over(how, make_study, serve_study):
         task = ann.task()
         if how == "answered":
             ann.tell(task, {task["items"][0]["id"]: 1})
-        assert ann.join("ann")["standing"]["answered"] == (how == "answered")
+        assert ann.join("ann")["progress"]["answered"] == (how == "answered")
     before = server.study.annotators.progress("ann").answered
     stranger = server.person(" ann ")
     task = stranger.task()
@@ -157,7 +157,7 @@ def test_other_sites_cannot_post(site, make_study, serve_study):
 
 def test_a_bucket_lets_its_burst_through_and_then_its_rate():
     now = [0.0]
-    buckets = Buckets(Rate(3, 2), clock=lambda: now[0])
+    buckets = TokenBuckets(Rate(3, 2), clock=lambda: now[0])
     assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
     assert buckets.take("b") == 0
     now[0] = 0.5

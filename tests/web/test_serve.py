@@ -61,7 +61,7 @@ def test_answers_survive_a_killed_server(make_study, serve_study):
         assert (
             httpx.get(f"{server.page}media/a.png", headers={"Authorization": f"Bearer {token}"}).status_code == status
         )
-    assert ann.tell(following, {following["items"][0]["id"]: 70}).json()["standing"]["answered"] == 2
+    assert ann.tell(following, {following["items"][0]["id"]: 70}).json()["progress"]["answered"] == 2
     with Study.open(server.folders[0]) as study:
         assert study.judgments().height == 2
 

@@ -1,4 +1,4 @@
-"""What happened in a study, read off its log once and laid out as tables."""
+"""The history of a study as tables, read from its log once."""
 
 from __future__ import annotations
 
@@ -156,11 +156,11 @@ def _picks(study: Study) -> pl.DataFrame:
 def _frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
     plain = {name: pl.Int64 if kind == TIME else kind for name, kind in schema.items()}
     columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in schema]
-    made = {
+    series = {
         name: _lists(column) if schema[name] == pl.List(pl.String) else column
         for name, column in zip(schema, columns, strict=True)
     }
-    frame = pl.DataFrame(made, schema=plain)
+    frame = pl.DataFrame(series, schema=plain)
     times = [
         pl.col(name).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for name in schema if schema[name] == TIME
     ]
@@ -168,7 +168,7 @@ def _frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
 
 
 def _lists(column: list[list[str]]) -> pl.Series:
-    """Make a column of lists; polars would make a series of each first, which takes several times as long."""
+    """Return a column of lists; building it in polars from Python lists takes several times as long."""
     sizes = [len(one) for one in column]
     if not all(sizes):
         return pl.Series(column, dtype=pl.List(pl.String))
@@ -182,17 +182,16 @@ def observations_of(
 ) -> dict[str, Observations]:
     """Return judgments as observations, by criterion.
 
-    `kind` is by default the first one of the (first) stage's protocol. Which judgments are wanted (without checks, of
-    annotators who count …) is the caller's choice.
+    `kind` is by default the first one of the (first) stage's protocol. The caller chooses which judgments to include.
     """
-    protocols = {known.name: known.protocol for known in study.config.stages}
+    protocols = {one.name: one.protocol for one in study.config.stages}
     chosen = kind or protocols[stage or study.config.stages[0].name].kinds[0]
     of_stage = (judgment for judgment in judgments if stage is None or judgment.stage == stage)
     return collect(chosen, of_stage, protocols, Index([item.id for item in study.items]))
 
 
 def first_and_last(judgments: pl.DataFrame) -> tuple[datetime, datetime] | None:
-    """Return when the first and the last judgment came; None while there are none."""
+    """Return the times of the first and the last judgment; None if there are none."""
     if judgments.is_empty():
         return None
     times = judgments["at"]

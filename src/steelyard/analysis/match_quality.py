@@ -1,4 +1,4 @@
-"""What match quality made of the items, round by round."""
+"""Match quality between items, by round of the design `match_quality`."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ def match_quality_by_round(
     """Return the match quality of items with each other at the opening of some rounds, the first and last included.
 
     As Fig. 8 of Sakaguchi & Van Durme (2018), where all items match alike at first and neighbours best in the
-    end. Up to `cells` items stand for all, spread evenly over the order of their present scores, the lowest
+    end. Up to `cells` items are included, spread evenly over the ranking by their present scores, the lowest
     first. Columns: `round`, `label`, `row`, `column`, `quality`, `item`, `other`. Empty where no stage has that
     design, or it scores groups rather than items.
     """
     stage = matched_stage(study)
-    nothing = pl.DataFrame(schema=_SCHEMA)
+    empty = pl.DataFrame(schema=_SCHEMA)
     if stage is None or "score" not in ranked.columns or stage.design.settings().get("by", "item") != "item":
-        return nothing
+        return empty
     picks = history.picks.filter(pl.col("stage") == stage.name)
     openings = picks.group_by("round").agg(pl.col("seq").min()).sort("round")
     if openings.is_empty():
-        return nothing
+        return empty
     chosen = openings[_spread(openings.height, rounds)]
     order = ranked.filter(pl.col("score").is_not_null())["item"].reverse()
     order = order if order.len() > 1 else pl.Series("item", [item.id for item in study.items])
-    shown = order.gather(_spread(order.len(), cells)).to_list()
+    items = order.gather(_spread(order.len(), cells)).to_list()
     frames = []
     states = _states(history, study, stage, chosen["seq"].to_list())
-    codes = np.array([place for place, item in _places(study, shown)], np.int64)
+    codes = np.array([place for place, item in _places(study, items)], np.int64)
     gamma = float(stage.design.settings().get("gamma", 0.1))  # type: ignore[arg-type]
     for number, state in zip(chosen["round"].to_list(), states, strict=True):
         quality = match_quality(state, codes[:, None], codes[None, :], gamma)
-        row, column = np.divmod(np.arange(quality.size), len(shown))
+        row, column = np.divmod(np.arange(quality.size), len(items))
         frames.append(
             pl.DataFrame(
                 {
@@ -68,8 +68,8 @@ def match_quality_by_round(
                     "row": row,
                     "column": column,
                     "quality": quality.ravel(),
-                    "item": [shown[place] for place in row],
-                    "other": [shown[place] for place in column],
+                    "item": [items[place] for place in row],
+                    "other": [items[place] for place in column],
                 },
                 schema=_SCHEMA,
             )
@@ -77,44 +77,44 @@ def match_quality_by_round(
     return pl.concat(frames)
 
 
-def _spread(count: int, wanted: int) -> list[int]:
-    steps = min(count, wanted)
+def _spread(count: int, most: int) -> list[int]:
+    steps = min(count, most)
     return sorted({round(step * (count - 1) / max(1, steps - 1)) for step in range(steps)})
 
 
-def _places(study: Study, shown: list[str]) -> list[tuple[int, str]]:
+def _places(study: Study, items: list[str]) -> list[tuple[int, str]]:
     code = {item.id: place for place, item in enumerate(study.items)}
-    return [(code[item], item) for item in shown]
+    return [(code[item], item) for item in items]
 
 
 def _states(history: History, study: Study, stage: Stage, openings: list[int]) -> list[Any]:
     """Return the state of the design's model just before each of these events."""
     settings = stage.design.settings()
     name = str(settings.get("model", "easl"))
-    known = {field.name for field in fields(registry.find("models", name))}
+    parameters = {field.name for field in fields(registry.find("models", name))}
     model = registry.create(
-        "models", name, {k: settings[k] for k in ("gamma", "epsilon") if k in settings and k in known}
+        "models", name, {k: settings[k] for k in ("gamma", "epsilon") if k in settings and k in parameters}
     )
     kind = next(kind for kind in model.accepts if kind in stage.protocol.kinds)
     state = model.start(len(study.items))
-    found = observations_of(study, (j for j in history.records if j.counts), kind, stage.name).get("")
-    if found is None:
+    observations = observations_of(study, (j for j in history.records if j.counts), kind, stage.name).get("")
+    if observations is None:
         return [state] * len(openings)
-    if found.has_comparisons:
-        found = found.to_comparisons()
+    if observations.has_comparisons:
+        observations = observations.to_comparisons()
     seq = dict(history.judgments.select("judgment_id", "seq").iter_rows())
-    came = np.array([seq[task] for task in found.tasks.ids], np.int64)[found.task]
+    arrival = np.array([seq[task] for task in observations.tasks.ids], np.int64)[observations.task]
     states = []
     before = 0
     for opening in openings:
-        state = _updated(model, state, found, (came >= before) & (came < opening))
+        state = _update(model, state, observations, (arrival >= before) & (arrival < opening))
         states.append(state)
         before = opening
     return states
 
 
-def _updated(model: Any, state: Any, found: Observations, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Any:
+def _update(model: Any, state: Any, observations: Observations, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Any:
     if not rows.any():
         return state
-    part = found.subset(rows)
+    part = observations.subset(rows)
     return model.update(state, part.item, part.unit_value) if isinstance(part, Ratings) else model.update(state, part)

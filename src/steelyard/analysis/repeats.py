@@ -1,4 +1,4 @@
-"""Answers to the same task by the same annotator, held against each other and against the time between."""
+"""Repeated answers to the same task by the same annotator: how often they differ, and by the time between them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _NONE = "undefined: nothing was repeated"
 
 
 def repeat_pairs(history: History, study: Study) -> pl.DataFrame:
-    """Pair what annotators who count said of a thing when asked again with what they had said before.
+    """Pair each repeated answer with the first one, for annotators who are not excluded.
 
-    Columns: `annotator`, `stage`, `criterion`, `question` (an item, a pair, or what was to be chosen), `hours`
-    between, `first` and `again` (the answers), `differs`, and for ratings the absolute `difference`.
+    Columns: `annotator`, `stage`, `criterion`, `question` (an item, a pair, or what was to be chosen), `hours` between
+    the two, `first` and `again` (the answers), `differs`, and for ratings the absolute `difference`.
     """
     judgments = history.judgments.filter(~pl.col("excluded"))
     again = judgments.filter(pl.col("purpose") == "repeat")
@@ -46,15 +46,15 @@ def repeat_pairs(history: History, study: Study) -> pl.DataFrame:
     columns = ["annotator", "stage", "items", "answer", "answer_first", "at", "at_first"]
     for annotator, stage, items, after, before, at, at_first in pairs.select(columns).iter_rows():
         kind = protocols[stage].kinds[0]
-        earlier = _said(protocols[stage].observations(items, json.loads(before)), kind)
-        later = _said(protocols[stage].observations(items, json.loads(after)), kind)
+        earlier = _answers_of(protocols[stage].observations(items, json.loads(before)), kind)
+        later = _answers_of(protocols[stage].observations(items, json.loads(after)), kind)
         hours = (at - at_first).total_seconds() / 3600
         for (criterion, question), value in earlier.items():
             if (criterion, question) in later:
                 other = later[criterion, question]
                 gap = abs(value - other) if isinstance(value, float) and isinstance(other, float) else None
-                asked = (annotator, stage, criterion, question, hours)
-                rows.append((*asked, str(value), str(other), value != other, gap))
+                row = (annotator, stage, criterion, question, hours)
+                rows.append((*row, str(value), str(other), value != other, gap))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
@@ -67,46 +67,46 @@ _OF_KIND = {
 }
 
 
-def _said(observations: list[Observation], kind: str) -> dict[tuple[str, str], float | str]:
-    found: dict[tuple[str, str], float | str] = {}
+def _answers_of(observations: list[Observation], kind: str) -> dict[tuple[str, str], float | str]:
+    answers: dict[tuple[str, str], float | str] = {}
     for one in observations:
         if isinstance(one, _OF_KIND[kind]):
-            found |= _answers(one)
-    return found
+            answers |= _answers(one)
+    return answers
 
 
 @singledispatch
-def _answers(said: Any) -> dict[tuple[str, str], float | str]:
-    """Return what an observation says, by criterion and question."""
-    raise TypeError(type(said).__name__)
+def _answers(observation: Any) -> dict[tuple[str, str], float | str]:
+    """Return the answers in an observation, by criterion and question."""
+    raise TypeError(type(observation).__name__)
 
 
 @_answers.register
-def _(said: Rating) -> dict[tuple[str, str], float | str]:
-    return {(said.criterion, said.item): float(said.value)}
+def _(observation: Rating) -> dict[tuple[str, str], float | str]:
+    return {(observation.criterion, observation.item): float(observation.value)}
 
 
 @_answers.register
-def _(said: Label) -> dict[tuple[str, str], float | str]:
-    return {(said.criterion, said.item): said.label}
+def _(observation: Label) -> dict[tuple[str, str], float | str]:
+    return {(observation.criterion, observation.item): observation.label}
 
 
 @_answers.register
-def _(said: Comparison) -> dict[tuple[str, str], float | str]:
-    winner = {1: said.left, -1: said.right}.get(int(said.outcome), "tie")
-    return {("", " | ".join(sorted((said.left, said.right)))): winner}
+def _(observation: Comparison) -> dict[tuple[str, str], float | str]:
+    winner = {1: observation.left, -1: observation.right}.get(int(observation.outcome), "tie")
+    return {("", " | ".join(sorted((observation.left, observation.right)))): winner}
 
 
 @_answers.register
-def _(said: Choice) -> dict[tuple[str, str], float | str]:
-    shown = " | ".join(sorted(said.items))
-    return {("", f"{end} of {shown}"): str(getattr(said, end)) for end in ("best", "worst")}
+def _(observation: Choice) -> dict[tuple[str, str], float | str]:
+    items = " | ".join(sorted(observation.items))
+    return {("", f"{end} of {items}"): str(getattr(observation, end)) for end in ("best", "worst")}
 
 
 @_answers.register
-def _(said: RankedItems) -> dict[tuple[str, str], float | str]:
-    order = " > ".join(" = ".join(sorted(tier)) for tier in said.tiers)
-    return {("", " | ".join(sorted(item for tier in said.tiers for item in tier))): order}
+def _(observation: RankedItems) -> dict[tuple[str, str], float | str]:
+    order = " > ".join(" = ".join(sorted(tier)) for tier in observation.tiers)
+    return {("", " | ".join(sorted(item for tier in observation.tiers for item in tier))): order}
 
 
 def repeat_statistics(pairs: pl.DataFrame) -> list[Statistic]:
@@ -120,7 +120,7 @@ def repeat_statistics(pairs: pl.DataFrame) -> list[Statistic]:
 
 
 def repeats_by_time(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Tabulate repeats by the hours between, in up to five classes of like size.
+    """Tabulate repeats by the hours between them, in up to five classes of similar size.
 
     Columns: `from`, `to` (hours), `pairs`, `rate` with `lower` and `upper`, `difference` (mean absolute, for
     ratings) with `difference_lower` and `difference_upper`.
@@ -150,24 +150,24 @@ def repeats_by_time(pairs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
-def _people(pairs: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...]]:
+def _annotators(pairs: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...]]:
     names, code = np.unique(pairs["annotator"].to_numpy(), return_inverse=True)
     return code.astype(np.int64), tuple(map(str, names))
 
 
-def _rests(pairs: pl.DataFrame, people: int) -> str:
-    return f"{pairs.height:,} repeated answers of {people:,} annotators"
+def _basis(pairs: pl.DataFrame, annotators: int) -> str:
+    return f"{pairs.height:,} repeated answers of {annotators:,} annotators"
 
 
 def _rate(key: str, pairs: pl.DataFrame) -> Statistic:
-    cluster, names = _people(pairs)
+    cluster, names = _annotators(pairs)
     return proportion(
         key,
         pairs["differs"].cast(pl.Float64).to_numpy(),
         np.ones(pairs.height),
         Bootstrap(),
         unit="annotators",
-        note=_rests(pairs, len(names)),
+        note=_basis(pairs, len(names)),
         undefined=_NONE,
         cluster=cluster,
         counted="repeats",
@@ -176,14 +176,14 @@ def _rate(key: str, pairs: pl.DataFrame) -> Statistic:
 
 
 def _mean(key: str, pairs: pl.DataFrame) -> Statistic:
-    known = pairs.drop_nulls("difference")
-    cluster, names = _people(known)
+    rated = pairs.drop_nulls("difference")
+    cluster, names = _annotators(rated)
     return Bootstrap().statistic(
         key,
-        weighted_proportion(known["difference"].to_numpy(), np.ones(known.height)),
+        weighted_proportion(rated["difference"].to_numpy(), np.ones(rated.height)),
         len(names),
         unit="annotators",
-        note=_rests(known, len(names)),
+        note=_basis(rated, len(names)),
         undefined=_NONE,
         low=0.0,
         high=float("inf"),

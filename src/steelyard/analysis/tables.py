@@ -1,6 +1,6 @@
-"""The data behind every page, chart and report of a study: how far it is, what it costs, what the scores say.
+"""Tables for the dashboard, charts and report of a study: progress, costs, scores, and the judgments of an item.
 
-Each function returns a frame (or a small record); `charts` draws them. None is quadratic in anything.
+Each function returns a frame or a small record, which `charts` draws. None takes quadratic time.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with the interval it is likely to lie in; None where there is none."""
+    """A number with its interval; the ends are None if there is no interval."""
 
     value: float
     lower: float | None = None
     upper: float | None = None
 
 
-# How far
+# Progress
 
 
 def progress_over_time(history: History, *, points: int = 120) -> pl.DataFrame:
-    """Count the judgments that count in equal stretches of time, from the first to the last.
+    """Tabulate the judgments that count in equal periods of time, from the first to the last.
 
-    Columns: `start`, `at` (a stretch's ends), `judgments` in it, `cumulative`, and `per_hour`.
+    Columns: `start` and `at` (the ends of a period), `judgments` in it, `cumulative`, and `per_hour`.
     """
     counted = history.counted
     ends = first_and_last(counted)
@@ -58,10 +58,10 @@ def progress_over_time(history: History, *, points: int = 120) -> pl.DataFrame:
     first, last = ends
     width = max((last - first) / points, timedelta(seconds=1))
     steps = max(1, -(-(last - first) // width))
-    stretch = ((counted["at"] - first).dt.total_microseconds() // (width // timedelta(microseconds=1))).clip(
+    period = ((counted["at"] - first).dt.total_microseconds() // (width // timedelta(microseconds=1))).clip(
         0, steps - 1
     )
-    judgments = np.bincount(stretch.to_numpy(), minlength=steps).astype(np.int64)
+    judgments = np.bincount(period.to_numpy(), minlength=steps).astype(np.int64)
     starts = [first + number * width for number in range(steps)]
     return pl.DataFrame(
         {
@@ -76,10 +76,10 @@ def progress_over_time(history: History, *, points: int = 120) -> pl.DataFrame:
 
 
 def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: float = 0.95) -> Estimate | None:
-    """Return the judgments an hour over the last hour, or since the first one; None where there are none.
+    """Return the judgments per hour over the last hour, or since the first judgment; None if there are none.
 
-    Judgments made elsewhere do not count: they say nothing of when the next will come. The interval is the
-    exact one of a Poisson count (Garwood 1936).
+    Imported judgments are left out: they do not predict when the next one arrives. The interval is the exact
+    interval of a Poisson count (Garwood 1936).
     """
     own = history.judgments.filter(~pl.col("imported"))
     ends = first_and_last(own)
@@ -87,7 +87,7 @@ def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: fl
         return None
     since = max(now - window, ends[0])
     count = int((own["at"] >= since).sum())
-    # A study a few seconds old has no rate yet; a minute is the least that is looked at.
+    # At least a minute, because a study that is a few seconds old has no meaningful rate.
     hours = max(now - since, timedelta(minutes=1)) / HOUR
     tail = (1 - level) / 2
     lower = float(stats.chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
@@ -97,18 +97,18 @@ def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: fl
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is left to do: `tasks` to be answered, and the `hours` they take at the present rate."""
+    """The remaining work: `tasks` to be answered, and the `hours` they take at the present rate."""
 
     tasks: float
     hours: Estimate | None
 
 
 def forecast(history: History, status: Status, now: datetime) -> Forecast:
-    """Say how long the rest will take at the present rate; the interval is that of the rate."""
+    """Predict how long the remaining tasks take at the present rate; the interval is that of the rate."""
     done = sum(stage.done for stage in status.stages)
     left = sum(max(0, stage.total - stage.done) for stage in status.stages)
     answered = history.judgments.filter(~pl.col("excluded")).height
-    # Goals may count single items where a task shows several; checks and repeats are tasks beside them.
+    # A goal may count single items of tasks with several; checks and repeats are additional tasks.
     tasks = left * answered / done if done and answered else float(left)
     speed = rate(history, now)
     if speed is None or not speed.value or not tasks:
@@ -120,10 +120,10 @@ def forecast(history: History, status: Status, now: datetime) -> Forecast:
 
 
 def answers_to_target(value: float, rule: Stop, answers: float) -> float | None:
-    """Return how many answers in all should bring a study to its target, after `answers` brought it to `value`.
+    """Predict the total number of answers at which a study reaches its target, if `answers` brought it to `value`.
 
-    Reliability grows as Spearman and Brown (1910) say, whether of halves or stepped up; intervals narrow with the
-    root of the answers. None where that cannot be said: for top_k, and from a reliability of nothing.
+    Reliability grows by the Spearman–Brown formula (1910), corrected or not; intervals narrow with the square root of
+    the number of answers. None if there is no prediction: for top_k, and from a reliability of zero.
     """
     target = rule.target
     if rule.measure == "interval_width" and value > 0:
@@ -134,7 +134,7 @@ def answers_to_target(value: float, rule: Stop, answers: float) -> float | None:
 
 
 def paid_people(history: History, study: Study) -> pl.DataFrame:
-    """Return what every annotator of a history has earned, as `Study.pay` does."""
+    """Return what every annotator of a history has earned, as `study.annotators.pay` does."""
     checks, pay = study.config.quality.checks, study.config.pay
     threshold = 0.0 if checks is None else checks.min_accuracy
     results = study.quality.check_results() if checks is not None else {}
@@ -150,19 +150,19 @@ def costs(
     left: str = "to come",
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Return what was paid, what the rest will cost and both together, a row each.
+    """Return the costs so far, the predicted costs of the remaining tasks, and their sum, one row each.
 
-    Columns: `part` (so far, what is `left`, in all), `judgments`, `hours` of active time, `cost`, `lower`, `upper`.
-    Excluded annotators were paid too; judgments made elsewhere cost nothing here. Where a judgment has no time, the
-    mean of the others stands in; the interval of what is to come is Student's t of that mean. `people` says what
-    everybody earned: visits and bonuses go on as they came so far, in proportion to the judgments.
+    Columns: `part` (so far, the value of `left`, in all), `judgments`, `hours` of active time, `cost`, `lower`,
+    `upper`. Excluded annotators are paid too; imported judgments cost nothing. Judgments without a time get the mean
+    of the others; the interval of the prediction is Student's t interval of that mean. `people` has the earnings of
+    every annotator: visits and bonuses are predicted in proportion to the judgments.
     """
     rates = config.pay.rates
     own = history.judgments.filter(~pl.col("imported"))
     seconds = own["seconds"].drop_nulls().to_numpy()
     mean = float(seconds.mean()) if len(seconds) else 0.0
-    spread = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
-    off = spread * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
+    standard_error = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
+    margin = standard_error * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
 
     done = float(own.height)
     visits, bonuses = (0.0, 0.0) if people is None else (float(people.height), float(people["bonus"].sum()))
@@ -172,7 +172,7 @@ def costs(
         return rates.cost(judgments, judgments * max(each, 0.0) / 3600, visits * share, bonuses * share)
 
     paid = cost(done, mean)
-    nearest, least, most = (cost(tasks_left, each) for each in (mean, mean - off, mean + off))
+    nearest, least, most = (cost(tasks_left, each) for each in (mean, mean - margin, mean + margin))
     whole = done + tasks_left
     rows = [
         ("so far", done, done * mean / 3600, paid, paid, paid),
@@ -182,11 +182,11 @@ def costs(
     return pl.DataFrame(rows, schema=["part", "judgments", "hours", "cost", "lower", "upper"], orient="row")
 
 
-# What the scores say
+# Scores
 
 
 def ranked_items(scores: pl.DataFrame, items: list[Item]) -> pl.DataFrame:
-    """Put the items' texts beside their scores (or labels), the best first, unjudged ones last."""
+    """Return the scores (or labels) with the items' texts, the best first, items without a score last."""
     texts = pl.DataFrame({"item": [i.id for i in items], "text": [i.text or (i.media or "") for i in items]})
     first = scores.columns[0]
     joined = scores.join(texts, left_on=first, right_on="item", how="left", maintain_order="left")
@@ -194,22 +194,22 @@ def ranked_items(scores: pl.DataFrame, items: list[Item]) -> pl.DataFrame:
 
 
 def score_histogram(scores: pl.DataFrame, *, bins: int = 20, scale: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Count the items in equal stretches of the scale, or of the scores' own range where there is none.
+    """Count the items in equal bins of the scale, or of the range of the scores if there is no scale.
 
-    Columns: `lower`, `upper` (a stretch's ends), `items`.
+    Columns: `lower`, `upper` (the ends of a bin), `items`.
     """
-    known = scores["score"].drop_nulls().to_numpy() if "score" in scores.columns else np.empty(0)
-    if not len(known):
+    values = scores["score"].drop_nulls().to_numpy() if "score" in scores.columns else np.empty(0)
+    if not len(values):
         return pl.DataFrame(schema={"lower": pl.Float64, "upper": pl.Float64, "items": pl.Int64})
-    low, high = scale if scale is not None else (float(known.min()), float(known.max()))
+    low, high = scale if scale is not None else (float(values.min()), float(values.max()))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    counts, edges = np.histogram(np.clip(known, low, high), bins=bins, range=(low, high))
+    counts, edges = np.histogram(np.clip(values, low, high), bins=bins, range=(low, high))
     return pl.DataFrame({"lower": edges[:-1], "upper": edges[1:], "items": counts.astype(np.int64)})
 
 
 def label_counts(scores: pl.DataFrame) -> pl.DataFrame:
-    """Count the items by the label they got: `label`, `items`, the most frequent first."""
+    """Count the items by their label: `label`, `items`, the most frequent first."""
     return (
         scores.drop_nulls("label")
         .group_by("label")
@@ -219,72 +219,72 @@ def label_counts(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def least_certain(ranked: pl.DataFrame, count: int = 10) -> pl.DataFrame:
-    """Return the items of which least is known: unjudged ones first, then the widest intervals."""
+    """Return the least certain items: those without judgments first, then the widest intervals."""
     if "lower" in ranked.columns:
         width = (pl.col("upper") - pl.col("lower")).alias("width")
         return (
             ranked.with_columns(width).sort("width", descending=True, nulls_last=False, maintain_order=True).head(count)
         )
-    known = (1 - pl.col("probability")).alias("width")
-    return ranked.with_columns(known).sort("width", descending=True, nulls_last=False, maintain_order=True).head(count)
+    width = (1 - pl.col("probability")).alias("width")
+    return ranked.with_columns(width).sort("width", descending=True, nulls_last=False, maintain_order=True).head(count)
 
 
-# What was said of one item
+# Judgments of one item
 
 
 def item_judgments(history: History, config: StudyConfig, item: str) -> pl.DataFrame:
-    """List every judgment of an item, the latest first.
+    """Return all judgments of an item, latest first.
 
-    Columns: `judgment_id`, `at`, `annotator`, `stage`, `said` (of this item, in plain words), `value` (where the
-    answer gives the item one number), `beside` (the items shown with it), `seconds`, `late`, `revised`,
+    Columns: `judgment_id`, `at`, `annotator`, `stage`, `answer_text` (the answer about this item, for display),
+    `value` (if the answer gives the item one number), `other_items` (of the same task), `seconds`, `late`, `revised`,
     `imported`, `excluded`, `purpose`.
     """
     protocols = {stage.name: stage.protocol for stage in config.stages}
     about = history.judgments.filter(pl.col("items").list.contains(item))
-    found = about.filter(pl.col("purpose") != "check").sort("seq", descending=True)
-    said = [
-        _said(protocols[stage], item, shown.to_list() if isinstance(shown, pl.Series) else shown, json.loads(answer))
-        for stage, shown, answer in found.select("stage", "items", "answer").iter_rows()
+    judgments = about.filter(pl.col("purpose") != "check").sort("seq", descending=True)
+    answers = [
+        _answer(protocols[stage], item, items.to_list() if isinstance(items, pl.Series) else items, json.loads(answer))
+        for stage, items, answer in judgments.select("stage", "items", "answer").iter_rows()
     ]
-    beside = [[other for other in shown if other != item] for shown in found["items"].to_list()]
-    return found.select("judgment_id", "at", "annotator", "stage").with_columns(
-        pl.Series("said", [words for words, _ in said], dtype=pl.String),
-        pl.Series("value", [value for _, value in said], dtype=pl.Float64),
-        pl.Series("beside", beside, dtype=pl.List(pl.String)),
-        *(found[name] for name in ("seconds", "late", "revised", "imported", "excluded", "purpose")),
+    other_items = [[other for other in items if other != item] for items in judgments["items"].to_list()]
+    return judgments.select("judgment_id", "at", "annotator", "stage").with_columns(
+        pl.Series("answer_text", [text for text, _ in answers], dtype=pl.String),
+        pl.Series("value", [value for _, value in answers], dtype=pl.Float64),
+        pl.Series("other_items", other_items, dtype=pl.List(pl.String)),
+        *(judgments[name] for name in ("seconds", "late", "revised", "imported", "excluded", "purpose")),
     )
 
 
-def _said(protocol: Protocol, item: str, shown: list[str], answer: Any) -> tuple[str, float | None]:
-    found = protocol.observations(shown, answer)
-    kind = type(found[0]) if found else None
-    about = [one for one in found if type(one) is kind]
-    words = [text for one in about if (text := said_of(one, item))]
-    ratings = [one.value for one in about if isinstance(one, Rating) and one.item == item]
-    return ", ".join(words), ratings[0] if len(ratings) == 1 else None
+def _answer(protocol: Protocol, item: str, items: list[str], answer: Any) -> tuple[str, float | None]:
+    observations = protocol.observations(items, answer)
+    kind = type(observations[0]) if observations else None
+    own = [one for one in observations if type(one) is kind]
+    texts = [text for one in own if (text := answer_text(one, item))]
+    ratings = [one.value for one in own if isinstance(one, Rating) and one.item == item]
+    return ", ".join(texts), ratings[0] if len(ratings) == 1 else None
 
 
 @singledispatch
-def said_of(observation: Any, item: str) -> str:
-    """Say in plain words what an observation says of an item; '' if it does not concern it."""
+def answer_text(observation: Any, item: str) -> str:
+    """Describe what an observation says about an item; empty if it is about other items."""
     return ""
 
 
-@said_of.register
+@answer_text.register
 def _(observation: Rating, item: str) -> str:
     if observation.item != item:
         return ""
     return f"{observation.criterion} {observation.value:g}".strip()
 
 
-@said_of.register
+@answer_text.register
 def _(observation: Label, item: str) -> str:
     if observation.item != item:
         return ""
     return f"{observation.criterion}: {observation.label}" if observation.criterion else observation.label
 
 
-@said_of.register
+@answer_text.register
 def _(observation: Comparison, item: str) -> str:
     if item not in observation[:2]:
         return ""
@@ -295,7 +295,7 @@ def _(observation: Comparison, item: str) -> str:
     return f"{'better' if won else 'worse'} than {other}"
 
 
-@said_of.register
+@answer_text.register
 def _(observation: Choice, item: str) -> str:
     if item == observation.best:
         return "best"
@@ -304,7 +304,7 @@ def _(observation: Choice, item: str) -> str:
     return "neither best nor worst" if item in observation.items else ""
 
 
-@said_of.register
+@answer_text.register
 def _(observation: RankedItems, item: str) -> str:
     above = 0
     for tier in observation.tiers:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import threading
 
     from steelyard.simulate import SimulatedAnnotators
-    from steelyard.web.studies import Served
+    from steelyard.web.studies import ServedStudy
 
 _USUAL_PORT = 8000
 
@@ -138,7 +138,7 @@ def _free_port(port: int | None) -> Any:
         return listen("127.0.0.1", 0)
 
 
-def _print_links(served: Served, port: int, token: str, annotators: int) -> None:
+def _print_links(served: ServedStudy, port: int, token: str, annotators: int) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -153,7 +153,7 @@ def _print_links(served: Served, port: int, token: str, annotators: int) -> None
     console.print(Text("Open both and join them. Stop with Ctrl-C.", style="dim"), soft_wrap=True)
 
 
-def _work(served: Served, crowd: SimulatedAnnotators, speed: float, rng: Any, stop: threading.Event) -> None:
+def _work(served: ServedStudy, crowd: SimulatedAnnotators, speed: float, rng: Any, stop: threading.Event) -> None:
     """Let the crowd judge at its pace until told to stop; when there is nothing to do, look again later."""
     from steelyard.errors import SteelyardError
 

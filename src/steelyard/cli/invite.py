@@ -44,27 +44,27 @@ def invite(
 
     from steelyard.cli.output import print_frame
     from steelyard.errors import ConfigError
-    from steelyard.recruitment.experts import Expert, read_experts
+    from steelyard.recruitment.invitations import Invitee, read_invitees
     from steelyard.study import Study
     from steelyard.study.leases import annotator_name
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
-    invited = {name: Expert(name) for name in map(annotator_name, names or [])}
-    invited |= {} if table is None else {expert.name: expert for expert in read_experts(table)}
+    invited = {name: Invitee(name) for name in map(annotator_name, names or [])}
+    invited |= {} if table is None else {invitee.name: invitee for invitee in read_invitees(table)}
     if not invited:
         raise ConfigError("no annotator is named.", "Give names, or a table of annotators: --from experts.csv")
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     links = []
     with Study.open(folder, database=database) as study:
-        for name, expert in invited.items():
+        for name, invitee in invited.items():
             if replace:
                 study.access.revoke("invite", annotator=name)
                 study.access.revoke("session", annotator=name)
-            if expert.tasks is not None:
-                study.recruitment.set_quota(name, expert.tasks)
+            if invitee.tasks is not None:
+                study.recruitment.set_quota(name, invitee.tasks)
             link = base + study.access.grant("invite", annotator=name)
-            links.append({"annotator": name, "link": link} | ({"email": expert.email} if table else {}))
+            links.append({"annotator": name, "link": link} | ({"email": invitee.email} if table else {}))
     if form is not Format.table:
         print_frame(pl.DataFrame(links), form)
         return
@@ -93,19 +93,19 @@ def remind(
     from rich.console import Console
 
     from steelyard.cli.output import print_frame, print_notes
-    from steelyard.recruitment.experts import not_done, read_experts, reminder
+    from steelyard.recruitment.invitations import read_invitees, reminder, unfinished_work
     from steelyard.study import Study
     from steelyard.web.identity import is_resume
     from steelyard.web.studies import slug_of
 
     existing_folder(folder)
-    emails = {} if table is None else {expert.name: expert.email for expert in read_experts(table)}
+    emails = {} if table is None else {invitee.name: invitee.email for invitee in read_invitees(table)}
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     rows = []
     with Study.open(folder, database=database) as study:
         grants = study.access.grants("invite")
         invited = [grant.annotator for grant in grants if grant.annotator is not None and not is_resume(grant.note)]
-        for left in not_done(study, invited):
+        for left in unfinished_work(study, invited):
             text = reminder(study, left, base + study.access.grant("invite", annotator=left.name))
             rows.append({"annotator": left.name, "email": emails.get(left.name, ""), "text": text})
     if form is not Format.table:

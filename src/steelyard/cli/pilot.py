@@ -9,7 +9,7 @@ import typer
 from steelyard.cli.options import StudyFolder, existing_folder
 
 if TYPE_CHECKING:
-    from steelyard.recruitment.pilot import Findings, Pace
+    from steelyard.recruitment.pilot import PilotSummary, TimeQuartiles
     from steelyard.study import Study
 
 
@@ -47,15 +47,15 @@ def print_pilot(study: Study, *, target: float, seed: int, annotators: int | Non
     from rich.text import Text
 
     from steelyard.cli.output import print_notes, statistics_table
-    from steelyard.recruitment.pilot import pilot_findings
+    from steelyard.recruitment.pilot import summarise_pilot
 
     console = Console(highlight=False)
-    findings = pilot_findings(study, target=target, seed=seed, people=annotators)
+    findings = summarise_pilot(study, target=target, seed=seed, people=annotators)
     currency = study.config.pay.currency
     console.print(
         Text(f"{study.config.title}: {findings.people} annotators, {findings.answers:,} answers", style="bold")
     )
-    console.print(f"time   {_pace(findings.task)} a task; {_pace(findings.person)} a person", soft_wrap=True)
+    console.print(f"time   {_time(findings.task)} a task; {_time(findings.person)} a person", soft_wrap=True)
     if findings.per_person is None:
         why = "the study does not specify the pay ([pay] or [prolific])"
         console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
@@ -71,16 +71,18 @@ def print_pilot(study: Study, *, target: float, seed: int, annotators: int | Non
     print_notes([findings.plan_note] if findings.plan_note else [])
 
 
-def _pace(pace: Pace) -> str:
+def _time(quartiles: TimeQuartiles) -> str:
     """Format a time: in seconds up to two minutes, then in minutes."""
-    scale, unit, digits = (1, "s", 1) if pace.median < 120 else (60, "min", 1)
-    low, middle, high = (f"{value / scale:.{digits}f}" for value in (pace.lower, pace.median, pace.upper))
+    scale, unit, digits = (1, "s", 1) if quartiles.median < 120 else (60, "min", 1)
+    low, middle, high = (
+        f"{value / scale:.{digits}f}" for value in (quartiles.lower, quartiles.median, quartiles.upper)
+    )
     return f"{middle} {unit} (half of them {low} to {high})"
 
 
-def _plan_lines(findings: Findings, target: float, currency: str) -> list[str]:
+def _plan_lines(findings: PilotSummary, target: float, currency: str) -> list[str]:
     """Say what the full run will take, beside what the design asks for now."""
-    wants = f"full run  the design as it is set wants {findings.wanted:,} more answers"
+    wants = f"full run  the design as it is set wants {findings.remaining_judgments:,} more answers"
     if findings.plan is None:
         return [wants]
     row = findings.plan.row(0, named=True)

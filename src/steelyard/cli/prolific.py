@@ -97,16 +97,16 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
     from rich.console import Console
 
     from steelyard.cli.output import plain_table, print_frame
-    from steelyard.recruitment.bonuses import bonuses_shown
+    from steelyard.recruitment.bonuses import received_bonuses
     from steelyard.recruitment.estimates import money
-    from steelyard.recruitment.ledger import sighting_of
+    from steelyard.recruitment.ledger import read_submission
     from steelyard.recruitment.prolific import drafted_id
 
     with open_study(folder) as study, open_client(api, dry=False) as client:
         there = client.study(drafted_id(study))
         listed, at = client.submissions(drafted_id(study))
-        seen = [sighting_of(data, at) for data in listed]
-        bonuses = bonuses_shown(listed)
+        seen = [read_submission(data, at) for data in listed]
+        bonuses = received_bonuses(listed)
         rows = [
             {
                 "participant": one.participant,
@@ -149,8 +149,8 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
         left = [name for name in study.recruitment.departed if study.annotators.progress(name).answered]
     if dry_run:
         return
-    states = ", ".join(f"{count} {status.lower()}" for status, count in found.counted().items()) or "none yet"
-    print_done(f"Submissions: {states}. {found.news} changed; {found.freed} tasks are free for others.")
+    states = ", ".join(f"{count} {status.lower()}" for status, count in found.status_counts().items()) or "none yet"
+    print_done(f"Submissions: {states}. {found.changed} changed; {found.released_tasks} tasks are free for others.")
     if left:
         print_notes(
             [
@@ -200,15 +200,15 @@ def hook(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.recruitment.submissions import HOOK_SECRET
+    from steelyard.recruitment.submissions import WEBHOOK_SECRET
     from steelyard.web.studies import slug_of
 
     event = "submission.status.change"
     with open_study(folder) as study, open_client(api, dry_run) as client:
         target = f"{_base(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
         if not client.hook_secrets(workspace):
-            made = client.make_hook_secret(workspace)
-            Console(highlight=False).print(f"{HOOK_SECRET}={made.get('value', '')}", soft_wrap=True, markup=False)
+            made = client.create_hook_secret(workspace)
+            Console(highlight=False).print(f"{WEBHOOK_SECRET}={made.get('value', '')}", soft_wrap=True, markup=False)
         there = [
             one for one in client.hooks(workspace) if (one.get("target_url"), one.get("event_type")) == (target, event)
         ]
@@ -245,7 +245,7 @@ def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> 
     console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
     through = -1
     while True:
-        counted = look(client, study).counted()
+        counted = look(client, study).status_counts()
         done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
         if done != through:
             console.print(f"{done} of {places} have finished")

@@ -8,11 +8,11 @@ import typer
 
 from steelyard.cli.options import StudyFolder
 from steelyard.cli.prolific_options import Api, DryRun, Yes, ask, open_client, open_study
-from steelyard.cli.prolific_printing import print_bonuses, print_verdicts
+from steelyard.cli.prolific_printing import print_bonuses, print_reviews
 
 if TYPE_CHECKING:
     from steelyard.recruitment.ledger import Batch
-    from steelyard.recruitment.reviewing import Verdict
+    from steelyard.recruitment.review import Review
     from steelyard.study import Study
 
 
@@ -38,13 +38,13 @@ def approve(
 
     from steelyard.cli.output import print_done
     from steelyard.recruitment.prolific import sync as look
-    from steelyard.recruitment.reviewing import approve as approve_all
-    from steelyard.recruitment.reviewing import verdicts
+    from steelyard.recruitment.review import approve as approve_all
+    from steelyard.recruitment.review import review_submissions
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        found = verdicts(study, look(client, study).submissions)
-        chosen = _named(found, participants) if participants else [verdict for verdict in found if verdict.good]
-        print_verdicts(found, {verdict.submission for verdict in chosen})
+        found = review_submissions(study, look(client, study).submissions)
+        chosen = _named(found, participants) if participants else [review for review in found if review.passes]
+        print_reviews(found, {review.submission for review in chosen})
         if not chosen:
             Console(highlight=False).print("Nothing to approve.")
             return
@@ -76,8 +76,8 @@ def reject(
     Example: steelyard prolific reject words 5f3c0a… -m "…"
     """
     from steelyard.cli.output import print_done
-    from steelyard.recruitment.reviewing import check_rejection
-    from steelyard.recruitment.reviewing import reject as reject_all
+    from steelyard.recruitment.review import check_rejection
+    from steelyard.recruitment.review import reject as reject_all
 
     check_rejection(category, message)
     with open_study(folder) as study, open_client(api, dry_run) as client:
@@ -128,13 +128,13 @@ def bonus(
         paid = 0
         begun = ledger_of(study).open_batch
         if begun is not None and not dry_run:
-            paid += begun.total * bonuses.carry_on(client, study, begun, grace_minutes=grace, send_again=again)
+            paid += begun.total * bonuses.complete_batch(client, study, begun, grace_minutes=grace, send_again=again)
         listed, _ = client.submissions(drafted_id(study))
         owed, _ = bonuses.still_owed(earned, ledger_of(study), listed)
         if owed:
             print_bonuses(owed, currency)
         if owed and dry_run:
-            for names in _chunks(list(owed), bonuses.AT_ONCE):
+            for names in _chunks(list(owed), bonuses.BATCH_SIZE):
                 made = client.set_up_bonuses(drafted_id(study), {name: owed[name] for name in names})
                 client.pay_bonuses(str(made["id"]))
             return
@@ -147,10 +147,10 @@ def bonus(
         Console(highlight=False).print("No bonuses are owed to people whose work is approved.")
 
 
-def _named(found: list[Verdict], participants: list[str]) -> list[Verdict]:
+def _named(found: list[Review], participants: list[str]) -> list[Review]:
     from steelyard.errors import ConfigError
 
-    by_name = {verdict.participant: verdict for verdict in found}
+    by_name = {review.participant: review for review in found}
     for name in participants:
         if name not in by_name:
             raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")

@@ -1,4 +1,4 @@
-"""What steelyard prolific prints: terms, costs, verdicts and bonuses."""
+"""What steelyard prolific prints: terms, costs, reviews and bonuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from steelyard.recruitment.prolific import Offer
-    from steelyard.recruitment.reviewing import Verdict
+    from steelyard.recruitment.review import Review
     from steelyard.study import Study
 
 
@@ -28,11 +28,11 @@ def hourly(reward: int, minutes: int, currency: str) -> str:
 
 def print_terms(study: Study) -> None:
     """Say how long it takes and what it pays."""
-    from steelyard.recruitment.estimates import estimate, reward, whole_minutes
+    from steelyard.recruitment.estimates import estimate_visit, reward, whole_minutes
 
     console = _console()
-    found = estimate(study)
-    console.print(f"Each person gets {found.tasks} tasks at {found.seconds_a_task:.1f} seconds ({found.source})")
+    found = estimate_visit(study)
+    console.print(f"Each person gets {found.tasks} tasks at {found.seconds_per_task:.1f} seconds ({found.source})")
     console.print(hourly(reward(study), whole_minutes(study), study.config.pay.currency))
 
 
@@ -87,7 +87,7 @@ def cost_question(study: Study, found: Offer) -> str:
     return f"{verb} for {money(found.cost, study.config.pay.currency)}, fees and taxes included?"
 
 
-def print_verdicts(found: list[Verdict], chosen: set[str]) -> None:
+def print_reviews(found: list[Review], chosen: set[str]) -> None:
     """List submissions, those to look at first."""
     import polars as pl
 
@@ -95,11 +95,11 @@ def print_verdicts(found: list[Verdict], chosen: set[str]) -> None:
 
     rows: list[dict[str, Any]] = [
         {
-            "participant": verdict.participant,
-            "why": verdict.why,
-            "": "approve" if verdict.submission in chosen else "look",
+            "participant": review.participant,
+            "why": review.reason,
+            "": "approve" if review.submission in chosen else "look",
         }
-        for verdict in sorted(found, key=lambda one: one.submission in chosen)
+        for review in sorted(found, key=lambda one: one.submission in chosen)
     ]
     if rows:
         _console().print(plain_table(pl.DataFrame(rows), ""))

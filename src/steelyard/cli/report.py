@@ -39,9 +39,9 @@ def report(
     from steelyard.cli.output import err_console, print_done
     from steelyard.errors import ConfigError
     from steelyard.report.assets import write_assets
-    from steelyard.report.building import STEPS, build_report
+    from steelyard.report.builder import STEPS, build_report
     from steelyard.report.document import Figure
-    from steelyard.report.page import html_page
+    from steelyard.report.html import html_page
     from steelyard.report.pdf import find_chromium, print_pdf
     from steelyard.study import Study
 
@@ -55,14 +55,14 @@ def report(
     with Progress(*columns, console=err_console(), transient=True) as progress:
         bar = progress.add_task("opening the study", total=len(STEPS) + 1)
 
-        def told(step: str) -> None:
+        def on_step(step: str) -> None:
             progress.update(bar, advance=1, description=f"working out {step}")
 
         def drawn(figure: str) -> None:
             progress.update(bar, advance=1, description=f"drawing {figure}")
 
         with Study.open(folder) as study:
-            document = build_report(study, real_ids=real_ids, told=told)
+            document = build_report(study, real_ids=real_ids, on_step=on_step)
         figures = sum(isinstance(block, Figure) for block in document.blocks())
         progress.update(bar, total=len(STEPS) + figures * (1 if assets is None else 2) + (pdf is not None) + 1)
         page = html_page(document, drawn)

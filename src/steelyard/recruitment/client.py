@@ -1,8 +1,8 @@
-"""Speaking to Prolific's API: requests, retries that are safe, and a dry run that sends nothing.
+"""A client for Prolific's API: requests, safe retries, and a dry run that changes nothing.
 
-What was looked up: the public reference at docs.prolific.com (studies, submissions, bonuses, webhooks). A request
-whose answer was lost may have been carried out. Reads, and writes that change nothing the second time, are sent
-again; the others raise `UnsureError`, and the caller looks at the platform before anything is sent again.
+Source: the public reference at docs.prolific.com (studies, submissions, bonuses, webhooks). A request whose answer was
+lost may have been carried out. Reads and idempotent writes are sent again; other writes raise `UnsureError`, and the
+caller checks the state on the platform before it sends them again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TOKENS = ("STEELYARD_PROLIFIC_TOKEN", "PROLIFIC_TOKEN")
 ADDRESS = "STEELYARD_PROLIFIC_API"
 PROLIFIC = "https://api.prolific.com"
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
-_TRIES = 5
-_LONGEST_WAIT = 60.0
+_MAX_ATTEMPTS = 5
+_MAX_WAIT = 60.0
 _PAGE = 100
 
 
@@ -46,11 +46,11 @@ class Client:
 
     Parameters
     ----------
-    token: the API token; None is enough for a dry run, whose reads then find nothing
-    address: where the API is; Prolific's own unless a rehearsal says otherwise
-    show: called with each request as text, if requests are to be shown
+    token: the API token; may be None in a dry run, whose reads then return nothing
+    address: base URL of the API; Prolific's own by default
+    show: called with each request as text
     dry: whether requests that change something are only shown
-    sleep: how to wait (tests do not)
+    sleep: function that waits; tests replace it
     """
 
     def __init__(
@@ -91,18 +91,18 @@ class Client:
         self._http.close()
 
     def wait(self, seconds: float) -> None:
-        """Give the platform a moment."""
+        """Wait for some seconds."""
         self._sleep(seconds)
 
     # Studies
 
     def find_study(self, internal_name: str) -> dict[str, Any] | None:
         """Return the study with an internal name, drafts included."""
-        found = [study for study in self._pages("/api/v1/studies/") if study.get("internal_name") == internal_name]
-        return found[0] if found else None
+        studies = self._pages("/api/v1/studies/")
+        return next((study for study in studies if study.get("internal_name") == internal_name), None)
 
     def create_study(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Make a draft. Not to be sent twice: look with `find_study` first."""
+        """Create a draft. This is not idempotent: call `find_study` first."""
         return self._send("POST", "/api/v1/studies/", body, instead={"id": "STUDY"})
 
     def study(self, study_id: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Client:
         return self._send("GET", f"/api/v1/studies/{study_id}/", instead={"id": study_id, "status": "UNPUBLISHED"})
 
     def update_study(self, study_id: str, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change a study; sent again, it changes nothing more."""
+        """Change a study; idempotent."""
         return self._send("PATCH", f"/api/v1/studies/{study_id}/", changes, instead={}, again=True)
 
     def transition(self, study_id: str, action: str) -> dict[str, Any]:
@@ -118,24 +118,24 @@ class Client:
         return self._send("POST", f"/api/v1/studies/{study_id}/transition/", {"action": action}, instead={})
 
     def cost(self, reward: int, places: int) -> int | None:
-        """Return what so many places cost with fees and taxes, in minor units; None where it is not known."""
+        """Return the cost of places with fees and taxes, in minor units; None if unknown."""
         body = {"reward": reward, "total_available_places": places}
-        # It only calculates, so a dry run may ask, and a lost answer may be asked for again.
-        found = self._send("POST", "/api/v1/study-cost-calculator/", body, instead={}, again=True, reads=True)
-        cost = found.get("total_cost")
+        # It only calculates, so it is sent in a dry run too, and again if the answer is lost.
+        answer = self._send("POST", "/api/v1/study-cost-calculator/", body, instead={}, again=True, reads=True)
+        cost = answer.get("total_cost")
         return None if cost is None else round(float(cost))
 
     def filters(self) -> list[dict[str, Any]]:
-        """Return the filters there are, with the ids of their choices."""
+        """Return the available filters, with the ids of their choices."""
         return list(self._pages("/api/v1/filters/"))
 
     # Submissions
 
     def submissions(self, study_id: str) -> tuple[list[dict[str, Any]], float]:
-        """Return all submissions of a study, and when that was, in seconds since 1970 by the platform's clock."""
+        """Return all submissions of a study, and the platform's time of the answer in seconds since 1970."""
         self._answered_at = None
-        found = list(self._pages(f"/api/v1/studies/{study_id}/submissions/"))
-        return found, time.time() if self._answered_at is None else self._answered_at
+        submissions = list(self._pages(f"/api/v1/studies/{study_id}/submissions/"))
+        return submissions, time.time() if self._answered_at is None else self._answered_at
 
     def approve(self, submissions: list[str]) -> None:
         """Approve submissions; one that is approved already stays so."""
@@ -149,24 +149,24 @@ class Client:
     # Bonuses
 
     def set_up_bonuses(self, study_id: str, amounts: dict[str, int]) -> dict[str, Any]:
-        """Set bonuses up, in minor units by participant; nothing is paid by it."""
+        """Set up bonuses, in minor units by participant, without paying them."""
         rows = "\n".join(f"{participant},{amount // 100}.{amount % 100:02d}" for participant, amount in amounts.items())
         body = {"study_id": study_id, "csv_bonuses": rows}
         return self._send("POST", "/api/v1/submissions/bonus-payments/", body, instead={"id": "BONUSES"})
 
     def pay_bonuses(self, batch_id: str) -> None:
-        """Pay bonuses that were set up. Sent twice, it pays twice."""
+        """Pay bonuses that were set up. This is not idempotent: sent twice, it pays twice."""
         self._send("POST", f"/api/v1/bulk-bonus-payments/{batch_id}/pay/", instead={})
 
     # Webhooks
 
     def hook_secrets(self, workspace: str) -> list[dict[str, Any]]:
         """Return the workspace's secrets for webhooks."""
-        found = self._send("GET", f"/api/v1/hooks/secrets/?workspace_id={workspace}", instead={})
-        return list(found.get("results", []))
+        answer = self._send("GET", f"/api/v1/hooks/secrets/?workspace_id={workspace}", instead={})
+        return list(answer.get("results", []))
 
-    def make_hook_secret(self, workspace: str) -> dict[str, Any]:
-        """Make the workspace's secret; an earlier one no longer signs."""
+    def create_hook_secret(self, workspace: str) -> dict[str, Any]:
+        """Create the workspace's secret; it replaces an earlier one."""
         return self._send("POST", "/api/v1/hooks/secrets/", {"workspace_id": workspace}, instead={"value": "SECRET"})
 
     def hooks(self, workspace: str) -> list[dict[str, Any]]:
@@ -179,22 +179,22 @@ class Client:
         response = self._request("POST", "/api/v1/hooks/subscriptions/", body)
         if response is None:
             return
-        made = _json(response)
+        subscription = _json(response)
         confirmation = {"secret": response.headers.get("x-hook-secret", "")}
-        self._send("POST", f"/api/v1/hooks/subscriptions/{made['id']}/", confirmation, instead={}, again=True)
+        self._send("POST", f"/api/v1/hooks/subscriptions/{subscription['id']}/", confirmation, instead={}, again=True)
 
-    # Inside
+    # Requests
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
-        seen: set[str] = set()
+        ids: set[str] = set()
         offset = 0
         while True:
             mark = "&" if "?" in path else "?"
-            found = self._send("GET", f"{path}{mark}limit={_PAGE}&offset={offset}", instead={})
-            results = found.get("results", [])
-            # Where a list does not come in pages, the second is the first again.
-            fresh = [row for row in results if str(row.get("id") or row.get("filter_id")) not in seen]
-            seen |= {str(row.get("id") or row.get("filter_id")) for row in fresh}
+            answer = self._send("GET", f"{path}{mark}limit={_PAGE}&offset={offset}", instead={})
+            results = answer.get("results", [])
+            # A list without paging returns the same rows for every offset.
+            fresh = [row for row in results if str(row.get("id") or row.get("filter_id")) not in ids]
+            ids |= {str(row.get("id") or row.get("filter_id")) for row in fresh}
             yield from fresh
             offset += len(results)
             if not fresh or len(results) < _PAGE:
@@ -216,30 +216,30 @@ class Client:
     def _request(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, again: bool = False, reads: bool = False
     ) -> httpx.Response | None:
-        """Send a request until it is answered; None where a dry run does not send it."""
+        """Send a request until it is answered; None if a dry run does not send it."""
         reads = reads or method == "GET"
         if self._show is not None:
-            shown = "" if body is None else "\n" + json.dumps(body, indent=2, ensure_ascii=False)
-            self._show(self._scrubbed(f"{method} {self._address}{path}{shown}"))
+            text = "" if body is None else "\n" + json.dumps(body, indent=2, ensure_ascii=False)
+            self._show(self._scrubbed(f"{method} {self._address}{path}{text}"))
         if self.dry and (not reads or self._token is None):
             return None
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_ATTEMPTS):
             response = self._try(method, path, body, repeatable=reads or again)
             if response is not None and response.status_code < 400:
                 if self._answered_at is None:
                     self._answered_at = _date(response)
                 return response
-            if attempt < _TRIES - 1:
-                self._sleep(min(_wait(response, attempt), _LONGEST_WAIT))
-        said = "cannot be reached" if response is None else f"answers {response.status_code} to {method} {path}"
-        raise PlatformError(f"Prolific {said}.", "Nothing is lost. Run the same command again later.")
+            if attempt < _MAX_ATTEMPTS - 1:
+                self._sleep(min(_wait(response, attempt), _MAX_WAIT))
+        problem = "cannot be reached" if response is None else f"answers {response.status_code} to {method} {path}"
+        raise PlatformError(f"Prolific {problem}.", "Nothing is lost. Run the same command again later.")
 
     def _try(self, method: str, path: str, body: dict[str, Any] | None, *, repeatable: bool) -> httpx.Response | None:
-        """Send a request once; return its answer, good or to be tried again, or None where none came."""
+        """Send a request once; return its answer, successful or to be retried, or None if there was no answer."""
         try:
             response = self._http.request(method, path, json=body)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
-            # It never got there.
+            # The request did not reach the server.
             return None
         except httpx.TransportError:
             if not repeatable:
@@ -247,7 +247,7 @@ class Client:
             return None
         if response.status_code >= 500 and not repeatable:
             raise self._unsure(method, path)
-        # 429 turns away at the door: whatever was asked was not carried out.
+        # A request that is refused with 429 was not carried out.
         if 400 <= response.status_code < 500 and response.status_code != 429:
             raise self._refused(method, path, response)
         return response
@@ -271,26 +271,26 @@ class Client:
         )
 
     def _scrubbed(self, text: str) -> str:
-        """Leave the token out, wherever it may have come from."""
+        """Replace the token wherever it occurs in a text."""
         return text if not self._token else text.replace(self._token, "•••")
 
 
 def _json(response: httpx.Response) -> dict[str, Any]:
     try:
-        found = response.json() if response.content else {}
+        data = response.json() if response.content else {}
     except ValueError:
         raise PlatformError("Prolific's answer is not JSON.", "Check the address of the API.") from None
-    return found if isinstance(found, dict) else {"results": found}
+    return data if isinstance(data, dict) else {"results": data}
 
 
 def _wait(response: httpx.Response | None, attempt: int) -> float:
-    """Return the seconds to wait: as long as was asked for, else twice as long each time."""
-    asked = "" if response is None else response.headers.get("retry-after", "")
-    return float(asked) if asked.isdecimal() else 0.5 * 2.0**attempt
+    """Return the seconds to wait: the Retry-After header, else doubling with each attempt."""
+    retry_after = "" if response is None else response.headers.get("retry-after", "")
+    return float(retry_after) if retry_after.isdecimal() else 0.5 * 2.0**attempt
 
 
 def _date(response: httpx.Response) -> float | None:
-    """Return when an answer was made, in seconds since 1970, if it says so."""
+    """Return the date of an answer in seconds since 1970, if it has one."""
     try:
         return parsedate_to_datetime(response.headers["date"]).timestamp()
     except (KeyError, ValueError):
@@ -298,7 +298,7 @@ def _date(response: httpx.Response) -> float | None:
 
 
 def _reason(response: httpx.Response) -> str:
-    """Return what an error says, in either of the forms the API uses."""
+    """Return the message of an error, in either of the two formats that the API uses."""
     try:
         error = response.json()
     except ValueError:
@@ -309,5 +309,5 @@ def _reason(response: httpx.Response) -> str:
 
 
 def token_from_environment() -> str | None:
-    """Return the API token, if there is one."""
+    """Return the API token, if one is set."""
     return next((os.environ[name] for name in TOKENS if os.environ.get(name)), None)

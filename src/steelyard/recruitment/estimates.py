@@ -1,4 +1,4 @@
-"""How long a study takes one person, and what they are paid: from answers where there are enough, else by protocol."""
+"""Estimates of one participant's visit: its duration (from answers, or by protocol while there are few) and pay."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from steelyard.simulate.task_time import task_seconds
 from steelyard.study import Study
 
 ENOUGH_ANSWERS = 20
-"""So many timed answers say more about a task's length than the protocol does."""
-WORDS_A_MINUTE = 200
+"""From this many timed answers on, the duration of a task is measured instead of estimated from the protocol."""
+WORDS_PER_MINUTE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """How long one person takes. `source` says where the seconds a task come from."""
+class VisitEstimate:
+    """Duration of one participant's visit. `source` describes where the seconds per task come from."""
 
     tasks: int
-    seconds_a_task: float
+    seconds_per_task: float
     reading_seconds: float
     questions: int
     source: str
 
     @property
     def minutes(self) -> float:
-        """The whole visit: reading, practice and test, tasks."""
-        return (self.reading_seconds + (self.tasks + self.questions) * self.seconds_a_task) / 60
+        """The whole visit: reading, training and test questions, tasks."""
+        return (self.reading_seconds + (self.tasks + self.questions) * self.seconds_per_task) / 60
 
 
 def timed_answers(study: Study) -> pl.DataFrame:
-    """Return the answers that were given here, timed, and count: annotator, seconds."""
+    """Return the answers with a time that were given in this study and count."""
     frame = study.judgments()
     return frame.filter(~pl.col("imported") & ~pl.col("set_aside") & pl.col("seconds").is_not_null())
 
 
-def estimate(study: Study) -> Estimate:
-    """Say how long the study takes one person."""
+def estimate_visit(study: Study) -> VisitEstimate:
+    """Estimate how long the study takes one participant."""
     tasks = study.config.annotators.max_tasks
     if tasks is None:
         raise ConfigError(
@@ -49,17 +49,17 @@ def estimate(study: Study) -> Estimate:
         )
     timed = timed_answers(study)
     if timed.height >= ENOUGH_ANSWERS:
-        # The mean of the annotators' medians: somebody who left the page open does not make everybody slow.
-        each = timed.group_by("annotator").agg(pl.col("seconds").median())["seconds"].mean()
-        assert isinstance(each, float)  # noqa: S101 - a mean of numbers, for the type checker
+        # The mean of the annotators' medians: robust against an annotator who left the page open.
+        seconds = timed.group_by("annotator").agg(pl.col("seconds").median())["seconds"].mean()
+        assert isinstance(seconds, float)  # noqa: S101 - a mean of numbers, for the type checker
         source = f"measured on {timed.height:,} answers"
     else:
-        each = _by_protocol(study)
+        seconds = _by_protocol(study)
         source = "by the protocol: five seconds an item, four a mark"
     texts = study.annotators.texts()
     words = sum(len((text or "").split()) for text in (texts.consent, texts.instructions, study.config.question))
     questions = len(study.annotators.training()) + len(study.annotators.qualification())
-    return Estimate(tasks, each, words * 60 / WORDS_A_MINUTE, questions, source)
+    return VisitEstimate(tasks, seconds, words * 60 / WORDS_PER_MINUTE, questions, source)
 
 
 def _by_protocol(study: Study) -> float:
@@ -69,13 +69,13 @@ def _by_protocol(study: Study) -> float:
 
 
 def whole_minutes(study: Study) -> int:
-    """Return the estimated time as Prolific wants it: in minutes, from one up."""
-    given = study.config.prolific.estimated_minutes if study.config.prolific is not None else None
-    return max(1, ceil(given if given is not None else estimate(study).minutes))
+    """Return the estimated duration as Prolific requires it: whole minutes, at least one."""
+    minutes = study.config.prolific.estimated_minutes if study.config.prolific is not None else None
+    return max(1, ceil(minutes if minutes is not None else estimate_visit(study).minutes))
 
 
 def reward(study: Study) -> int:
-    """Return what one person is paid, in minor units: as [prolific] says, or as [pay] adds up to."""
+    """Return the pay of one participant in minor units: `reward` of [prolific], or computed from [pay]."""
     config = study.config
     if config.prolific is not None and config.prolific.reward is not None:
         return round(config.prolific.reward * 100)
@@ -86,11 +86,11 @@ def reward(study: Study) -> int:
             "Set reward in [prolific], or per_task, per_visit or per_hour in [pay].",
             field="prolific.reward",
         )
-    # Rounded up: nobody gets less than they were told.
+    # Rounded up, so that nobody is paid less than the rates promise.
     return ceil(round(paid * 100, 6))
 
 
 def money(minor: float, currency: str) -> str:
-    """Write an amount in minor units for people."""
+    """Format an amount given in minor units."""
     text = f"{minor / 100:,.2f}"
     return f"{currency}{text}" if len(currency) == 1 else f"{text} {currency}"

@@ -13,15 +13,20 @@ from typing import Any, Literal, TypeAlias
 from steelyard.study import events as ev
 from steelyard.study.recruitment_state import PlatformStep
 
-LEFT = {"RETURNED": "returned", "TIMED-OUT": "timed out", "REJECTED": "rejected", "SCREENED OUT": "screened out"}
-"""Submissions in these states hold no place any more, whose tasks are free for others."""
+ENDED_STATUSES = {
+    "RETURNED": "returned",
+    "TIMED-OUT": "timed out",
+    "REJECTED": "rejected",
+    "SCREENED OUT": "screened out",
+}
+"""Statuses of submissions that have ended without completion, whose tasks are released to others."""
 
 BatchState: TypeAlias = Literal["planned", "set up", "paying", "paid", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """The last reported state of a submission. `at` is in seconds since 1970, by the platform's clock where known."""
+class SubmissionStatus:
+    """The latest reported status of a submission. `at` is in seconds since 1970, by the platform's clock if known."""
 
     submission: str
     participant: str
@@ -36,7 +41,7 @@ class Batch:
     number: int
     amounts: dict[str, int]
     before: dict[str, int]
-    """What each participant had been paid in bonuses when the batch was planned."""
+    """Bonuses that each participant had already received when the batch was planned."""
     state: BatchState = "planned"
     id: str = ""
     attempts: int = 0
@@ -54,21 +59,21 @@ class PlatformLedger:
     """The state of the exchange with Prolific, as of the log."""
 
     key: str = ""
-    """The name by which the draft can be found again if its id was lost."""
+    """Internal name of the draft, by which it is found again if the answer with its id was lost."""
     codes: dict[str, str] = field(default_factory=dict)
     study_id: str = ""
     places: int = 0
     """Places that the researcher agreed to pay for; 0 before publishing."""
     pilot: int = 0
     """Places of the pilot, if there was one."""
-    submissions: dict[str, Sighting] = field(default_factory=dict)
+    submissions: dict[str, SubmissionStatus] = field(default_factory=dict)
     events: set[str] = field(default_factory=set)
     """Webhook events that were received."""
     batches: list[Batch] = field(default_factory=list)
 
     @staticmethod
     def of(steps: Iterable[PlatformStep]) -> PlatformLedger:
-        """Read the ledger off the steps in the log."""
+        """Build the ledger from the steps in the log."""
         ledger = PlatformLedger()
         for step in steps:
             handler = _HANDLERS[type(step.data)]
@@ -93,8 +98,8 @@ class PlatformLedger:
             self.events.add(data.event)
         latest = self.submissions.get(data.submission)
         if latest is None or data.at >= latest.at:
-            sighting = Sighting(data.submission, data.participant, data.status, data.at)
-            self.submissions[sighting.submission] = sighting
+            status = SubmissionStatus(data.submission, data.participant, data.status, data.at)
+            self.submissions[status.submission] = status
 
     def _on_bonus_planned(self, data: ev.BonusPlanned, at: int) -> None:
         self.batches.append(Batch(len(self.batches) + 1, dict(data.amounts), dict(data.before)))
@@ -121,10 +126,9 @@ class PlatformLedger:
         return next((batch for batch in self.batches if batch.state not in {"paid", "dropped"}), None)
 
     def bonuses(self) -> dict[str, int]:
-        """What each participant has got on top, or will once what is under way is paid, in minor units.
+        """Bonuses of each participant that were paid or are being paid, in minor units.
 
-        Bonuses that were paid by hand before a batch are in it; whether they or ours show on Prolific first does not
-        matter.
+        Bonuses that were paid by hand before a batch are included, in whatever order they appear on Prolific.
         """
         totals: dict[str, int] = {}
         for batch in self.batches:
@@ -134,30 +138,30 @@ class PlatformLedger:
                     totals[participant] = max(totals.get(participant, 0), after)
         return totals
 
-    def is_news(self, sighting: Sighting, event: str = "") -> bool:
-        """Whether a submission's state is new: not reported before, and not older than what is known."""
+    def is_new(self, status: SubmissionStatus, event: str = "") -> bool:
+        """Whether a submission's status is new: not recorded before, and not older than the latest recorded one."""
         if event and event in self.events:
             return False
-        known = self.submissions.get(sighting.submission)
-        return known is None or (sighting.at >= known.at and sighting.status != known.status)
+        latest = self.submissions.get(status.submission)
+        return latest is None or (status.at >= latest.at and status.status != latest.status)
 
 
-def submission_event(sighting: Sighting, by: str, event: str = "") -> ev.SubmissionSeen:
-    """Return the step that records a submission's state."""
+def submission_event(status: SubmissionStatus, by: str, event: str = "") -> ev.SubmissionSeen:
+    """Return the event that records a submission's status."""
     return ev.SubmissionSeen(
-        submission=sighting.submission,
-        participant=sighting.participant,
-        status=sighting.status,
-        at=sighting.at,
+        submission=status.submission,
+        participant=status.participant,
+        status=status.status,
+        at=status.at,
         by=by,
         event=event,
     )
 
 
-def sighting_of(data: Mapping[str, Any], at: float) -> Sighting:
-    """Read a submission as the platform lists it."""
+def read_submission(data: Mapping[str, Any], at: float) -> SubmissionStatus:
+    """Read the status of a submission from the platform's list."""
     participant = data.get("participant_id") or data.get("participant") or ""
-    return Sighting(str(data["id"]), str(participant), str(data["status"]).upper().replace("_", " "), at)
+    return SubmissionStatus(str(data["id"]), str(participant), str(data["status"]).upper().replace("_", " "), at)
 
 
 _HANDLERS: dict[type[ev.PlatformEvent], Callable[[PlatformLedger, Any, int], None] | None] = {
@@ -172,4 +176,4 @@ _HANDLERS: dict[type[ev.PlatformEvent], Callable[[PlatformLedger, Any, int], Non
     ev.BonusDropped: PlatformLedger._on_bonus_dropped,
     ev.SubmissionForgotten: None,
 }
-"""Which method takes which step; a forgotten submission leaves no trace."""
+"""The handler of each step; a forgotten submission changes nothing."""

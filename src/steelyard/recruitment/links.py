@@ -1,7 +1,4 @@
-"""Links from a panel: who comes, whether the link is genuine, and how they go back.
-
-Nothing here speaks HTTP: the pages do, with what this says.
-"""
+"""Links from a panel: reading the participant from a link, checking its signature, and the way back to the panel."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from steelyard.study.recruitment_state import Arrival
 
 SECRET = "STEELYARD_LINK_SECRET"  # noqa: S105 - the name of the variable, not a secret
 EXPIRES, SIGNATURE = "expires", "signature"
-"""The parameters of a signed link: until when it is good (Unix seconds), and the signature in hexadecimal."""
+"""The parameters of a signed link: its expiry (Unix seconds), and the signature in hexadecimal."""
 
 COMPLETE = "https://app.prolific.com/submissions/complete"
 _PLAIN = re.compile(r"[A-Za-z0-9_.:@-]{0,200}")
-"""What ids may hold. A mark that a panel should have replaced, such as {{%PROLIFIC_PID%}}, does not fit."""
+"""Characters of an id. A placeholder that the panel did not replace, such as {{%PROLIFIC_PID%}}, does not match."""
 _SHORTEST_SECRET = 16
 _FROM_THE_PANEL = "Open the study from the panel's own page. If that does not help, tell whoever runs it."
 
@@ -34,7 +31,7 @@ EndingKind: TypeAlias = Literal["completed", "screened_out", "failed"]
 
 
 class LinkRefusedError(SteelyardError):
-    """A link does not let in. `forged` tells a wrong signature from a mere slip."""
+    """A link is refused. `forged` distinguishes a wrong signature from other mistakes."""
 
     def __init__(self, what: str, remedy: str, *, forged: bool = False) -> None:
         super().__init__(what, remedy)
@@ -43,7 +40,7 @@ class LinkRefusedError(SteelyardError):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How somebody goes back to the panel: a code, an address, or both."""
+    """How a participant returns to the panel: a completion code, an address, or both."""
 
     kind: EndingKind
     code: str | None
@@ -51,7 +48,7 @@ class Ending:
 
 
 def link_secret() -> bytes:
-    """Return the secret that links are signed with."""
+    """Return the secret for signing links."""
     secret = os.environ.get(SECRET, "")
     if len(secret) < _SHORTEST_SECRET:
         raise ConfigError(
@@ -62,7 +59,7 @@ def link_secret() -> bytes:
 
 
 def signature(secret: bytes, slug: str, arrival: Arrival, expires: int) -> str:
-    """Sign a visit: HMAC-SHA256 over the study's name in addresses, the three ids and the end, a line each."""
+    """Sign an arrival: HMAC-SHA256 over the study's slug, the three ids and the expiry, one per line."""
     text = "\n".join([slug, arrival.participant, arrival.study, arrival.session, str(expires)])
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
@@ -76,18 +73,18 @@ def read_arrival(
     study_id: str | None = None,
     secret: bytes | None = None,
 ) -> Arrival | None:
-    """Return who comes by a link, or None where the address says nothing of a participant.
+    """Read the participant from a link; None if the address does not name one.
 
-    `study_id` is the panel's id of this study, where it is known; `secret` is needed for signed links. What is
-    missing, doubled, unfilled, of another study, forged or too old is refused.
+    `study_id` is the panel's id of this study, if known; `secret` is needed for signed links. A link is refused if an
+    id is missing, repeated, not filled in or of another study, or if its signature is wrong or expired.
     """
-    given: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for name, value in query:
-        given.setdefault(name, []).append(value)
-    if link.participant_parameter not in given:
+        parameters.setdefault(name, []).append(value)
+    if link.participant_parameter not in parameters:
         return None
     values = [
-        _single(given, name) for name in (link.participant_parameter, link.study_parameter, link.session_parameter)
+        _single(parameters, name) for name in (link.participant_parameter, link.study_parameter, link.session_parameter)
     ]
     participant, study, session = values
     if re.fullmatch(link.pattern, participant) is None:
@@ -97,26 +94,26 @@ def read_arrival(
         )
     arrival = Arrival(annotator_name(participant), study, session)
     if link.signed:
-        _check_signature(given, arrival, slug, secret, now)
+        _check_signature(parameters, arrival, slug, secret, now)
     expected = link.study_id or study_id
     if expected is not None and study != expected:
         raise LinkRefusedError("This link belongs to another study.", _FROM_THE_PANEL)
     return arrival
 
 
-def _single(given: Mapping[str, Sequence[str]], name: str) -> str:
-    values = given.get(name, [""])
+def _single(parameters: Mapping[str, Sequence[str]], name: str) -> str:
+    values = parameters.get(name, [""])
     if len(values) > 1 or _PLAIN.fullmatch(values[0]) is None:
         raise LinkRefusedError("This link is not as it should be.", _FROM_THE_PANEL)
     return values[0]
 
 
 def _check_signature(
-    given: Mapping[str, Sequence[str]], arrival: Arrival, slug: str, secret: bytes | None, now: float
+    parameters: Mapping[str, Sequence[str]], arrival: Arrival, slug: str, secret: bytes | None, now: float
 ) -> None:
     if secret is None:
         raise ConfigError("the study's links are signed, but the secret is missing.", f"Set {SECRET}.")
-    mark, expires = (given.get(name, [""])[0] for name in (SIGNATURE, EXPIRES))
+    mark, expires = (parameters.get(name, [""])[0] for name in (SIGNATURE, EXPIRES))
     end = int(expires) if expires.isdecimal() and len(expires) <= 12 else 0
     genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), signature(secret, slug, arrival, end).encode())
     if not genuine:
@@ -128,62 +125,62 @@ def _check_signature(
 
 
 def link_for(link: Link, base: str, slug: str, arrival: Arrival, *, expires: int, secret: bytes | None = None) -> str:
-    """Return the link of one participant, signed where the study asks for it. `base` is the server's address."""
+    """Return the link of one participant, signed if the study requires it. `base` is the server's address."""
     values = {
         link.participant_parameter: arrival.participant,
         link.study_parameter: arrival.study,
         link.session_parameter: arrival.session,
     }
-    given = {name: value for name, value in values.items() if value}
+    parameters = {name: value for name, value in values.items() if value}
     if link.signed:
         if secret is None:
             raise ConfigError("the study's links are signed, but the secret is missing.", f"Set {SECRET}.")
-        given |= {EXPIRES: str(expires), SIGNATURE: signature(secret, slug, arrival, expires)}
-    return f"{base.rstrip('/')}/s/{slug}/?{urlencode(given)}"
+        parameters |= {EXPIRES: str(expires), SIGNATURE: signature(secret, slug, arrival, expires)}
+    return f"{base.rstrip('/')}/s/{slug}/?{urlencode(parameters)}"
 
 
 def link_template(link: Link, base: str, slug: str, values: tuple[str, str, str]) -> str:
-    """Return the link with what a panel fills in; `values` are its marks for participant, study and session."""
+    """Return the link for a panel; `values` are its placeholders for participant, study and session."""
     names = (link.participant_parameter, link.study_parameter, link.session_parameter)
     filled = "&".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
     return f"{base.rstrip('/')}/s/{slug}/?{filled}"
 
 
-def ending_kind(study: Study, annotator: str, because: str) -> EndingKind | None:
-    """Say how somebody has ended who is asked nothing more; None for those who may be asked again, or left."""
-    standing = study.annotators.progress(annotator)
-    if because == "excluded":
+def ending_kind(study: Study, annotator: str, reason_code: str) -> EndingKind | None:
+    """Return how an annotator without further tasks has ended; None if they may get tasks again, or have departed."""
+    progress = study.annotators.progress(annotator)
+    if reason_code == "excluded":
         if annotator in study.recruitment.departed:
             return None
-        return "screened_out" if standing.qualified is False and standing.excluded is None else "failed"
-    if because == "paused":
+        return "screened_out" if progress.qualified is False and progress.excluded is None else "failed"
+    if reason_code == "paused":
         return None
-    # Who waits may go as well: there is nothing more to ask them now, and a panel's clock is running.
-    if standing.answered or because == "quota":
+    # Annotators who would have to wait may leave as well: the panel limits the time of a visit.
+    if progress.answered or reason_code == "quota":
         return "completed"
-    return None if because == "waiting" else "screened_out"
+    return None if reason_code == "waiting" else "screened_out"
 
 
-def ending_for(study: Study, annotator: str, because: str, codes: Mapping[str, str] | None = None) -> Ending | None:
-    """Return how an annotator who came by a link goes back, if they are at an end.
+def ending_for(study: Study, annotator: str, reason_code: str, codes: Mapping[str, str] | None = None) -> Ending | None:
+    """Return how an annotator who arrived by a link returns to the panel; None while they may get further tasks.
 
-    Addresses come from study.toml alone, so nobody can be sent anywhere else; `codes` are those agreed with Prolific.
+    Addresses come from study.toml only, so that nobody is sent elsewhere; `codes` are the study's codes on Prolific.
     """
     link = study.config.link
-    visits = study.recruitment.arrivals_of(annotator)
-    if link is None or not visits:
+    arrivals = study.recruitment.arrivals_of(annotator)
+    if link is None or not arrivals:
         return None
-    kind = ending_kind(study, annotator, because)
+    kind = ending_kind(study, annotator, reason_code)
     if kind is None:
         return None
-    given: str | None = getattr(link, kind)
-    if given is None:
+    setting: str | None = getattr(link, kind)
+    if setting is None:
         code = (codes or {}).get(kind)
         return None if code is None else Ending(kind, code, f"{COMPLETE}?cc={quote(code, safe='')}")
-    if not is_address(given):
-        return Ending(kind, given, None)
-    last = visits[-1]
-    filled = given
+    if not is_address(setting):
+        return Ending(kind, setting, None)
+    last = arrivals[-1]
+    filled = setting
     for name in ("participant", "study", "session"):
         filled = filled.replace(f"{{{name}}}", quote(getattr(last, name), safe=""))
     return Ending(kind, None, filled)

@@ -1,4 +1,4 @@
-"""What a pilot came to: how long it took, what that pays, how far people agree, and what the full run will take."""
+"""Results of a pilot: times, pay, agreement, and a plan for the full run."""
 
 from __future__ import annotations
 
@@ -18,70 +18,70 @@ from steelyard.study.config import Stage
 from steelyard.study.fitting import kind_for
 
 _PASSED_ON = ("size", "scale", "ties", "tie_margin", "items_per_page")
-"""Settings of the protocol that change how much an answer says."""
-_USUAL_PEOPLE = 50
+"""Settings of the protocol that change how informative an answer is."""
+_DEFAULT_ANNOTATORS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """The middle half of a time, and its median, in seconds."""
+class TimeQuartiles:
+    """The quartiles of a time, in seconds."""
 
     lower: float
     median: float
     upper: float
 
     @staticmethod
-    def of(seconds: pl.Series) -> Pace:
-        """Read it off times."""
+    def of(seconds: pl.Series) -> TimeQuartiles:
+        """Compute the quartiles of times."""
         low, middle, high = (float(value) for value in np.quantile(seconds.to_numpy(), [0.25, 0.5, 0.75]))
-        return Pace(low, middle, high)
+        return TimeQuartiles(low, middle, high)
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """What a pilot says. Money is in the study's currency, times in seconds; what is not known is None.
+class PilotSummary:
+    """Results of a pilot. Money is in the study's currency, times are in seconds; unknown values are None.
 
-    `agreement` has a table of figures for each criterion; `plan` a row for the study's own way of asking, or
-    `plan_note` says why it is missing.
+    `agreement` has a table of statistics for each criterion. `plan` has one row, for the study's own protocol and
+    design; if it is None, `plan_note` has the reason.
     """
 
     people: int
     answers: int
-    task: Pace
-    person: Pace
+    task: TimeQuartiles
+    person: TimeQuartiles
     per_person: float | None
     per_hour: float | None
     agreement: dict[str, pl.DataFrame]
-    wanted: int
+    remaining_judgments: int
     tasks_each: int | None
     plan: pl.DataFrame | None
     plan_note: str
 
 
-def pilot_findings(study: Study, *, target: float = 0.9, seed: int = 0, people: int | None = None) -> Findings:
-    """Say what the answers so far came to, and plan the full run with people like these."""
+def summarise_pilot(study: Study, *, target: float = 0.9, seed: int = 0, people: int | None = None) -> PilotSummary:
+    """Summarise the answers so far, and plan the full run with annotators like these."""
     timed = timed_answers(study)
     if timed.is_empty():
         raise DataError("nobody has answered here yet.", "Serve the study and send a few people to it first.")
     each = timed.group_by("annotator").agg(pl.col("seconds").sum(), pl.len().alias("answers"))
     limit = study.config.annotators.max_tasks
-    # Who broke off says nothing of how long the whole takes.
-    whole = each if limit is None else each.filter(pl.col("answers") >= limit)
-    person = Pace.of((whole if whole.height else each)["seconds"])
+    # Annotators who did not finish would bias the time of a whole visit.
+    finished = each if limit is None else each.filter(pl.col("answers") >= limit)
+    person = TimeQuartiles.of((finished if finished.height else each)["seconds"])
     paid = _paid(study)
     kind = kind_for(study.config.model, study.config.stages)
     observed = study.observations(kind)
-    figures = {name: agreement(part, seed=seed).table for name, part in observed.items() if len(part)}
-    table, note = _planned(study, observed, Pace.of(timed["seconds"]).median, target, seed, people)
-    return Findings(
+    statistics = {name: agreement(part, seed=seed).table for name, part in observed.items() if len(part)}
+    table, note = _planned(study, observed, TimeQuartiles.of(timed["seconds"]).median, target, seed, people)
+    return PilotSummary(
         people=each.height,
         answers=timed.height,
-        task=Pace.of(timed["seconds"]),
+        task=TimeQuartiles.of(timed["seconds"]),
         person=person,
         per_person=paid,
         per_hour=None if paid is None or person.median == 0 else paid / person.median * 3600,
-        agreement=figures,
-        wanted=sum(stage.total - stage.done for stage in study.status().stages),
+        agreement=statistics,
+        remaining_judgments=sum(stage.total - stage.done for stage in study.status().stages),
         tasks_each=limit,
         plan=table,
         plan_note=note,
@@ -89,7 +89,7 @@ def pilot_findings(study: Study, *, target: float = 0.9, seed: int = 0, people: 
 
 
 def _paid(study: Study) -> float | None:
-    """What one person gets for the whole, before bonuses."""
+    """Pay of one annotator for a whole visit, before bonuses."""
     config = study.config
     if config.prolific is not None:
         try:
@@ -111,22 +111,22 @@ def _planned(
         return None, "labels have no split-half reliability to plan for"
     stage = study.config.stages[0]
     prolific = study.config.prolific
-    crowd = people or (prolific.places if prolific is not None else _USUAL_PEOPLE)
+    crowd = people or (prolific.places if prolific is not None else _DEFAULT_ANNOTATORS)
     rng = np.random.default_rng(seed)
     try:
         fitted = read_pilot(observed, rng)
         option = _option(study, stage)
-        found = plan(len(study.items), target, [option], populations=fitted.samples, people=max(2, crowd), seed=seed)
+        full_run = plan(len(study.items), target, [option], populations=fitted.samples, people=max(2, crowd), seed=seed)
     except SteelyardError as error:
         return None, str(error)
     fee = 1 + study.config.pay.fee
     price, wage = study.config.pay.per_task * fee or None, study.config.pay.per_hour * fee or None
-    table = found.table(price=price, wage=None if price else wage, seconds={option.protocol: seconds})
-    return table, "; ".join([*fitted.notes, *found.notes])
+    table = full_run.table(price=price, wage=None if price else wage, seconds={option.protocol: seconds})
+    return table, "; ".join([*fitted.notes, *full_run.notes])
 
 
 def _option(study: Study, stage: Stage) -> PlanOption:
-    """The study's own way of asking, or the nearest that can be planned."""
+    """The study's own protocol and design, or the nearest option that can be planned."""
     source = study.config.source or {}
     written = source.get("protocol") or (source.get("stage") or [{}])[0].get("protocol") or {}
     settings = tuple((key, written[key]) for key in _PASSED_ON if key in written)

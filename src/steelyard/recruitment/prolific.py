@@ -1,7 +1,7 @@
-"""A study on Prolific: drafted, published, grown, watched and stopped.
+"""A study on Prolific: draft, publish, add places, sync submissions, stop.
 
-Every step reads what is there before it writes, and writes down what it is about to do before it does it. So each
-can be run again after it was killed anywhere, and does what is left to do.
+Every step reads the state on Prolific first and records in the log what it is about to do. So each command can be run
+again after it was killed at any point, and completes what remains to be done.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from steelyard.errors import ConfigError, did_you_mean
 from steelyard.recruitment.client import Client, PlatformError, UnsureError
 from steelyard.recruitment.estimates import reward, whole_minutes
-from steelyard.recruitment.ledger import LEFT, PlatformLedger, sighting_of
+from steelyard.recruitment.ledger import ENDED_STATUSES, PlatformLedger, read_submission
 from steelyard.recruitment.links import link_template
-from steelyard.recruitment.submissions import hear
+from steelyard.recruitment.submissions import record_status
 from steelyard.study import Study
 from steelyard.study import events as ev
 from steelyard.study.config.tables import Link, Prolific
 
 MARKS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
-"""What Prolific replaces in a link by the participant, the study and the submission."""
+"""Placeholders in a link that Prolific replaces by the participant, the study and the submission."""
 _TRIES = 4
 _CODE_SIGNS = string.ascii_uppercase + string.digits
 _PUBLIC = {"ACTIVE", "SCHEDULED", "PUBLISHING", "PAUSED", "AWAITING REVIEW", "COMPLETED"}
@@ -48,12 +48,12 @@ def ledger_of(study: Study) -> PlatformLedger:
 
 def drafted_id(study: Study) -> str:
     """Return Prolific's id of the study; refuse one that was not drafted."""
-    found = ledger_of(study).study_id
-    if not found:
+    study_id = ledger_of(study).study_id
+    if not study_id:
         raise ConfigError(
             "the study is not on Prolific yet.", f"Draft it first: steelyard prolific draft {study.folder}"
         )
-    return found
+    return study_id
 
 
 # Drafting
@@ -65,40 +65,40 @@ def new_code() -> str:
 
 
 def draft(client: Client, study: Study, base: str, slug: str) -> str:
-    """Make the study on Prolific, unpublished, or bring the draft up to date; return its id there."""
-    body = study_body(client, study, base, slug, _agreed(client, study))
-    known = ledger_of(study).study_id
-    if known:
-        _bring_up_to_date(client, study, known, body)
-        return known
-    made = _find_or_create(client, body)
+    """Create an unpublished study on Prolific, or update the draft; return its id there."""
+    body = study_body(client, study, base, slug, _plan_draft(client, study))
+    study_id = ledger_of(study).study_id
+    if study_id:
+        _update_draft(client, study, study_id, body)
+        return study_id
+    created_id = str(_find_or_create(client, body)["id"])
     if not client.dry:
         study.recruitment.record(
-            lambda steps: None if PlatformLedger.of(steps).study_id else ev.DraftCreated(study=str(made["id"]))
+            lambda steps: None if PlatformLedger.of(steps).study_id else ev.DraftCreated(study=created_id)
         )
-    return str(made["id"])
+    return created_id
 
 
-def _agreed(client: Client, study: Study) -> PlatformLedger:
-    """Write down the name and the codes of the draft, if that was not done before."""
+def _plan_draft(client: Client, study: Study) -> PlatformLedger:
+    """Record the internal name and the completion codes of the draft, unless they are recorded already."""
     _, link = prolific_table(study)
     kinds = ("completed", "screened_out", "failed")
-    made = {kind: getattr(link, kind) or new_code() for kind in kinds}
-    # Known again by this, should the answer with its id be lost.
+    codes = {kind: getattr(link, kind) or new_code() for kind in kinds}
+    # The draft is found again by this name if the answer with its id is lost.
     key = f"{study.config.name or study.folder.resolve().name} (steelyard {secrets.token_hex(4)})"
     if client.dry:
         ledger = ledger_of(study)
         return ledger if ledger.key else replace(ledger, key=key, codes=dict.fromkeys(kinds, "CODE"))
-    step = ev.DraftPlanned(key=key, codes=made)
+    step = ev.DraftPlanned(key=key, codes=codes)
     study.recruitment.record(lambda steps: None if PlatformLedger.of(steps).key else step)
     return ledger_of(study)
 
 
 def _find_or_create(client: Client, body: dict[str, Any]) -> dict[str, Any]:
     for _ in range(_TRIES):
-        found = client.find_study(body["internal_name"])
-        if found is not None:
-            return found
+        draft = client.find_study(body["internal_name"])
+        if draft is not None:
+            return draft
         try:
             return client.create_study(body)
         except UnsureError:
@@ -106,15 +106,15 @@ def _find_or_create(client: Client, body: dict[str, Any]) -> dict[str, Any]:
     raise PlatformError("Prolific did not answer whether the draft was made.", "Run the same command again.")
 
 
-def _bring_up_to_date(client: Client, study: Study, study_id: str, body: dict[str, Any]) -> None:
-    there = client.study(study_id)
-    published = there.get("status") != "UNPUBLISHED"
+def _update_draft(client: Client, study: Study, study_id: str, body: dict[str, Any]) -> None:
+    current = client.study(study_id)
+    published = current.get("status") != "UNPUBLISHED"
     table, _ = prolific_table(study)
-    # What is computed from answers moves as they come in; people were told what held when it was published.
+    # Values computed from answers change as these arrive; participants were promised the values at publication.
     computed = set() if table.estimated_minutes is not None else {"estimated_completion_time"}
     if table.estimated_minutes is None and table.reward is None and study.config.pay.per_hour:
         computed.add("reward")
-    changes = {key: value for key, value in body.items() if not _same(there.get(key), value)}
+    changes = {key: value for key, value in body.items() if not _same(current.get(key), value)}
     changes = {key: value for key, value in changes.items() if not (published and key in computed)}
     if not changes:
         return
@@ -126,21 +126,21 @@ def _bring_up_to_date(client: Client, study: Study, study_id: str, body: dict[st
     client.update_study(study_id, changes)
 
 
-def _same(there: Any, wanted: Any) -> bool:
-    """Whether Prolific has what is wanted; it may say more than it was told."""
-    if isinstance(wanted, dict):
-        return isinstance(there, dict) and all(_same(there.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, list):
+def _same(current: Any, expected: Any) -> bool:
+    """Whether a value on Prolific is as expected; its objects may have further keys."""
+    if isinstance(expected, dict):
+        return isinstance(current, dict) and all(_same(current.get(key), value) for key, value in expected.items())
+    if isinstance(expected, list):
         return (
-            isinstance(there, list)
-            and len(there) == len(wanted)
-            and all(_same(a, b) for a, b in zip(there, wanted, strict=True))
+            isinstance(current, list)
+            and len(current) == len(expected)
+            and all(_same(a, b) for a, b in zip(current, expected, strict=True))
         )
-    return bool(there == wanted)
+    return bool(current == expected)
 
 
 def study_body(client: Client, study: Study, base: str, slug: str, ledger: PlatformLedger) -> dict[str, Any]:
-    """Return what is sent to Prolific to make the study."""
+    """Return the body of the request that creates the study on Prolific."""
     table, link = prolific_table(study)
     body: dict[str, Any] = {
         "name": table.name or study.config.title,
@@ -181,11 +181,11 @@ def _filters(client: Client, table: Prolific) -> list[dict[str, Any]]:
     chosen: list[dict[str, Any]] = []
     named = {"current-country-of-residence": table.countries, "fluent-languages": table.languages}
     if any(named.values()):
-        # The numbers of the choices are Prolific's to give out, so they are looked up each time.
-        known = {str(one.get("filter_id")): one.get("choices") or {} for one in client.filters()}
-        for name, wanted in named.items():
-            if wanted:
-                chosen.append({"filter_id": name, "selected_values": _choices(client, name, wanted, known)})
+        # Prolific defines the ids of the choices, so they are looked up each time.
+        choices = {str(one.get("filter_id")): one.get("choices") or {} for one in client.filters()}
+        for name, labels in named.items():
+            if labels:
+                chosen.append({"filter_id": name, "selected_values": _choice_ids(client, name, labels, choices)})
     ranges = {"approval_rate": (table.min_approval_rate, 100), "approval_numbers": (table.min_approved, 100_000)}
     for name, (lower, upper) in ranges.items():
         if lower is not None:
@@ -193,16 +193,16 @@ def _filters(client: Client, table: Prolific) -> list[dict[str, Any]]:
     return chosen
 
 
-def _choices(client: Client, name: str, wanted: list[str], known: dict[str, dict[str, str]]) -> list[str]:
-    if client.dry and not known:
-        return [f"the number of '{word}'" for word in wanted]
-    if name not in known:
+def _choice_ids(client: Client, name: str, labels: list[str], choices: dict[str, dict[str, str]]) -> list[str]:
+    if client.dry and not choices:
+        return [f"the number of '{label}'" for label in labels]
+    if name not in choices:
         raise PlatformError(f"Prolific has no filter '{name}' any more.", "Tell the makers of Steelyard.")
-    numbers = {label: number for number, label in known[name].items()}
-    for word in wanted:
-        if word not in numbers:
-            raise ConfigError(f"Prolific does not know '{word}'.", did_you_mean(word, list(numbers)), field="prolific")
-    return [numbers[word] for word in wanted]
+    ids = {label: choice_id for choice_id, label in choices[name].items()}
+    for label in labels:
+        if label not in ids:
+            raise ConfigError(f"Prolific does not know '{label}'.", did_you_mean(label, list(ids)), field="prolific")
+    return [ids[label] for label in labels]
 
 
 # Publishing
@@ -210,7 +210,7 @@ def _choices(client: Client, name: str, wanted: list[str], known: dict[str, dict
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What publishing would do: how many places there are and will be, and what that costs, in minor units."""
+    """What publishing would do: places now and afterwards, and the cost in minor units."""
 
     study_id: str
     status: str
@@ -223,50 +223,50 @@ class Offer:
 
     @property
     def published(self) -> bool:
-        """Whether the study is public already, so that only places are added."""
+        """Whether the study is already public, so that publishing only adds places."""
         return self.status in _PUBLIC
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether all is as it should be."""
+        """Whether the study is public with the configured number of places."""
         return self.published and self.places == self.places_now
 
 
 def offer(client: Client, study: Study, pilot: int | None = None) -> Offer:
-    """Say what publishing would do and cost. Nothing is changed."""
+    """Return what publishing would do and cost, without changing anything."""
     table, _ = prolific_table(study)
     study_id = drafted_id(study) if not client.dry else ledger_of(study).study_id or "STUDY"
-    there = client.study(study_id)
-    status = str(there.get("status", "")).upper()
-    now = int(there.get("total_available_places", 0))
-    wanted = table.places if pilot is None else min(pilot, table.places)
-    if status in _PUBLIC and wanted < now:
+    current = client.study(study_id)
+    status = str(current.get("status", "")).upper()
+    now = int(current.get("total_available_places", 0))
+    places = table.places if pilot is None else min(pilot, table.places)
+    if status in _PUBLIC and places < now:
         raise PlatformError(
             f"the study has {now} places on Prolific, and places can only grow.",
             f"Set places in [prolific] to {now} or more, or stop the study: steelyard prolific stop {study.folder}",
         )
-    paid = int(there.get("reward", 0)) or reward(study)
-    cost = client.cost(paid, wanted)
+    paid = int(current.get("reward", 0)) or reward(study)
+    cost = client.cost(paid, places)
     if status in _PUBLIC and cost is not None and now:
-        before = client.cost(paid, now) if wanted > now else cost
+        before = client.cost(paid, now) if places > now else cost
         cost = None if before is None else cost - before
-    minutes = int(there.get("estimated_completion_time", 0)) or whole_minutes(study)
-    return Offer(study_id, status, now, wanted, pilot is not None, paid, minutes, cost)
+    minutes = int(current.get("estimated_completion_time", 0)) or whole_minutes(study)
+    return Offer(study_id, status, now, places, pilot is not None, paid, minutes, cost)
 
 
-def publish(client: Client, study: Study, found: Offer) -> None:
-    """Publish the study, or give a published one its further places."""
-    step = ev.PublicationPlanned(places=found.places, pilot=found.pilot, cost=found.cost)
-    if not client.dry and not found.nothing_to_do:
+def publish(client: Client, study: Study, offer: Offer) -> None:
+    """Publish the study, or add places to a published one."""
+    step = ev.PublicationPlanned(places=offer.places, pilot=offer.pilot, cost=offer.cost)
+    if not client.dry and not offer.nothing_to_do:
         study.recruitment.record(lambda _: step)
-    if found.places != found.places_now:
-        client.update_study(found.study_id, {"total_available_places": found.places})
-    if not found.published:
-        _transition(client, found.study_id, "PUBLISH", _PUBLIC)
+    if offer.places != offer.places_now:
+        client.update_study(offer.study_id, {"total_available_places": offer.places})
+    if not offer.published:
+        _transition(client, offer.study_id, "PUBLISH", _PUBLIC)
 
 
 def stop(client: Client, study: Study) -> str:
-    """Take the study off Prolific for good; return its state there."""
+    """Stop the study on Prolific, which is final; return its status there."""
     study_id = drafted_id(study)
     _transition(client, study_id, "STOP", {"AWAITING REVIEW", "COMPLETED"})
     return str(client.study(study_id).get("status", ""))
@@ -284,36 +284,36 @@ def _transition(client: Client, study_id: str, action: str, reached: set[str]) -
     raise PlatformError(f"Prolific did not answer to {action}.", "Run the same command again.")
 
 
-# Watching
+# Syncing
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """What a look at the submissions found."""
+class SyncResult:
+    """All submissions as Prolific lists them, how many have changed, and how many tasks that released."""
 
     submissions: list[dict[str, Any]]
-    news: int
-    freed: int
+    changed: int
+    released_tasks: int
 
-    def counted(self) -> dict[str, int]:
-        """How many submissions are in each state."""
-        return dict(sorted(Counter(sighting_of(data, 0.0).status for data in self.submissions).items()))
+    def status_counts(self) -> dict[str, int]:
+        """Number of submissions by status."""
+        return dict(sorted(Counter(read_submission(data, 0.0).status for data in self.submissions).items()))
 
 
-def sync(client: Client, study: Study) -> Synced:
-    """Look at all submissions; tasks of those who gave their place back are free for others at once."""
+def sync(client: Client, study: Study) -> SyncResult:
+    """Record the statuses of all submissions; tasks of participants who returned theirs are released."""
     study_id = drafted_id(study)
-    listed, at = client.submissions(study_id)
+    submissions, at = client.submissions(study_id)
     ledger = ledger_of(study)
-    visits, gone = study.recruitment.arrivals, study.recruitment.departed
-    news = freed = 0
-    for data in listed:
-        sighting = sighting_of(data, at)
-        # What is known is acted on too, where the command that heard it was killed before it could.
-        stale = (sighting.status in LEFT) != (sighting.participant in gone)
-        if client.dry or sighting.participant not in visits or not (ledger.is_news(sighting) or stale):
+    arrivals, departed = study.recruitment.arrivals, study.recruitment.departed
+    changed = released_tasks = 0
+    for data in submissions:
+        status = read_submission(data, at)
+        # A recorded status is applied again if the command that recorded it was killed before it applied it.
+        stale = (status.status in ENDED_STATUSES) != (status.participant in departed)
+        if client.dry or status.participant not in arrivals or not (ledger.is_new(status) or stale):
             continue
-        released = hear(study, sighting, "sync")
-        news += released is not None
-        freed += released or 0
-    return Synced(listed, news, freed)
+        released = record_status(study, status, "sync")
+        changed += released is not None
+        released_tasks += released or 0
+    return SyncResult(submissions, changed, released_tasks)

@@ -1,4 +1,4 @@
-"""What becomes of people's submissions, heard by asking or by a webhook: whose place is free, who is back."""
+"""Statuses of Prolific submissions, from a sync or a webhook: release the tasks of those who left, readmit others."""
 
 from __future__ import annotations
 
@@ -9,75 +9,80 @@ from collections.abc import Sequence
 from typing import Any
 
 from steelyard.errors import SteelyardError
-from steelyard.recruitment.ledger import LEFT, PlatformLedger, Sighting, submission_event
+from steelyard.recruitment.ledger import ENDED_STATUSES, PlatformLedger, SubmissionStatus, submission_event
 from steelyard.study import Study
 from steelyard.study import events as ev
 from steelyard.study.recruitment_state import PlatformStep
 
-HOOK_SECRET = "STEELYARD_PROLIFIC_HOOK_SECRET"  # noqa: S105 - the name of the variable, not a secret
-FRESH_SECONDS = 600
-"""A webhook that was sent longer ago (or is to be sent later) than this is refused: somebody may have kept it."""
+WEBHOOK_SECRET = "STEELYARD_PROLIFIC_HOOK_SECRET"  # noqa: S105 - the name of the variable, not a secret
+MAX_AGE_SECONDS = 600
+"""A webhook whose timestamp is further from now is refused, so that an old one cannot be replayed."""
+_ACTIVE_STATUSES = {"ACTIVE", "RESERVED", "AWAITING REVIEW", "APPROVED"}
 
 
-class HookRefusedError(SteelyardError):
+class WebhookRefusedError(SteelyardError):
     """A webhook is not genuine, or cannot be read."""
 
 
-def hear(study: Study, sighting: Sighting, by: str, event: str = "") -> int | None:
-    """Take in a submission's state; return how many tasks it freed, or None where it was no news.
+def record_status(study: Study, status: SubmissionStatus, by: str, event: str = "") -> int | None:
+    """Record a submission's status; return the number of tasks it released, or None if it was not new.
 
-    The same news twice changes nothing, and news that was overtaken on its way changes nothing either. Of people who
-    never came here, or were forgotten, nothing is written down.
+    A status that was already recorded, or is older than the recorded one, changes nothing. Nothing is recorded about
+    participants who never opened the study, or were forgotten.
     """
-    if not study.recruitment.arrivals_of(sighting.participant):
+    if not study.recruitment.arrivals_of(status.participant):
         return None
 
     def decide(steps: Sequence[PlatformStep]) -> ev.PlatformEvent | None:
-        return submission_event(sighting, by, event) if PlatformLedger.of(steps).is_news(sighting, event) else None
+        return submission_event(status, by, event) if PlatformLedger.of(steps).is_new(status, event) else None
 
-    news = study.recruitment.record(decide) is not None
-    # Acted on even when it is no news: whoever noted it first may have been killed before this.
-    known = PlatformLedger.of(study.recruitment.steps()).submissions[sighting.submission]
-    freed = _act(study, known)
-    return freed if news else None
+    is_new = study.recruitment.record(decide) is not None
+    # Applied even if it is not new: the process that recorded it may have been killed before it applied it.
+    latest = PlatformLedger.of(study.recruitment.steps()).submissions[status.submission]
+    released = _apply(study, latest)
+    return released if is_new else None
 
 
-def _act(study: Study, seen: Sighting) -> int:
-    annotator = seen.participant
-    sessions = [visit.session for visit in study.recruitment.arrivals_of(annotator)]
-    if seen.submission in sessions[:-1]:
-        # Another visit has followed since.
+def _apply(study: Study, status: SubmissionStatus) -> int:
+    annotator = status.participant
+    sessions = [arrival.session for arrival in study.recruitment.arrivals_of(annotator)]
+    if status.submission in sessions[:-1]:
+        # The participant has arrived again with another submission.
         return 0
-    if seen.status in LEFT:
-        # Their answers are in already; only what they still held is given back.
-        reason = LEFT[seen.status]
+    if status.status in ENDED_STATUSES:
+        # Their answers stay; only the tasks that they still hold are released.
+        reason = ENDED_STATUSES[status.status]
         return 0 if study.recruitment.departed.get(annotator) == reason else study.recruitment.depart(annotator, reason)
-    if annotator in study.recruitment.departed and seen.status in {"ACTIVE", "RESERVED", "AWAITING REVIEW", "APPROVED"}:
+    if annotator in study.recruitment.departed and status.status in _ACTIVE_STATUSES:
         study.recruitment.take_back(annotator)
     return 0
 
 
-def hook_signature(secret: str, timestamp: str, body: bytes) -> str:
+def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
     """Sign a webhook as Prolific does: base64 of HMAC-SHA256 over its timestamp and body."""
     return base64.b64encode(hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()).decode()
 
 
-def check_hook(secret: str, timestamp: str, given: str, body: bytes, now: float) -> None:
-    """Refuse a webhook that is not signed with the secret, or not of now."""
-    expected = hook_signature(secret, timestamp, body)
-    if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode()):
-        raise HookRefusedError("the webhook's signature is wrong.", f"Check {HOOK_SECRET} against the workspace's.")
-    if not timestamp.isdecimal() or abs(now - int(timestamp)) > FRESH_SECONDS:
-        raise HookRefusedError("the webhook is too old.", "Check that the clocks are right.")
+def check_webhook(secret: str, timestamp: str, signature: str, body: bytes, now: float) -> None:
+    """Refuse a webhook whose signature is wrong or whose timestamp is too far from `now`."""
+    expected = webhook_signature(secret, timestamp, body)
+    if not hmac.compare_digest(signature.encode("utf-8", "surrogatepass"), expected.encode()):
+        raise WebhookRefusedError(
+            "the webhook's signature is wrong.", f"Check {WEBHOOK_SECRET} against the workspace's."
+        )
+    if not timestamp.isdecimal() or abs(now - int(timestamp)) > MAX_AGE_SECONDS:
+        raise WebhookRefusedError("the webhook is too old.", "Check that the clocks are right.")
 
 
-def hook_sighting(body: Any, study_id: str, at: float) -> Sighting | None:
-    """Read what a webhook says of a submission of this study; None if it is about something else."""
+def read_webhook(body: Any, study_id: str, at: float) -> SubmissionStatus | None:
+    """Read the status of a submission from a webhook; None if it is not about a submission of this study."""
     if not isinstance(body, dict) or body.get("event_type") != "submission.status.change":
         return None
     if body.get("study_id") not in (None, study_id):
         return None
     submission, participant, status = (body.get(key) for key in ("resource_id", "participant_id", "status"))
     if not all(isinstance(value, str) and 0 < len(value) <= 200 for value in (submission, participant, status)):
-        raise HookRefusedError("the webhook does not say which submission it is about.", "Subscribe to it anew.")
-    return Sighting(str(submission), str(participant), str(status).upper().replace("_", " "), at)
+        raise WebhookRefusedError(
+            "the webhook does not name the submission it is about.", "Create the subscription again."
+        )
+    return SubmissionStatus(str(submission), str(participant), str(status).upper().replace("_", " "), at)

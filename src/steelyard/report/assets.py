@@ -1,4 +1,4 @@
-"""Every figure and table of a report as files of their own."""
+"""Write every figure and table of a report to a file of its own."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from steelyard.report.document import Document, Figure, Listing, Table
 from steelyard.report.latex import latex_table
 
 
-def write_assets(document: Document, folder: Path, told: Callable[[str], None] = lambda step: None) -> int:
+def write_assets(document: Document, folder: Path, on_step: Callable[[str], None] = lambda step: None) -> int:
     """Write figures as SVG and PNG, tables as CSV (whole) and LaTeX, listings as text; return how many files.
 
-    `told` is called before each figure.
+    `on_step` is called before each figure.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ def write_assets(document: Document, folder: Path, told: Callable[[str], None] =
     count = 0
     for block in document.blocks():
         if isinstance(block, Figure):
-            told(block.name)
+            on_step(block.name)
             (folder / f"{block.name}.svg").write_text(charts.svg(block.chart), encoding="utf-8")
             (folder / f"{block.name}.png").write_bytes(charts.png(block.chart))
             count += 2

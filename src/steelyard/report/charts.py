@@ -15,7 +15,7 @@ import polars as pl
 
 from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.quality.signals import far_below
-from steelyard.report.words import between, duration, number, rough, shortened
+from steelyard.report.formatting import format_duration, format_interval, format_number, format_rounded, shorten
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetChart | alt.VConcatChart"
 Theme: TypeAlias = Literal["light", "dark"]
@@ -67,7 +67,7 @@ def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Char
     line = pl.concat([begin, table.select("at", "cumulative")])
     title = f"{done:,} of {total:,} judgments ({100 * done // max(total, 1)} %)"
     if left.hours is not None:
-        title += f", done in about {duration(left.hours.value)}"
+        title += f", done in about {format_duration(left.hours.value)}"
     elif total and done >= total:
         title = f"All {total:,} judgments are in"
     chart = (
@@ -86,7 +86,8 @@ def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
     if rate is None or not rate.value:
         title = "Nobody has judged in the last hour"
     else:
-        title = f"{rough(rate.value)} judgments an hour now ({rough(rate.lower or 0)}–{rough(rate.upper or 0)})"
+        low, high = format_rounded(rate.lower or 0), format_rounded(rate.upper or 0)
+        title = f"{format_rounded(rate.value)} judgments an hour now ({low}–{high})"
     chart = (
         alt.Chart(values_of(table))
         .mark_rect()
@@ -106,11 +107,11 @@ def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
 def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
     """Draw scores with their intervals, the highest on top; `ranked` is that of `ranked_items`."""
     name = ranked.columns[0]
-    known = ranked.filter(pl.col("score").is_not_null()).with_row_index("place", offset=1)
-    labelled = known.height <= MOST_LABELLED
-    drawn = known if known.height <= MOST_DRAWN else known[_spread(known.height, MOST_DRAWN)]
-    shown = drawn.select(
-        "place", "score", "lower", "upper", pl.col(name).map_elements(shortened, pl.String).alias("name")
+    scored = ranked.filter(pl.col("score").is_not_null()).with_row_index("place", offset=1)
+    labelled = scored.height <= MOST_LABELLED
+    selection = scored if scored.height <= MOST_DRAWN else scored[_spread(scored.height, MOST_DRAWN)]
+    rows = selection.select(
+        "place", "score", "lower", "upper", pl.col(name).map_elements(shorten, pl.String).alias("name")
     )
     if labelled:
         y: Any = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=220))
@@ -120,17 +121,17 @@ def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
         height = 420
     x = f"score, with {level:.0%} intervals".replace("%", " %")
     scale = alt.Scale(zero=False)
-    base = alt.Chart(values_of(shown)).encode(y=y)
+    base = alt.Chart(values_of(rows)).encode(y=y)
     rules = base.mark_rule(opacity=1 if labelled else 0.45).encode(
         x=alt.X("lower:Q", title=x, scale=scale), x2="upper:Q"
     )
     points = base.mark_point(filled=True, size=46 if labelled else 12, opacity=1).encode(x=alt.X("score:Q", title=x))
     return titled(  # type: ignore[no-any-return]
         alt.layer(rules, points).properties(width=WIDTH - (140 if labelled else 0), height=height),
-        _finding(known, name),
+        _finding(scored, name),
         ""
-        if drawn.height == known.height
-        else f"{drawn.height} of {known.height:,} items, spread evenly over the ranks",
+        if selection.height == scored.height
+        else f"{selection.height} of {scored.height:,} items, spread evenly over the ranks",
     )
 
 
@@ -144,7 +145,7 @@ def _finding(known: pl.DataFrame, name: str) -> str:
     first, last = known.row(0, named=True), known.row(-1, named=True)
 
     def placed(row: dict[str, Any]) -> str:
-        return f"{shortened(row[name], 24)}, {between(Estimate(row['score'], row['lower'], row['upper']))}"
+        return f"{shorten(row[name], 24)}, {format_interval(Estimate(row['score'], row['lower'], row['upper']))}"
 
     if known.height == 1:
         return f"One item has a score: {placed(first)}"
@@ -158,9 +159,9 @@ def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
     else:
         total = int(table["items"].sum())
         used = table.filter(pl.col("items") > 0)
-        title = f"{total:,} items lie between {number(used['lower'][0])} and {number(used['upper'][-1])}"
+        title = f"{total:,} items lie between {format_number(used['lower'][0])} and {format_number(used['upper'][-1])}"
         middle = table.with_columns(pl.col("items").cum_sum().alias("sum")).filter(pl.col("sum") * 2 >= total)
-        title += f", half of them below {number(middle['upper'][0])}"
+        title += f", half of them below {format_number(middle['upper'][0])}"
     chart = (
         alt.Chart(values_of(table))
         .mark_bar(binSpacing=1)
@@ -179,9 +180,7 @@ def labels(table: pl.DataFrame) -> Chart:
         title = "No item has a label yet"
     else:
         share = table["items"][0] / table["items"].sum()
-        title = f"{shortened(table['label'][0])} is the most frequent label: {share:.0%} of the items".replace(
-            "%", " %"
-        )
+        title = f"{shorten(table['label'][0])} is the most frequent label: {share:.0%} of the items".replace("%", " %")
     chart = (
         alt.Chart(values_of(table))
         .mark_bar()
@@ -198,20 +197,20 @@ def labels(table: pl.DataFrame) -> Chart:
 
 def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
     """Draw split-half reliability against judgments; `table` is that of `split_half_by_budget`, plain Spearman."""
-    known = table.filter(pl.col("value").is_not_null())
-    if known.is_empty():
+    rated = table.filter(pl.col("value").is_not_null())
+    if rated.is_empty():
         title = "Split-half reliability is not known yet: too few items have two judgments"
     else:
-        last = known.row(-1, named=True)
-        value = between(Estimate(last["value"], last["lower"], last["upper"]), 2)
+        last = rated.row(-1, named=True)
+        value = format_interval(Estimate(last["value"], last["lower"], last["upper"]), 2)
         each = last["per_half"]
         title = f"Split-half reliability is {value} with {each} judgment{'s' if each != 1 else ''} in each half"
-    base = alt.Chart(values_of(known.select("per_half", "value", "lower", "upper"))).encode(
+    base = alt.Chart(values_of(rated.select("per_half", "value", "lower", "upper"))).encode(
         x=alt.X(
             "per_half:Q",
             title="judgments in each half, of an item or task",
             axis=alt.Axis(tickMinStep=1, format="d"),
-            scale=alt.Scale(domain=[0.5, max([1, *known["per_half"]]) + 0.5], nice=False),
+            scale=alt.Scale(domain=[0.5, max([1, *rated["per_half"]]) + 0.5], nice=False),
         )
     )
     y = alt.Y("value:Q", title=_RHO, scale=alt.Scale(domain=[0, 1], clamp=True))
@@ -225,26 +224,26 @@ def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
     return titled(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
 
 
-# Who answers
+# Annotators
 
 
 def annotators(table: pl.DataFrame) -> Chart:
     """Draw each annotator's agreement with the others against the judgments; `table` is that of `annotator_table`."""
-    known = table.filter(pl.col("agreement").is_not_null()).with_columns(
+    comparable = table.filter(pl.col("agreement").is_not_null()).with_columns(
         pl.when(pl.col("excluded").is_null()).then(pl.lit("counted")).otherwise(pl.lit("excluded")).alias("state"),
     )
-    low = far_below(known.filter(pl.col("excluded").is_null()).sort("agreement"))
-    if known.is_empty():
+    low = far_below(comparable.filter(pl.col("excluded").is_null()).sort("agreement"))
+    if comparable.is_empty():
         title = "Agreement is not known yet: nobody shares enough items with others"
     elif low:
-        named = ", ".join(shortened(name, 16) for name in low[:3]) + ("…" if len(low) > 3 else "")
-        title = f"{len(low)} of {known.height} annotators agree clearly less than the rest: {named}"
+        named = ", ".join(shorten(name, 16) for name in low[:3]) + ("…" if len(low) > 3 else "")
+        title = f"{len(low)} of {comparable.height} annotators agree clearly less than the rest: {named}"
     else:
-        title = f"No annotator of {known.height} agrees clearly less with the others than the rest do"
-    measure = known["measure"][0] if known.height else "agreement"
-    drawn = known.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
-    states, legend = _states(known["excluded"].drop_nulls().len() > 0)
-    base = alt.Chart(values_of(drawn)).encode(
+        title = f"No annotator of {comparable.height} agrees clearly less with the others than the rest do"
+    measure = comparable["measure"][0] if comparable.height else "agreement"
+    columns = comparable.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
+    states, legend = _states(comparable["excluded"].drop_nulls().len() > 0)
+    base = alt.Chart(values_of(columns)).encode(
         x=alt.X(
             "judgments:Q",
             title="judgments",
@@ -272,17 +271,17 @@ def _states(both: bool) -> tuple[alt.Scale, Any]:
 
 def item_ratings(table: pl.DataFrame, name: str, scale: tuple[float, float]) -> Chart:
     """Draw what each annotator gave one item; `table` is that of `item_judgments`."""
-    known = table.filter(pl.col("value").is_not_null())
-    counted = known.filter(~pl.col("excluded"))
-    title = f"Nobody has rated {shortened(name)} yet"
+    rated = table.filter(pl.col("value").is_not_null())
+    counted = rated.filter(~pl.col("excluded"))
+    title = f"Nobody has rated {shorten(name)} yet"
     if counted.height:
         low, high, mean = counted["value"].min(), counted["value"].max(), counted["value"].mean()
-        title = f"{counted.height} ratings of {shortened(name)}: {number(float(mean or 0))} on average"  # type: ignore[arg-type]
-        title += f", from {number(float(low or 0))} to {number(float(high or 0))}"  # type: ignore[arg-type]
-    drawn = known.select("annotator", "value", pl.col("excluded").replace_strict({True: "excluded", False: "counted"}))
-    states, legend = _states(counted.height < known.height)
+        title = f"{counted.height} ratings of {shorten(name)}: {format_number(float(mean or 0))} on average"  # type: ignore[arg-type]
+        title += f", from {format_number(float(low or 0))} to {format_number(float(high or 0))}"  # type: ignore[arg-type]
+    points = rated.select("annotator", "value", pl.col("excluded").replace_strict({True: "excluded", False: "counted"}))
+    states, legend = _states(counted.height < rated.height)
     chart = (
-        alt.Chart(values_of(drawn))
+        alt.Chart(values_of(points))
         .mark_tick(thickness=3, height=40, opacity=0.7)
         .encode(
             x=alt.X("value:Q", title="value", scale=alt.Scale(domain=list(scale))),
@@ -334,10 +333,10 @@ def title_of(chart: Chart) -> str:
 def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, Any]:
     """Return a chart as a Vega-Lite specification, in the colours of a page and about so many pixels wide."""
     colours = _COLOURS[theme]
-    made: dict[str, Any] = chart.to_dict(validate=False)
-    made["background"] = None
-    _fit(made, width)
-    made["config"] = {
+    specification: dict[str, Any] = chart.to_dict(validate=False)
+    specification["background"] = None
+    _fit(specification, width)
+    specification["config"] = {
         # A label for every mark would make the file several times as large; the page says what the chart shows.
         "aria": False,
         "font": _FONT,
@@ -381,7 +380,7 @@ def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, 
             for mark in ("mark", "bar", "area", "rect", "rule", "point", "line", "tick")
         },
     }
-    return made
+    return specification
 
 
 def _fit(made: dict[str, Any], width: int) -> None:
@@ -412,5 +411,5 @@ def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: floa
     """Draw a chart as PNG on the page's paper."""
     import vl_convert
 
-    drawn = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
-    return bytes(vl_convert.vegalite_to_png(drawn, scale=scale, allowed_base_urls=[]))
+    specification = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
+    return bytes(vl_convert.vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))

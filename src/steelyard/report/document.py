@@ -1,6 +1,6 @@
-"""A report as data: sections of prose, tables and figures, which pages, files and tests read alike.
+"""A report as data: sections of prose, tables and figures, from which pages and files are written.
 
-A table keeps its whole frame beside the columns that readers see, and each cell knows the number behind its text.
+A table has its whole frame beside the columns that readers see, and each cell has the number behind its text.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from steelyard.analysis.tables import Estimate
-from steelyard.report.words import between, number, shortened
+from steelyard.report.formatting import format_interval, format_number, shorten
 
 Row: TypeAlias = Mapping[str, Any]
 
 MOST_ROWS = 300
-"""Rows of a table that the page shows; the files have them all."""
+"""Maximum number of rows of a table on the page; the files have all rows."""
 DASH = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What readers see, and the number (with its interval) behind it, if there is one."""
+    """A text, and the number (with its interval) that it shows, if any."""
 
     text: str
     value: float | None = None
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows of data, of which readers see some columns; `name` is also that of its files."""
+    """A data frame, of which readers see some columns; `name` is also the name of its files."""
 
     name: str
     caption: str
@@ -62,7 +62,7 @@ class Table:
 
     @property
     def left_out(self) -> int:
-        """How many rows the page does not show; they stand in the middle."""
+        """Number of rows in the middle that the page does not show."""
         return self.frame.height - self.shown.height
 
     def rows(self) -> list[list[Cell]]:
@@ -72,7 +72,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """A chart, whose title states what it shows; `caption` says what is drawn."""
+    """A chart, whose title states the result; `caption` describes what is drawn."""
 
     name: str
     caption: str
@@ -88,7 +88,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text to be taken as it is, such as study.toml; `file` is what it is called among the files."""
+    """A verbatim text, such as study.toml; `file` is its file name."""
 
     file: str
     caption: str
@@ -98,7 +98,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task as an annotator saw it: what was asked, the items in the order shown, and what surrounds them."""
+    """A task as an annotator saw it: the question, the items in the order of display, and their context."""
 
     caption: str
     question: str
@@ -112,7 +112,7 @@ Block: TypeAlias = Table | Figure | Prose | Listing | Example
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """One part of a report; `absent` says in a line each what a reader may miss, and why it is not there."""
+    """One section of a report; `absent` lists what is missing from it, and why."""
 
     key: str
     title: str
@@ -127,12 +127,12 @@ class Document:
     title: str
     question: str
     sections: tuple[Section, ...]
-    made: datetime
+    created: datetime
     software: str
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """What is not in the report, and why."""
+        """What is missing from the report, and why."""
         return tuple(line for section in self.sections for line in section.absent)
 
     def blocks(self) -> list[Block]:
@@ -148,8 +148,8 @@ class Document:
 
 
 def text_column(name: str, head: str, most: int = 200) -> Column:
-    """Show a text, cut where it is very long."""
-    return Column(name, head, lambda row: Cell(DASH if row[name] is None else shortened(str(row[name]), most)), False)
+    """Show a text, shortened if it is very long."""
+    return Column(name, head, lambda row: Cell(DASH if row[name] is None else shorten(str(row[name]), most)), False)
 
 
 def count_column(name: str, head: str) -> Column:
@@ -160,21 +160,23 @@ def count_column(name: str, head: str) -> Column:
 
 
 def number_column(name: str, head: str, digits: int = 3) -> Column:
-    """Show a number with so many digits that mean something."""
+    """Show a number with this many significant digits."""
     return Column(
-        name, head, lambda row: Cell(DASH) if row[name] is None else Cell(number(row[name], digits), float(row[name]))
+        name,
+        head,
+        lambda row: Cell(DASH) if row[name] is None else Cell(format_number(row[name], digits), float(row[name])),
     )
 
 
 def money_column(name: str, head: str) -> Column:
-    """Show an amount of money in hundredths."""
+    """Show an amount of money with two decimals."""
     return Column(
         name, head, lambda row: Cell(DASH) if row[name] is None else Cell(f"{row[name]:,.2f}", float(row[name]))
     )
 
 
 def share_column(name: str, head: str) -> Column:
-    """Show a share in per cent."""
+    """Show a proportion in per cent."""
     return Column(
         name, head, lambda row: Cell(DASH) if row[name] is None else Cell(percent(row[name]), float(row[name]))
     )
@@ -183,9 +185,9 @@ def share_column(name: str, head: str) -> Column:
 def interval_column(
     name: str, head: str, *, lower: str | None = None, upper: str | None = None, digits: int = 2
 ) -> Column:
-    """Show a number with its interval, from the columns NAME_lower and NAME_upper unless others are named.
+    """Show a number with its interval, by default from the columns NAME_lower and NAME_upper.
 
-    `digits` is how many of the interval's width mean something.
+    `digits` is the number of significant digits of the interval's width.
     """
     low, high = lower or f"{name}_lower", upper or f"{name}_upper"
 
@@ -193,7 +195,7 @@ def interval_column(
         if row[name] is None:
             return Cell(DASH)
         estimate = Estimate(float(row[name]), row[low], row[high])
-        return Cell(between(estimate, digits), estimate.value, estimate.lower, estimate.upper)
+        return Cell(format_interval(estimate, digits), estimate.value, estimate.lower, estimate.upper)
 
     return Column(name, head, cell)
 
@@ -212,23 +214,23 @@ def rank_column() -> Column:
 
 
 def time_column(name: str, head: str) -> Column:
-    """Show a moment, in UTC."""
+    """Show a date and time in UTC."""
     return Column(
         name, head, lambda row: Cell(DASH if row[name] is None else f"{row[name]:%Y-%m-%d %H:%M}"), numeric=False
     )
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """Write a share in per cent."""
-    return f"{number(100 * share, digits)}\u00a0%"
+    """Format a proportion in per cent."""
+    return f"{format_number(100 * share, digits)}\u00a0%"
 
 
-# Facts: small tables of one number a row
+# Facts: small tables with one number per row
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One figure: what it is, the number, its interval and unit; or, instead of a number, a text."""
+    """One number with its name, interval and unit; or a text instead of a number."""
 
     what: str
     value: float | None = None
@@ -239,7 +241,7 @@ class Fact:
 
 
 def facts_table(name: str, caption: str, facts: Sequence[Fact], note: str = "") -> Table:
-    """Lay facts out as a table of what and how much."""
+    """Tabulate facts: name and value."""
     kind: dict[str, Any] = {"what": pl.String, "value": pl.Float64, "unit": pl.String}
     kind |= {"lower": pl.Float64, "upper": pl.Float64, "text": pl.String}
     frame = pl.DataFrame(
@@ -253,12 +255,13 @@ def _fact_cell(row: Row) -> Cell:
         return Cell(row["text"] or DASH)
     estimate = Estimate(row["value"], row["lower"], row["upper"])
     if row["unit"] == "%":
-        shown = Estimate(*(None if end is None else 100 * end for end in (row["value"], row["lower"], row["upper"])))  # type: ignore[arg-type]
-        said = f"{between(shown, 2)}\u00a0%"
+        lower, upper = (None if end is None else 100 * end for end in (estimate.lower, estimate.upper))
+        percentages = Estimate(100 * estimate.value, lower, upper)
+        text = f"{format_interval(percentages, 2)}\u00a0%"
     else:
         whole = estimate.lower is None and float(estimate.value).is_integer()
-        said = f"{estimate.value:,.0f}" if whole else between(estimate, 2)
-        said = f"{said} {row['unit']}".strip()
+        text = f"{estimate.value:,.0f}" if whole else format_interval(estimate, 2)
+        text = f"{text} {row['unit']}".strip()
     if row["text"]:
-        said += f" ({row['text']})"
-    return Cell(said, estimate.value, estimate.lower, estimate.upper)
+        text += f" ({row['text']})"
+    return Cell(text, estimate.value, estimate.lower, estimate.upper)

@@ -12,8 +12,8 @@ from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import Estimate
 from steelyard.protocols.base import Protocol
 from steelyard.reliability.statistic import Statistic
+from steelyard.report.formatting import format_interval, format_number
 from steelyard.report.references import REFERENCES, cite
-from steelyard.report.words import between, number
 from steelyard.version import __version__
 
 _DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -99,13 +99,13 @@ def _collected(analysis: Analysis) -> list[str]:
 
 def _asked(analysis: Analysis) -> list[str]:
     stages = analysis.study.config.stages
-    found = []
+    sentences = []
     for place, stage in enumerate(stages):
         lead = "Annotators" if len(stages) == 1 else f"In stage {place + 1} ({stage.name}), annotators"
-        asked = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question}”"
+        sentence = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question}”"
         how, keys = _DESIGNS.get(stage.design.name, (f"tasks were chosen by the design {stage.design.name}", ()))
-        found.append(f"{asked}; {_cited(how, keys)}.")
-    return found
+        sentences.append(f"{sentence}; {_cited(how, keys)}.")
+    return sentences
 
 
 def _task(protocol: Protocol) -> str:
@@ -173,11 +173,13 @@ def _scored(analysis: Analysis) -> list[str]:
     how, keys = _MODELS.get(fit.model, (f"the model {fit.model}", ()))
     noun = "Labels" if "label" in fit.scores.columns else "Scores"
     text = f"{noun} are given by {_cited(how, keys)}"
-    made = fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
-    if made:
-        ways = ", ".join(interval_in_words(str(one)) for one in made)
+    intervals = (
+        fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
+    )
+    if intervals:
+        ways = ", ".join(interval_in_words(str(one)) for one in intervals)
         text += f", with {100 * fit.level:g} % intervals {ways}"
-        text += f" {cite('wilson1927')}" if "wilson" in made else ""
+        text += f" {cite('wilson1927')}" if "wilson" in intervals else ""
     return [text + "."]
 
 
@@ -199,7 +201,7 @@ def interval_in_words(interval: str) -> str:
 
 
 def _reliable(analysis: Analysis) -> list[str]:
-    found = []
+    sentences = []
     several = len(analysis.reliability) > 1
     for part in analysis.reliability:
         of = f" of {' '.join(part for part in (part.stage, part.criterion) if part)}" if several else ""
@@ -210,16 +212,20 @@ def _reliable(analysis: Analysis) -> list[str]:
             text += f" {cite('kiritchenko2017')}"
             stepped = numbers.get("split_half_spearman_corrected")
             if stepped is not None and stepped.value is not None:
-                text += f", stepped up to all judgments {number(stepped.value)} {cite('spearman1910', 'brown1910')}"
-            found.append(text + ".")
+                text += (
+                    f", stepped up to all judgments {format_number(stepped.value)} {cite('spearman1910', 'brown1910')}"
+                )
+            sentences.append(text + ".")
         alpha = next((figure for name, figure in numbers.items() if name.startswith("alpha") and figure.value), None)
         if alpha is not None:
             level = alpha.key.removeprefix("alpha_").replace("_", ", ")
-            found.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
-    if found:
-        found.append("Numbers in parentheses after a figure are 95 % intervals.")
-    return found
+            sentences.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
+    if sentences:
+        sentences.append("Numbers in parentheses after a figure are 95 % intervals.")
+    return sentences
 
 
 def _interval(figure: Statistic) -> str:
-    return "undefined" if figure.value is None else between(Estimate(figure.value, figure.lower, figure.upper), 2)
+    return (
+        "undefined" if figure.value is None else format_interval(Estimate(figure.value, figure.lower, figure.upper), 2)
+    )

@@ -1,4 +1,4 @@
-"""A report as PDF, printed by a Chromium that is on the machine."""
+"""A report as PDF, printed by a Chromium installed on the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS = 120
 
 
 def find_chromium() -> str | None:
-    """Return the path of a Chromium, or of a browser made from it; None where there is none."""
+    """Return the path of Chromium or a browser based on it; None if there is none."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
@@ -38,20 +38,20 @@ def print_pdf(page: Path, target: Path) -> None:
             "Install Chromium or Chrome, or open the HTML file in a browser and print it from there.",
         )
     with tempfile.TemporaryDirectory(prefix="steelyard-pdf-") as scratch:
-        made = Path(scratch) / "report.pdf"
+        pdf = Path(scratch) / "report.pdf"
         command = [browser, "--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={scratch}/profile"]
         # Chromium's sandbox refuses to start as root, as in containers; the page is our own and has no scripts.
         command += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        command += ["--no-pdf-header-footer", f"--print-to-pdf={made}", page.resolve().as_uri()]
+        command += ["--no-pdf-header-footer", f"--print-to-pdf={pdf}", page.resolve().as_uri()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{browser} did not print the report: {error}.", _REMEDY) from None
-        if not made.exists():
+        if not pdf.exists():
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise ConfigError(f"{browser} did not print the report: {last}", _REMEDY)
         try:
-            shutil.move(made, target)
+            shutil.move(pdf, target)
         except OSError as error:
             raise ConfigError(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
 

@@ -25,16 +25,16 @@ def plan_points(curve: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     `curve` and `table` are those of a plan: a row for each option and budget, and a row for each option, the
     quickest first. Options are named by what differs among them: protocol, design, or both.
     """
-    drawn = table.filter(pl.col("judgments").is_not_null())
-    if drawn.height > MOST_LINES:
-        drawn = drawn.unique("protocol", keep="first", maintain_order=True)
-    protocols = drawn["protocol"].n_unique()
+    options = table.filter(pl.col("judgments").is_not_null())
+    if options.height > MOST_LINES:
+        options = options.unique("protocol", keep="first", maintain_order=True)
+    protocols = options["protocol"].n_unique()
     option = pl.format("{} · {}", "protocol", "design")
-    if protocols == drawn.height:
+    if protocols == options.height:
         option = pl.col("protocol")
     elif protocols == 1:
         option = pl.col("design")
-    named = drawn.select(
+    named = options.select(
         "protocol", "design", "seconds", "items_per_judgment", pl.col("judgments").alias("needed"), option=option
     )
     points = named.with_row_index("place").join(curve, on=["protocol", "design"], how="inner")

@@ -49,60 +49,61 @@ __all__ = [
 Scored: TypeAlias = "Study | Fit | pl.DataFrame"
 
 
-def _table(given: Scored) -> pl.DataFrame:
-    if isinstance(given, Study):
-        return ranked_items(given.scores(), given.items)
-    frame = given.scores if isinstance(given, Fit) else given
+def _table(data: Scored) -> pl.DataFrame:
+    if isinstance(data, Study):
+        return ranked_items(data.scores(), data.items)
+    frame = data.scores if isinstance(data, Fit) else data
     if not isinstance(frame, pl.DataFrame):
-        raise DataError(f"a {type(given).__name__} has no scores.", "Give a Study, a Fit or a scores table.")
+        raise DataError(f"a {type(data).__name__} has no scores.", "Give a Study, a Fit or a scores table.")
     return frame
 
 
 def _one_criterion(table: pl.DataFrame, criterion: str | None) -> pl.DataFrame:
     if "criterion" not in table.columns or table.is_empty():
         return table
-    known = table["criterion"].unique(maintain_order=True).to_list()
-    wanted = known[0] if criterion is None else criterion
-    if wanted not in known:
-        raise DataError(f"there is no criterion '{wanted}'.", f"Known: {', '.join(map(str, known))}.")
-    return table.filter(pl.col("criterion") == wanted)
+    criteria = table["criterion"].unique(maintain_order=True).to_list()
+    name = criteria[0] if criterion is None else criterion
+    if name not in criteria:
+        raise DataError(f"there is no criterion '{name}'.", f"Known: {', '.join(map(str, criteria))}.")
+    return table.filter(pl.col("criterion") == name)
 
 
-def _scored(given: Scored, criterion: str | None) -> pl.DataFrame:
-    table = _one_criterion(_table(given), criterion)
+def _scored(data: Scored, criterion: str | None) -> pl.DataFrame:
+    table = _one_criterion(_table(data), criterion)
     if "score" not in table.columns:
         raise DataError("these are labels, not scores.", "Draw them with steelyard.plot.labels.")
     return table
 
 
-def scores(given: Scored, *, criterion: str | None = None) -> Chart:
+def scores(data: Scored, *, criterion: str | None = None) -> Chart:
     """Draw scores with their intervals, the highest on top (of one criterion, the first unless named)."""
-    level = given.level if isinstance(given, Fit) else 0.95
-    return charts.caterpillar(_scored(given, criterion), level=level)
+    level = data.level if isinstance(data, Fit) else 0.95
+    return charts.caterpillar(_scored(data, criterion), level=level)
 
 
-def histogram(given: Scored, *, criterion: str | None = None, bins: int = 20) -> Chart:
+def histogram(data: Scored, *, criterion: str | None = None, bins: int = 20) -> Chart:
     """Draw how the scores are spread."""
-    return charts.histogram(score_histogram(_scored(given, criterion), bins=bins))
+    return charts.histogram(score_histogram(_scored(data, criterion), bins=bins))
 
 
-def labels(given: Scored, *, criterion: str | None = None) -> Chart:
+def labels(data: Scored, *, criterion: str | None = None) -> Chart:
     """Draw how many items got which label."""
-    table = _one_criterion(_table(given), criterion)
+    table = _one_criterion(_table(data), criterion)
     if "label" not in table.columns:
         raise DataError("these are scores, not labels.", "Draw them with steelyard.plot.scores.")
     return charts.labels(label_counts(table))
 
 
-def reliability(given: Study | Observations, *, trials: int = 20) -> Chart:
+def reliability(data: Study | Observations, *, trials: int = 20) -> Chart:
     """Draw split-half reliability against the judgments in each half."""
-    if isinstance(given, Study):
-        analysis = Analysis.of(given)
-        parts = list(analysis.observations(given.config.stages[0]).values())
+    if isinstance(data, Study):
+        parts = list(Analysis.of(data).observations(data.config.stages[0]).values())
         if not parts:
             raise DataError("there are no judgments yet.", "Collect some first.")
-        given = parts[0]
-    return charts.reliability(split_half_by_budget(given, trials=trials).filter(pl.col("statistic") == CURVE))
+        observations = parts[0]
+    else:
+        observations = data
+    return charts.reliability(split_half_by_budget(observations, trials=trials).filter(pl.col("statistic") == CURVE))
 
 
 def progress(study: Study) -> Chart:

@@ -9,7 +9,7 @@ import polars as pl
 
 from steelyard.analysis.tables import Estimate
 from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
-from steelyard.report.words import between, number
+from steelyard.report.formatting import format_interval, format_number
 
 
 def _state() -> pl.Expr:
@@ -32,16 +32,16 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
     `table` has `annotator`, `judgments`, `accuracy` with `accuracy_lower` and `accuracy_upper`, and `excluded`;
     `passed` is the accuracy asked for.
     """
-    known = table.filter(pl.col("accuracy").is_not_null()).with_columns(_state())
+    checked = table.filter(pl.col("accuracy").is_not_null()).with_columns(_state())
     title = f"Nobody has answered any of {against} yet"
-    if known.height:
-        median = float(known["accuracy"].median() or 0)  # type: ignore[arg-type]
-        title = f"Half of the {known.height} annotators get more than {100 * median:.0f}\u00a0% of {against} right"
+    if checked.height:
+        median = float(checked["accuracy"].median() or 0)  # type: ignore[arg-type]
+        title = f"Half of the {checked.height} annotators get more than {100 * median:.0f}\u00a0% of {against} right"
         if passed is not None:
-            below = known.filter(pl.col("accuracy") < passed).height
+            below = checked.filter(pl.col("accuracy") < passed).height
             title += f"; {below} {'is' if below == 1 else 'are'} below {100 * passed:.0f}\u00a0%"
     columns = ["annotator", "judgments", "accuracy", "accuracy_lower", "accuracy_upper", "state"]
-    base = alt.Chart(values_of(known.select(columns))).encode(
+    base = alt.Chart(values_of(checked.select(columns))).encode(
         x=alt.X(
             "judgments:Q",
             title="judgments",
@@ -51,7 +51,7 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
     )
     share = f"share of {against} right"
     y = alt.Y("accuracy:Q", title=share, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    colours = _colours(known)
+    colours = _colours(checked)
     layers = [
         base.mark_rule(opacity=0.3).encode(
             y=alt.Y("accuracy_lower:Q", title=share), y2="accuracy_upper:Q", color=colours["color"]
@@ -66,20 +66,20 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
 
 def bias_and_noise(table: pl.DataFrame) -> Chart:
     """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
-    known = table.filter(pl.col("bias").is_not_null() & pl.col("noise").is_not_null()).with_columns(_state())
+    rated = table.filter(pl.col("bias").is_not_null() & pl.col("noise").is_not_null()).with_columns(_state())
     title = "Bias and noise are not known yet: nobody shares enough items with others"
-    if known.height:
-        furthest = known.sort(pl.col("bias").abs(), descending=True).row(0, named=True)
-        noisiest = known.sort("noise", descending=True).row(0, named=True)
+    if rated.height:
+        furthest = rated.sort(pl.col("bias").abs(), descending=True).row(0, named=True)
+        noisiest = rated.sort("noise", descending=True).row(0, named=True)
         title = f"Biases reach {furthest['bias']:+.3g} ({furthest['annotator']})"
-        title += f", noise {number(noisiest['noise'])} ({noisiest['annotator']})"
+        title += f", noise {format_number(noisiest['noise'])} ({noisiest['annotator']})"
     chart = (
-        alt.Chart(values_of(known.select("annotator", "bias", "noise", "state")))
+        alt.Chart(values_of(rated.select("annotator", "bias", "noise", "state")))
         .mark_point(filled=True, size=60, opacity=0.9)
         .encode(
             x=alt.X("bias:Q", title="bias: mean difference from the others"),
             y=alt.Y("noise:Q", title="noise: spread of the difference"),
-            **_colours(known),
+            **_colours(rated),
         )
     )
     return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
@@ -87,10 +87,10 @@ def bias_and_noise(table: pl.DataFrame) -> Chart:
 
 def looks(table: pl.DataFrame, measure: str) -> Chart:
     """Draw what each look saw, what it was sure of, and the target."""
-    known = table.filter(pl.col("bound").is_not_null())
+    bounded = table.filter(pl.col("bound").is_not_null())
     last = table.row(-1, named=True)
     title = f"The target was {'reached' if last['reached'] else 'not reached'} after {table.height} looks"
-    base = alt.Chart(values_of(known.select("judgments", "value", "bound"))).encode(
+    base = alt.Chart(values_of(bounded.select("judgments", "value", "bound"))).encode(
         x=alt.X(
             "judgments:Q",
             title="judgments at the look",
@@ -106,8 +106,8 @@ def looks(table: pl.DataFrame, measure: str) -> Chart:
         base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("value:Q", **y)),
         base.mark_tick(thickness=3, width=14).encode(y=alt.Y("bound:Q", **y)),
     ]
-    said = "dots: the estimate; bars: what is sure; dashed: the target"
-    return titled(alt.layer(*layers).properties(width=WIDTH, height=200), title, said)  # type: ignore[no-any-return]
+    subtitle = "dots: the estimate; bars: what is sure; dashed: the target"
+    return titled(alt.layer(*layers).properties(width=WIDTH, height=200), title, subtitle)  # type: ignore[no-any-return]
 
 
 def repeats(table: pl.DataFrame) -> Chart:
@@ -116,7 +116,7 @@ def repeats(table: pl.DataFrame) -> Chart:
 
     def said(row: dict[str, Any]) -> str:
         ends = (None if row[key] is None else 100 * row[key] for key in ("lower", "upper"))
-        return between(Estimate(100 * row["rate"], *ends), 2)
+        return format_interval(Estimate(100 * row["rate"], *ends), 2)
 
     title = f"{said(first)}\u00a0% of repeats differ"
     if table.height > 1:

@@ -15,9 +15,9 @@ from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.content import render_page_text
 from steelyard.web.errors import Refusal, refusal_for, too_many
 from steelyard.web.identity import (
-    Gate,
-    ServedStudy,
+    RateLimiters,
     Session,
+    StudyDep,
     admit,
     delete_session_cookie,
     derived,
@@ -28,36 +28,36 @@ from steelyard.web.identity import (
     set_session_cookie,
     signed_in,
 )
-from steelyard.web.shapes import (
-    DoneOut,
+from steelyard.web.schemas import (
+    Empty,
     EndingOut,
     ErrorOut,
     FeedbackOut,
-    GradedOut,
     JudgmentOut,
     JudgmentsOut,
+    LeaseOut,
     NewJudgment,
     NewSession,
-    Nothing_,
-    NothingOut,
+    NoTaskOut,
     PageOut,
+    ProgressOut,
     Reason,
-    RenewedOut,
     RevisedAnswer,
     SavedOut,
+    SessionOut,
     SignedOut,
-    StandingOut,
     StudyOut,
+    TaskNoteOut,
     TaskOut,
+    TaskRequest,
     TasksOut,
-    TestedOut,
+    TestResultOut,
     TrainingAnswer,
     TrainingOut,
-    WantedTasks,
-    Welcome,
+    TrainingResultOut,
     task_out,
 )
-from steelyard.web.studies import Served
+from steelyard.web.studies import ServedStudy
 
 TRAINING_COOKIE = "steelyard_training"
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -87,13 +87,13 @@ def messages(language: str) -> dict[str, Any]:
 
 
 @router.get("/me")
-def me(served: ServedStudy, request: Request, lang: str | None = None) -> Welcome:
+def me(served: StudyDep, request: Request, lang: str | None = None) -> SessionOut:
     """Say who is asking, what they need first, and all that a page needs to begin."""
     return _welcome(served, request, session_of(request, served), lang)
 
 
 @router.post("/session")
-def begin_session(served: ServedStudy, request: Request, response: Response, body: NewSession) -> Welcome:
+def begin_session(served: StudyDep, request: Request, response: Response, body: NewSession) -> SessionOut:
     """Come in, by a name or a personal link; the answer sets a session cookie."""
     if (body.name is None) == (body.invite is None):
         raise Refusal(400, "malformed", "Give either a name or the token of a personal link.", "Choose a name.")
@@ -106,7 +106,7 @@ def begin_session(served: ServedStudy, request: Request, response: Response, bod
 
 
 @router.post("/sign-out")
-def sign_out(served: ServedStudy, request: Request, response: Response, body: Nothing_) -> SignedOut:
+def sign_out(served: StudyDep, request: Request, response: Response, body: Empty) -> SignedOut:
     """End this session; a personal link still lets the annotator in."""
     end_session(served, signed_in(request, served))
     delete_session_cookie(response, served)
@@ -114,7 +114,7 @@ def sign_out(served: ServedStudy, request: Request, response: Response, body: No
 
 
 @router.post("/consent")
-def consent(served: ServedStudy, request: Request, body: Nothing_) -> Welcome:
+def consent(served: StudyDep, request: Request, body: Empty) -> SessionOut:
     """Agree to take part, in the wording that was shown."""
     session = signed_in(request, served)
     if not served.study.annotators.progress(session.annotator).consented:
@@ -123,7 +123,7 @@ def consent(served: ServedStudy, request: Request, body: Nothing_) -> Welcome:
 
 
 @router.get("/training")
-def training(served: ServedStudy, request: Request) -> TrainingOut:
+def training(served: StudyDep, request: Request) -> TrainingOut:
     """The next practice question."""
     session = signed_in(request, served)
     of = len(served.training)
@@ -132,12 +132,12 @@ def training(served: ServedStudy, request: Request) -> TrainingOut:
         return TrainingOut(question=None, number=of, of=of)
     question = served.training[answered]
     stage = served.study.config.stages[0]
-    shown = task_out(served, f"training-{answered + 1}", stage, question.items, None)
-    return TrainingOut(question=shown, number=answered + 1, of=of)
+    task = task_out(served, f"training-{answered + 1}", stage, question.items, None)
+    return TrainingOut(question=task, number=answered + 1, of=of)
 
 
 @router.post("/training")
-def practise(served: ServedStudy, request: Request, response: Response, body: TrainingAnswer) -> GradedOut:
+def practise(served: StudyDep, request: Request, response: Response, body: TrainingAnswer) -> TrainingResultOut:
     """Answer a practice question, and hear what would have been right."""
     session = signed_in(request, served)
     of = len(served.training)
@@ -151,7 +151,7 @@ def practise(served: ServedStudy, request: Request, response: Response, body: Tr
         _set_practised(request, response, served, session, answered, right)
         if answered == of and not served.study.annotators.progress(session.annotator).trained:
             served.study.annotators.record_training(session.annotator, right, of)
-    return GradedOut(
+    return TrainingResultOut(
         right=good,
         expected=question.expected,
         feedback_html=render_page_text(question.feedback, served.media.url) if question.feedback else "",
@@ -160,7 +160,7 @@ def practise(served: ServedStudy, request: Request, response: Response, body: Tr
 
 
 @router.get("/qualification")
-def qualification(served: ServedStudy, request: Request) -> TrainingOut:
+def qualification(served: StudyDep, request: Request) -> TrainingOut:
     """The next question of the test before the first task."""
     session = signed_in(request, served)
     questions, answered = (
@@ -170,12 +170,12 @@ def qualification(served: ServedStudy, request: Request) -> TrainingOut:
     if answered >= len(questions):
         return TrainingOut(question=None, number=len(questions), of=len(questions))
     stage = served.study.config.stages[0]
-    shown = task_out(served, f"test-{answered + 1}", stage, questions[answered].items, None)
-    return TrainingOut(question=shown, number=answered + 1, of=len(questions))
+    task = task_out(served, f"test-{answered + 1}", stage, questions[answered].items, None)
+    return TrainingOut(question=task, number=answered + 1, of=len(questions))
 
 
 @router.post("/qualification")
-def qualify(served: ServedStudy, request: Request, body: TrainingAnswer) -> TestedOut:
+def qualify(served: StudyDep, request: Request, body: TrainingAnswer) -> TestResultOut:
     """Answer a question of the test; it is graded here, and cannot be taken twice."""
     session = signed_in(request, served)
     try:
@@ -184,12 +184,12 @@ def qualify(served: ServedStudy, request: Request, body: TrainingAnswer) -> Test
         raise Refusal(
             409, "not_yet", "That question of the test is not next.", error.problems[0].remedy, field="number"
         ) from None
-    return TestedOut(done=passed is not None, passed=passed)
+    return TestResultOut(done=passed is not None, passed=passed)
 
 
 @router.post("/tasks")
-def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
-    """Hold up to `count` tasks; those already held come first, so asking again wastes nothing."""
+def tasks(served: StudyDep, request: Request, body: TaskRequest) -> TasksOut:
+    """Hold up to `count` tasks; those already held come first, so repeating the request costs nothing."""
     session = signed_in(request, served)
     study = served.study
     lacking = served.lacks(session.annotator)
@@ -199,59 +199,61 @@ def tasks(served: ServedStudy, request: Request, body: WantedTasks) -> TasksOut:
         raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
     if lacking == "qualification":
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
-    gate: Gate = request.app.state.gate
-    if not study.annotators.progress(session.annotator).answered and not gate.newcomers.enter(
+    limiters: RateLimiters = request.app.state.rate_limiters
+    if not study.annotators.progress(session.annotator).answered and not limiters.newcomers.enter(
         address_of(request.scope), _person(served, session), study.config.annotators.lease_minutes * 60
     ):
         reason = "Many people from your network have just begun; you can begin in a moment."
         wait = NoTask(reason, reason_code="waiting")
-        return TasksOut(tasks=[], nothing=_nothing(served, session, wait), standing=_standing(served, session))
-    held, nothing = study.offer_many(session.annotator, body.count)
+        return TasksOut(tasks=[], no_task=_no_task(served, session, wait), progress=_progress(served, session))
+    leased, no_task = study.offer_many(session.annotator, body.count)
     return TasksOut(
         tasks=[
-            task_out(served, task.judgment_id, study.core.stage_of(task), task.items, task.lease_end) for task in held
+            task_out(served, task.judgment_id, study.core.stage_of(task), task.items, task.lease_end) for task in leased
         ],
-        nothing=None if nothing is None else _nothing(served, session, nothing),
-        standing=_standing(served, session),
+        no_task=None if no_task is None else _no_task(served, session, no_task),
+        progress=_progress(served, session),
     )
 
 
-def _person(served: Served, session: Session) -> str:
+def _person(served: ServedStudy, session: Session) -> str:
     return f"{served.slug} {session.annotator}"
 
 
-def _nothing(served: Served, session: Session, nothing: NoTask) -> NothingOut:
-    ending = served.ending(session.annotator, nothing.reason_code)
+def _no_task(served: ServedStudy, session: Session, no_task: NoTask) -> NoTaskOut:
+    ending = served.ending(session.annotator, no_task.reason_code)
     back = None if ending is None else EndingOut(kind=ending.kind, code=ending.code, url=ending.url)
-    return NothingOut(because=nothing.reason_code, reason=nothing.reason, ending=back)
+    return NoTaskOut(reason_code=no_task.reason_code, reason=no_task.reason, ending=back)
 
 
 @router.post("/judgments")
-def judge(served: ServedStudy, request: Request, body: NewJudgment) -> SavedOut:
+def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
     """Save an answer; it is on disk when this says so. The same answer again is harmless."""
     session = signed_in(request, served)
     try:
-        told = served.study.tell(
+        judgment = served.study.tell(
             body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds, limit_seconds=True
         )
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None
-    served.pace.note(session.annotator, told.seconds)
-    gate: Gate = request.app.state.gate
-    gate.newcomers.leave(address_of(request.scope), _person(served, session))
-    return SavedOut(judgment_id=body.judgment_id, standing=_standing(served, session), feedback=_feedback(served, told))
+    served.answer_times.note(session.annotator, judgment.seconds)
+    limiters: RateLimiters = request.app.state.rate_limiters
+    limiters.newcomers.leave(address_of(request.scope), _person(served, session))
+    return SavedOut(
+        judgment_id=body.judgment_id, progress=_progress(served, session), feedback=_feedback(served, judgment)
+    )
 
 
-def _feedback(served: Served, told: Judgment) -> FeedbackOut | None:
-    said = served.study.quality.feedback(told)
-    if said is None:
+def _feedback(served: ServedStudy, judgment: Judgment) -> FeedbackOut | None:
+    feedback = served.study.quality.feedback(judgment)
+    if feedback is None:
         return None
-    text = render_page_text(said.text, served.media.url) if said.text else ""
-    return FeedbackOut(right=said.right, expected=said.expected, feedback_html=text)
+    text = render_page_text(feedback.text, served.media.url) if feedback.text else ""
+    return FeedbackOut(right=feedback.right, expected=feedback.expected, feedback_html=text)
 
 
 @router.put("/judgments/{judgment_id}")
-def revise(served: ServedStudy, request: Request, judgment_id: str, body: RevisedAnswer) -> SavedOut:
+def revise(served: StudyDep, request: Request, judgment_id: str, body: RevisedAnswer) -> SavedOut:
     """Change one of the last answers; the old one stays in the log and no longer counts."""
     session = signed_in(request, served)
     study = served.study
@@ -269,11 +271,11 @@ def revise(served: ServedStudy, request: Request, judgment_id: str, body: Revise
         study.revise(judgment_id, body.answer, annotator=session.annotator)
     except TaskError as error:
         raise _explained(served, session, judgment_id, error) from None
-    return SavedOut(judgment_id=judgment_id, standing=_standing(served, session))
+    return SavedOut(judgment_id=judgment_id, progress=_progress(served, session))
 
 
 @router.get("/judgments")
-def recent(served: ServedStudy, request: Request, recent: Annotated[int, Query(ge=1, le=200)] = 20) -> JudgmentsOut:
+def recent(served: StudyDep, request: Request, recent: Annotated[int, Query(ge=1, le=200)] = 20) -> JudgmentsOut:
     """The annotator's last answers, the last one first."""
     session = signed_in(request, served)
     study = served.study
@@ -291,32 +293,34 @@ def recent(served: ServedStudy, request: Request, recent: Annotated[int, Query(g
 
 
 @router.post("/tasks/{judgment_id}/skip")
-def skip(served: ServedStudy, request: Request, judgment_id: str, body: Reason) -> DoneOut:
+def skip(served: StudyDep, request: Request, judgment_id: str, body: Reason) -> TaskNoteOut:
     """Give a task back unanswered; it does not come again."""
     return _note(served, request, judgment_id, "skip", body.reason)
 
 
 @router.post("/tasks/{judgment_id}/flag")
-def flag(served: ServedStudy, request: Request, judgment_id: str, body: Reason) -> DoneOut:
+def flag(served: StudyDep, request: Request, judgment_id: str, body: Reason) -> TaskNoteOut:
     """Say that something is odd about a task, answered or not."""
     return _note(served, request, judgment_id, "flag", body.reason)
 
 
 @router.post("/tasks/{judgment_id}/renew")
-def renew(served: ServedStudy, request: Request, judgment_id: str, body: Nothing_) -> RenewedOut:
+def renew(served: StudyDep, request: Request, judgment_id: str, body: Empty) -> LeaseOut:
     """Keep a task a while longer."""
     session = signed_in(request, served)
     try:
         end = served.study.renew(judgment_id, annotator=session.annotator)
     except TaskError as error:
         raise _explained(served, session, judgment_id, error) from None
-    return RenewedOut(judgment_id=judgment_id, lease_end=end)
+    return LeaseOut(judgment_id=judgment_id, lease_end=end)
 
 
-def _note(served: Served, request: Request, judgment_id: str, kind: Literal["skip", "flag"], reason: str) -> DoneOut:
+def _note(
+    served: ServedStudy, request: Request, judgment_id: str, kind: Literal["skip", "flag"], reason: str
+) -> TaskNoteOut:
     session = signed_in(request, served)
-    gate: Gate = request.app.state.gate
-    if wait := gate.notes.take(address_of(request.scope)):
+    limiters: RateLimiters = request.app.state.rate_limiters
+    if wait := limiters.notes.take(address_of(request.scope)):
         raise too_many(wait)
     try:
         if kind == "skip":
@@ -330,10 +334,10 @@ def _note(served: Served, request: Request, judgment_id: str, kind: Literal["ski
                 409, "flags_enough", "You have flagged this one several times already.", "All your notes are saved."
             ) from None
         raise refusal from None
-    return DoneOut(judgment_id=judgment_id, standing=_standing(served, session))
+    return TaskNoteOut(judgment_id=judgment_id, progress=_progress(served, session))
 
 
-def _explained(served: Served, session: Session, judgment_id: str, error: TaskError) -> Refusal:
+def _explained(served: ServedStudy, session: Session, judgment_id: str, error: TaskError) -> Refusal:
     """Say what is the matter with a task that was refused: unknown, somebody else's, or answered otherwise."""
     try:
         task = served.study.task(judgment_id)
@@ -344,42 +348,42 @@ def _explained(served: Served, session: Session, judgment_id: str, error: TaskEr
     return refusal_for(error)
 
 
-def _shown(served: Served, task: Any) -> TaskOut:
+def _shown(served: ServedStudy, task: Any) -> TaskOut:
     return task_out(served, task.judgment_id, served.study.core.stage_of(task), task.items, task.lease_end)
 
 
-def _standing(served: Served, session: Session) -> StandingOut:
-    standing = served.study.annotators.progress(session.annotator)
-    return StandingOut(
-        answered=standing.answered,
-        limit=standing.limit,
-        minutes_left=served.minutes_left(session.annotator, standing),
+def _progress(served: ServedStudy, session: Session) -> ProgressOut:
+    progress = served.study.annotators.progress(session.annotator)
+    return ProgressOut(
+        answered=progress.answered,
+        limit=progress.limit,
+        minutes_left=served.minutes_left(session.annotator, progress),
     )
 
 
-def _welcome(served: Served, request: Request, session: Session | None, lang: str | None = None) -> Welcome:
+def _welcome(served: ServedStudy, request: Request, session: Session | None, lang: str | None = None) -> SessionOut:
     study = served.study
     config = study.config
     needs: list[Literal["name", "consent", "training", "qualification"]] = []
     if session is None:
         needs.append("name")
-        standing = StandingOut(answered=0, limit=config.annotators.max_tasks, minutes_left=None)
+        progress = ProgressOut(answered=0, limit=config.annotators.max_tasks, minutes_left=None)
         consented, trained, tested = (
             served.consent_html is None,
             not served.training,
             not study.annotators.qualification(),
         )
     else:
-        known = study.annotators.progress(session.annotator)
-        consented, trained, tested = known.consented, known.trained, known.qualified is not None
-        standing = _standing(served, session)
+        annotator = study.annotators.progress(session.annotator)
+        consented, trained, tested = annotator.consented, annotator.trained, annotator.qualified is not None
+        progress = _progress(served, session)
     if not consented:
         needs.append("consent")
     if not trained:
         needs.append("training")
     if not tested:
         needs.append("qualification")
-    return Welcome(
+    return SessionOut(
         annotator=None if session is None else session.name,
         key=None if session is None else derived(study.privacy.secret, f"page {session.annotator}")[:16],
         csrf=None if session is None else session.csrf,
@@ -400,13 +404,13 @@ def _welcome(served: Served, request: Request, session: Session | None, lang: st
             prefetch=config.page.prefetch,
             revise=config.annotators.revisable_answers,
         ),
-        standing=standing,
+        progress=progress,
         resume_url=None if session is None else origin_of(request) + _resume_path(served, session),
         language=catalogue_for(lang, config.annotators.language, request.headers.get("accept-language")).language,
     )
 
 
-def _resume_path(served: Served, session: Session) -> str:
+def _resume_path(served: ServedStudy, session: Session) -> str:
     return f"{served.url}?invite={session.resume_token}"
 
 
@@ -419,7 +423,7 @@ def _practised(request: Request, session: Session) -> tuple[int, int]:
 
 
 def _set_practised(
-    request: Request, response: Response, served: Served, session: Session, answered: int, right: int
+    request: Request, response: Response, served: ServedStudy, session: Session, answered: int, right: int
 ) -> None:
     text = f"{answered}.{right}"
     response.set_cookie(

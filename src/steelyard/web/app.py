@@ -12,14 +12,14 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from steelyard.version import __version__
-from steelyard.web import api, hooks, live, manage, manage_api, pages
+from steelyard.web import api, live_updates, manage_api, manage_pages, pages, webhooks
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
+from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
-from steelyard.web.identity import Gate, ManageKey, check_manager, check_strength
+from steelyard.web.identity import ManageKey, RateLimiters, check_manager, check_strength
 from steelyard.web.security import CompressPublic, Guard, Limits
 from steelyard.web.studies import Studies
-from steelyard.web.tending import Tender
 
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
@@ -48,10 +48,10 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        tender = Tender(studies, live.watches_of(app))
-        tender.start()
+        background = BackgroundJobs(studies, live_updates.dashboards_of(app))
+        background.start()
         yield
-        await tender.stop()
+        await background.stop()
         studies.close()
 
     app = FastAPI(
@@ -67,16 +67,16 @@ def create_app(
     app.state.studies = studies
     app.state.manage_key = ManageKey(token, studies)
     app.state.public_url = public_url
-    app.state.gate = Gate(limits)
+    app.state.rate_limiters = RateLimiters(limits)
     catalogues()
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
-    app.include_router(hooks.router)
+    app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
-    app.include_router(live.router)
-    app.include_router(manage.router)
+    app.include_router(live_updates.router)
+    app.include_router(manage_pages.router)
     app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
     app.add_middleware(CompressPublic)
     app.add_middleware(Guard, limits=limits, require_manager=check_manager)

@@ -1,20 +1,26 @@
-"""What the dashboard shows: computed, drawn and exported in a process of its own, so that no annotator waits for it.
+"""The calculator process: computes, draws and exports what the dashboard shows, so that no annotator has to wait.
 
-Studies stay open in that process from one call to the next.
+The module-level functions run in that process, where studies stay open from one call to the next. The server calls
+them through `CalculatorProcess`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import signal
 import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 
@@ -43,25 +49,27 @@ from steelyard.study.fitting import on_rating_scale
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
 _SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
 _LATEST = 100
-"""Flags, skips and open tasks that the page lists; the log has them all."""
+"""Maximum number of flags, skips and leased tasks on the page; the log has them all."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a study is."""
+    """Where a study is stored."""
 
     folder: str
     database: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
-    """All that the dashboard shows, as of event `seq`, but what takes long (see `Reliability`)."""
+class Overview:
+    """Everything on the dashboard except reliability, which takes longer to compute; as of event `seq`."""
 
     seq: int
     judgments: int
     at: datetime
-    took: float
+    duration: float
     status: Status
     rate: Estimate | None
     forecast: Forecast
@@ -69,7 +77,7 @@ class Board:
     level: float
     notes: tuple[str, ...]
     problem: str
-    """Why there are no scores, in a sentence; empty where there are some."""
+    """Why there are no scores, in a sentence; empty if there are scores."""
     failure: str
     """The traceback of a model that failed, for the server's log."""
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
@@ -78,52 +86,109 @@ class Board:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """Reliability and agreement of the judgments, as of event `seq`; this takes longest."""
+    """Reliability and agreement of the judgments, as of event `seq`."""
 
     seq: int
     judgments: int
-    took: float
+    duration: float
     statistics: pl.DataFrame
     curve: pl.DataFrame
     title: str
     target: float | None
 
 
-def prepare() -> None:
-    """Set the process up: it stops when its parent does, and lets others go first."""
+# The process
+
+
+def initialise() -> None:
+    """Set up the calculator process: it ends with its parent and runs at low priority."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     warnings.simplefilter("ignore")
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def ready() -> bool:
-    """Load what takes a while to load."""
+def load_modules() -> bool:
+    """Import the modules that take long to import."""
     from steelyard.report import charts
 
     return bool(charts)
 
 
 def _end_with_parent() -> None:
-    """Stop when the server is gone, however it went: a killed one tells nobody."""
+    """End this process when the server's process ends, even if that was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
         os._exit(0)
 
 
+@contextmanager
+def _without_sigint() -> Iterator[None]:
+    """Block SIGINT in processes started in the block: the parent ends them, so they print nothing at Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+class CalculatorProcess:
+    """The server's side of the calculator process, which all studies share. It starts at the first call."""
+
+    _pool: ClassVar[ProcessPoolExecutor | None] = None
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a function in the process, and wait for the result without blocking the event loop."""
+        try:
+            return await self._submit(function, *arguments)
+        except BrokenProcessPool:
+            # The process was killed or ran out of memory; try once in a new one.
+            CalculatorProcess._pool = None
+            return await self._submit(function, *arguments)
+
+    def _submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        if CalculatorProcess._pool is None:
+            context = multiprocessing.get_context("spawn")
+            CalculatorProcess._pool = ProcessPoolExecutor(1, mp_context=context, initializer=initialise)
+        with _without_sigint():
+            return asyncio.get_running_loop().run_in_executor(CalculatorProcess._pool, function, *arguments)
+
+    @staticmethod
+    def end() -> None:
+        """End the process at once; a running computation is abandoned."""
+        pool, CalculatorProcess._pool = CalculatorProcess._pool, None
+        if pool is not None:
+            # From Python 3.14 on there is pool.terminate_workers().
+            for process in list(pool._processes.values()):
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def close_study(self, source: Source) -> None:
+        """Close a study in the process, if it is running."""
+        if CalculatorProcess._pool is not None:
+            with suppress(BrokenProcessPool, RuntimeError):
+                CalculatorProcess._pool.submit(close, source)
+
+
+# Open studies
+
+
 class _OpenStudy:
-    """An open study with what was last computed of it."""
+    """An open study with its latest results."""
 
     def __init__(self, source: Source) -> None:
         self.study = Study.open(source.folder, database=source.database)
-        self.board: Board | None = None
+        self.overview: Overview | None = None
         self.charts: dict[str, Any] = {}
         self.reliability: Reliability | None = None
         self._analysis: Analysis | None = None
 
     def analysis(self) -> Analysis:
-        """Return the analysis of the study as it is now; computed again only if anything happened since."""
+        """Return the current analysis; it is computed again only if there are new events."""
         if self._analysis is None or self._analysis.seq < self.study.last_seq():
             self._analysis = Analysis.of(self.study, real_ids=True, picks=True)
         return self._analysis
@@ -132,29 +197,32 @@ class _OpenStudy:
 _open_studies: dict[Source, _OpenStudy] = {}
 
 
-def _opened(source: Source) -> _OpenStudy:
+def _open(source: Source) -> _OpenStudy:
     if source not in _open_studies:
         _open_studies[source] = _OpenStudy(source)
     return _open_studies[source]
 
 
 def close(source: Source) -> None:
-    """Close a study whose dashboard nobody has open any more."""
+    """Close a study."""
     opened = _open_studies.pop(source, None)
     if opened is not None:
         opened.study.close()
 
 
-def compute_board(source: Source) -> Board:
-    """Compute everything but reliability; a study whose configuration was changed is opened again."""
+# Results
+
+
+def compute_overview(source: Source) -> Overview:
+    """Compute everything except reliability; a study whose configuration has changed is opened again."""
     try:
-        return _board(_opened(source))
+        return _overview(_open(source))
     except StoreError:
         close(source)
-        return _board(_opened(source))
+        return _overview(_open(source))
 
 
-def _board(opened: _OpenStudy) -> Board:
+def _overview(opened: _OpenStudy) -> Overview:
     study = opened.study
     begin = time.perf_counter()
     now = datetime.now(UTC)
@@ -168,17 +236,17 @@ def _board(opened: _OpenStudy) -> Board:
         "costs": costs(history, study.config, remaining.tasks, paid_people(history, study)),
         "annotators": _with_pseudonyms(analysis.annotators, study),
         "checks": pl.DataFrame([asdict(check) for check in study.quality.checks()]),
-        "queue": history.open_tasks().head(_LATEST),
-        "said": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
+        "leased_tasks": history.open_tasks().head(_LATEST),
+        "notes": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
     }
     fit = analysis.fit
     if not isinstance(fit, str):
         tables |= _score_tables(study, history, ranked_items(fit.scores, study.items))
-    board = Board(
+    overview = Overview(
         seq=analysis.seq,
         judgments=status.judgments,
         at=now,
-        took=time.perf_counter() - begin,
+        duration=time.perf_counter() - begin,
         status=status,
         rate=rate(history, now),
         forecast=remaining,
@@ -189,9 +257,9 @@ def _board(opened: _OpenStudy) -> Board:
         failure=analysis.failure,
         tables=tables,
     )
-    opened.charts = _charts(board)
-    opened.board = replace(board, titles=_titles(opened.charts), took=time.perf_counter() - begin)
-    return opened.board
+    opened.charts = _charts(overview)
+    opened.overview = replace(overview, titles=_titles(opened.charts), duration=time.perf_counter() - begin)
+    return opened.overview
 
 
 def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
@@ -214,7 +282,7 @@ def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[
 
 
 def _first_criterion(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Return the scores of the first criterion, which is drawn; all of them are in the table."""
+    """Return the scores of the first criterion, which the chart shows; the table has every criterion."""
     if "criterion" not in ranked.columns or ranked.is_empty():
         return ranked
     return ranked.filter(pl.col("criterion") == ranked["criterion"][0])
@@ -222,7 +290,7 @@ def _first_criterion(ranked: pl.DataFrame) -> pl.DataFrame:
 
 def compute_reliability(source: Source) -> Reliability:
     """Compute reliability and agreement of the judgments that count."""
-    opened = _opened(source)
+    opened = _open(source)
     begin = time.perf_counter()
     analysis = opened.analysis()
     statistics = analysis.reliability_table()
@@ -230,69 +298,71 @@ def compute_reliability(source: Source) -> Reliability:
     from steelyard.report import charts
 
     title = charts.title_of(charts.reliability(curve)) if curve.height else ""
-    took = time.perf_counter() - begin
+    duration = time.perf_counter() - begin
     counted = analysis.history.counted.height
-    opened.reliability = Reliability(analysis.seq, counted, took, statistics, curve, title, analysis.split_half_target)
+    opened.reliability = Reliability(
+        analysis.seq, counted, duration, statistics, curve, title, analysis.split_half_target
+    )
     return opened.reliability
 
 
 def compute_item(source: Source, item: str) -> pl.DataFrame:
-    """List every judgment of an item."""
-    opened = _opened(source)
+    """Return every judgment of an item."""
+    opened = _open(source)
     return item_judgments(opened.analysis().history, opened.study.config, item)
 
 
 # Charts
 
 
-def _titles(made: dict[str, Any]) -> dict[str, str]:
+def _titles(drawings: dict[str, Any]) -> dict[str, str]:
     from steelyard.report import charts
 
-    return {name: charts.title_of(chart) for name, chart in made.items()}
+    return {name: charts.title_of(chart) for name, chart in drawings.items()}
 
 
-def _charts(board: Board) -> dict[str, Any]:
+def _charts(overview: Overview) -> dict[str, Any]:
     from steelyard.report import charts
 
-    tables = board.tables
-    done, total = (sum(getattr(stage, name) for stage in board.status.stages) for name in ("done", "total"))
-    made: dict[str, Any] = {}
+    tables = overview.tables
+    done, total = (sum(getattr(stage, name) for stage in overview.status.stages) for name in ("done", "total"))
+    drawings: dict[str, Any] = {}
     if tables["progress"].height:
-        made["progress"] = charts.progress(tables["progress"], done, total, board.forecast)
-        made["speed"] = charts.speed(tables["speed"], board.rate)
-        made["annotators"] = charts.annotators(tables["annotators"])
+        drawings["progress"] = charts.progress(tables["progress"], done, total, overview.forecast)
+        drawings["speed"] = charts.speed(tables["speed"], overview.rate)
+        drawings["annotators"] = charts.annotators(tables["annotators"])
     if "histogram" in tables:
-        made["scores"] = charts.caterpillar(_first_criterion(tables["scores"]), level=board.level)
-        made["histogram"] = charts.histogram(tables["histogram"])
+        drawings["scores"] = charts.caterpillar(_first_criterion(tables["scores"]), level=overview.level)
+        drawings["histogram"] = charts.histogram(tables["histogram"])
     if "labels" in tables:
-        made["labels"] = charts.labels(tables["labels"])
+        drawings["labels"] = charts.labels(tables["labels"])
     if "matching" in tables:
-        made["matching"] = charts.match_quality_map(tables["matching"])
-    return made
+        drawings["matching"] = charts.match_quality_map(tables["matching"])
+    return drawings
 
 
 def draw(
     source: Source, name: str, form: str, theme: Any, width: int, item: str | None = None, real_ids: bool = True
 ) -> bytes | None:
-    """Draw one of the charts as svg, png or (its specification) json; None where there is no such chart now.
+    """Draw a chart as svg, png or json (its specification); None if there is no such chart at present.
 
-    Without `real_ids`, annotators go by pseudonyms, as in everything that leaves the study.
+    Without `real_ids`, annotators have pseudonyms, as in every export.
     """
     from steelyard.report import charts
 
-    opened = _opened(source)
+    opened = _open(source)
     if name == "item" and item is not None:
         chart = _item_chart(opened, source, item, real_ids)
     elif name == "reliability":
         latest = opened.reliability
         chart = charts.reliability(latest.curve, target=latest.target) if latest and latest.curve.height else None
     else:
-        if opened.board is None:
-            compute_board(source)
-        opened = _opened(source)
+        if opened.overview is None:
+            compute_overview(source)
+        opened = _open(source)
         chart = opened.charts.get(name)
-        if name == "annotators" and chart is not None and not real_ids and opened.board is not None:
-            chart = charts.annotators(opened.study.privacy.names().frame(opened.board.tables["annotators"]))
+        if name == "annotators" and chart is not None and not real_ids and opened.overview is not None:
+            chart = charts.annotators(opened.study.privacy.names().frame(opened.overview.tables["annotators"]))
     if chart is None:
         return None
     if form == "png":
@@ -307,11 +377,11 @@ def draw(
 def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -> Any:
     from steelyard.report import charts
 
-    found = opened.study.privacy.names(real=real_ids).frame(compute_item(source, item))
+    judgments = opened.study.privacy.names(real=real_ids).frame(compute_item(source, item))
     scales = list(opened.study.config.stages[0].protocol.scales().values())
-    if not scales or found["value"].null_count() == found.height:
+    if not scales or judgments["value"].null_count() == judgments.height:
         return None
-    return charts.item_ratings(found, item, scales[0])
+    return charts.item_ratings(judgments, item, scales[0])
 
 
 # Files
@@ -320,9 +390,9 @@ def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -
 def export(
     source: Source, what: str, form: str, stage: str | None = None, item: str | None = None, real_ids: bool = False
 ) -> bytes | None:
-    """Return a table as the bytes of a file (csv, jsonl or parquet); None where there is no such table now.
+    """Return a table as the bytes of a file (csv, jsonl or parquet); None if there is no such table at present.
 
-    Annotators go by pseudonyms unless `real_ids`.
+    Annotators have pseudonyms unless `real_ids`.
     """
     import tempfile
     from pathlib import Path
@@ -330,7 +400,7 @@ def export(
     from steelyard.formats import write_table
     from steelyard.study.exporting import conventional_judgments
 
-    opened = _opened(source)
+    opened = _open(source)
     if what == "judgments":
         frame: pl.DataFrame | None = conventional_judgments(opened.study, stage, real_ids=True)
     elif what == "answers":
@@ -345,7 +415,7 @@ def export(
         return None
     if not real_ids:
         own = [name for name in frame.columns if name != "pseudonym"]
-        frame = _opened(source).study.privacy.names().frame(frame.select(own))
+        frame = _open(source).study.privacy.names().frame(frame.select(own))
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         path = Path(folder) / f"table.{form}"
         write_table(frame, path)
@@ -353,12 +423,12 @@ def export(
 
 
 def _table(opened: _OpenStudy, source: Source, what: str) -> pl.DataFrame | None:
-    if what in {"figures", "reliability"}:
+    if what in {"statistics", "reliability"}:
         latest = opened.reliability or compute_reliability(source)
-        return latest.statistics if what == "figures" else latest.curve
-    board = opened.board
-    if board is None or board.seq < opened.study.last_seq():
-        board = compute_board(source)
-    if board.failure and what in _SCORE_TABLES:
-        raise ModelFailedError(board.problem, MODEL_REMEDY)
-    return board.tables.get(what)
+        return latest.statistics if what == "statistics" else latest.curve
+    overview = opened.overview
+    if overview is None or overview.seq < opened.study.last_seq():
+        overview = compute_overview(source)
+    if overview.failure and what in _SCORE_TABLES:
+        raise ModelFailedError(overview.problem, MODEL_REMEDY)
+    return overview.tables.get(what)

@@ -88,19 +88,19 @@ def _broken(path: Path, line: int | None) -> DataError:
 @cache
 def catalogues() -> Mapping[str, Catalogue]:
     """All languages there are, by code; English is always among them."""
-    found = {path.stem: read_po(path) for path in sorted(FOLDER.glob("*.po"))}
-    return {ENGLISH: Catalogue(ENGLISH, {}, own_name="English"), **found}
+    by_language = {path.stem: read_po(path) for path in sorted(FOLDER.glob("*.po"))}
+    return {ENGLISH: Catalogue(ENGLISH, {}, own_name="English"), **by_language}
 
 
 def catalogue_for(*wanted: str | None) -> Catalogue:
     """Return the first language that is there; each of `wanted` is a code or an Accept-Language header."""
-    known = catalogues()
+    available = catalogues()
     for text in wanted:
         for code in _by_preference(text or ""):
             for candidate in (code, code.partition("-")[0]):
-                if candidate in known:
-                    return known[candidate]
-    return known[ENGLISH]
+                if candidate in available:
+                    return available[candidate]
+    return available[ENGLISH]
 
 
 def _by_preference(header: str) -> list[str]:

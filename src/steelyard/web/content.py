@@ -169,13 +169,13 @@ class MediaFolder:
 
     def find(self, name: str) -> tuple[Path, str] | None:
         """Return a file's path and type; None if there is none, or it is not what its name says."""
-        known = _TYPES.get(Path(name).suffix.lower())
-        if known is None or "\0" in name:
+        media_type = _TYPES.get(Path(name).suffix.lower())
+        if media_type is None or "\0" in name:
             return None
         path = (self._folder / name).resolve()
         if not path.is_relative_to(self._folder) or not path.is_file():
             return None
-        kind = known[1]
+        kind = media_type[1]
         return (path, kind) if _begins_right(path, kind, path.stat().st_mtime_ns) else None
 
     def media(self, name: str) -> Media | None:

@@ -12,7 +12,7 @@ from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.study import StudyConfig
 from steelyard.web.content import block, render
-from steelyard.web.shapes import ItemOut, SharedOut, TaskOut, settings_out
+from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
 
 _MOST_EXAMPLES = 50
 """Invented items that a preview shows before there are real ones."""
@@ -37,7 +37,7 @@ def preview_of(
         return None, {}
     page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
     content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
-    shown = items[: protocol.task_size] or [
+    task_items = items[: protocol.task_size] or [
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
@@ -46,12 +46,12 @@ def preview_of(
         return None if text is None else block(render(text, content, ""))
 
     def out(item: Item) -> ItemOut:
-        made = render(item.text, content, "")
+        rendered = render(item.text, content, "")
         return ItemOut(
             id=item.id,
             text=item.text,
-            html=made.html,
-            dir=made.direction,
+            html=rendered.html,
+            dir=rendered.direction,
             context=item.context,
             context_html=html(item.context),
             reference=item.reference,
@@ -64,7 +64,7 @@ def preview_of(
         protocol=protocol.name,
         question=str(values.get("question", "")),
         lease_end=None,
-        items=[out(item) for item in shown],
+        items=[out(item) for item in task_items],
         shared=SharedOut(),
         settings=json.loads(json.dumps(settings_out(protocol))),
     )
@@ -82,7 +82,7 @@ def _protocol(values: Mapping[str, Any]) -> Protocol | None:
         return None
     settings = {key: value for key, value in table.items() if key != "name"}
     try:
-        made: Protocol = registry.create("protocols", table["name"], settings)
+        protocol: Protocol = registry.create("protocols", table["name"], settings)
     except ConfigError:
         return None
-    return made
+    return protocol

@@ -23,8 +23,8 @@ from steelyard.study.leases import annotator_name
 from steelyard.study.recruitment_state import Arrival
 from steelyard.web.addresses import address_of, is_https
 from steelyard.web.errors import Refusal, too_many
-from steelyard.web.security import Buckets, Guesses, Limits, Newcomers
-from steelyard.web.studies import Served, Studies
+from steelyard.web.security import FailedAttempts, Limits, Newcomers, TokenBuckets
+from steelyard.web.studies import ServedStudy, Studies
 
 SESSION_COOKIE = "steelyard_session"
 MANAGE_COOKIE = "steelyard_manage"
@@ -81,14 +81,14 @@ def derived(secret: str, purpose: str) -> str:
     return hmac.new(secret.encode("utf-8", "surrogatepass"), purpose.encode(), hashlib.sha256).hexdigest()
 
 
-class Gate:
+class RateLimiters:
     """How fast people may come in; one a process."""
 
     def __init__(self, limits: Limits) -> None:
-        self.persons = Buckets(limits.person)
-        self.joining = Buckets(limits.joining)
-        self.guessing = Guesses(limits.guessing)
-        self.notes = Buckets(limits.notes)
+        self.persons = TokenBuckets(limits.person)
+        self.joining = TokenBuckets(limits.joining)
+        self.guessing = FailedAttempts(limits.guessing)
+        self.notes = TokenBuckets(limits.notes)
         self.newcomers = Newcomers(limits.newcomers)
 
 
@@ -117,8 +117,8 @@ class ManageKey:
 
     def matches(self, token: str) -> bool:
         """Whether this is the token."""
-        given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-        return hmac.compare_digest(given, self._digest)
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        return hmac.compare_digest(digest, self._digest)
 
     def new_session(self) -> str:
         """Make a session for a browser that showed the token, and return its cookie."""
@@ -158,29 +158,29 @@ def is_manager(scope: Scope) -> bool:
 
 
 def _holds_manager_credential(scope: Scope) -> bool:
-    gate: Gate = scope["app"].state.gate
+    limiters: RateLimiters = scope["app"].state.rate_limiters
     key: ManageKey = scope["app"].state.manage_key
     headers, address = Headers(scope=scope), address_of(scope)
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return _is_right_token(gate, key, address, token.strip())
+        return _is_right_token(limiters, key, address, token.strip())
     cookie = cookie_in(headers, MANAGE_COOKIE)
     if not cookie:
         return False
     # A good session is let in whatever others at its address have tried.
     if key.is_session(cookie):
         return True
-    if wait := gate.guessing.wrong(address, cookie):
+    if wait := limiters.guessing.wrong(address, cookie):
         raise too_many(wait)
     return False
 
 
-def _is_right_token(gate: Gate, key: ManageKey, address: str, token: str) -> bool:
-    if wait := gate.guessing.wait(address):
+def _is_right_token(limiters: RateLimiters, key: ManageKey, address: str, token: str) -> bool:
+    if wait := limiters.guessing.wait(address):
         raise too_many(wait)
     if key.matches(token):
         return True
-    gate.guessing.wrong(address, token)
+    limiters.guessing.wrong(address, token)
     return False
 
 
@@ -201,15 +201,15 @@ def cookie_in(headers: Headers, name: str) -> str | None:
     return None
 
 
-async def find_served(study: str, request: Request) -> Served:
+async def find_served(study: str, request: Request) -> ServedStudy:
     """Find the study an address names."""
-    served: Served | None = request.app.state.studies.get(study)
+    served: ServedStudy | None = request.app.state.studies.get(study)
     if served is None:
         raise Refusal(404, "no_such_study", "There is no such study here.", "Check the link you were given.")
     return served
 
 
-ServedStudy = Annotated[Served, Depends(find_served)]
+StudyDep = Annotated[ServedStudy, Depends(find_served)]
 
 
 def require_manager(request: Request) -> None:
@@ -246,22 +246,22 @@ def check_csrf_token(token: str, expected: str) -> None:
         )
 
 
-def session_of(request: Request, served: Served) -> Session | None:
+def session_of(request: Request, served: ServedStudy) -> Session | None:
     """Return the annotator's session, if the request holds a good one; wrong ones count as guesses."""
     token = request.cookies.get(SESSION_COOKIE, "")
     if not token:
         return None
     grant = served.study.access.find("session", token) if len(token) <= _LONGEST_TOKEN else None
     if grant is None or grant.annotator is None:
-        gate: Gate = request.app.state.gate
-        if wait := gate.guessing.wrong(address_of(request.scope), token):
+        limiters: RateLimiters = request.app.state.rate_limiters
+        if wait := limiters.guessing.wrong(address_of(request.scope), token):
             raise too_many(wait)
         return None
     request.state.who = grant.annotator
     return Session(grant.annotator, token, grant.note or grant.annotator)
 
 
-def signed_in(request: Request, served: Served) -> Session:
+def signed_in(request: Request, served: ServedStudy) -> Session:
     """Return the annotator's session; refuse those without one, with a stale page, or too fast."""
     session = session_of(request, served)
     if session is None:
@@ -273,13 +273,13 @@ def signed_in(request: Request, served: Served) -> Session:
         )
     if request.method not in _SAFE:
         check_csrf(request, session.csrf)
-    gate: Gate = request.app.state.gate
-    if wait := gate.persons.take(f"{served.slug} {session.annotator}"):
+    limiters: RateLimiters = request.app.state.rate_limiters
+    if wait := limiters.persons.take(f"{served.slug} {session.annotator}"):
         raise too_many(wait)
     return session
 
 
-def join_by_name(request: Request, served: Served, text: str) -> Session:
+def join_by_name(request: Request, served: ServedStudy, text: str) -> Session:
     """Let somebody in under a name they chose.
 
     A name that is in use gets an ending that only the researcher sees. The answer is the same as for a free name, so
@@ -298,8 +298,8 @@ def join_by_name(request: Request, served: Served, text: str) -> Session:
         raise Refusal(
             403, "by_invitation", "This study is by invitation.", "Open the personal link that you were sent."
         )
-    gate: Gate = request.app.state.gate
-    if wait := gate.joining.take(address_of(request.scope)):
+    limiters: RateLimiters = request.app.state.rate_limiters
+    if wait := limiters.joining.take(address_of(request.scope)):
         raise too_many(wait)
     with served.joining:
         annotator = name
@@ -308,15 +308,15 @@ def join_by_name(request: Request, served: Served, text: str) -> Session:
         return new_session(served, annotator, name)
 
 
-def newcomer_by_invite(request: Request, served: Served, token: str) -> Newcomer:
+def newcomer_by_invite(request: Request, served: ServedStudy, token: str) -> Newcomer:
     """Say whom a personal link lets in; refuse a wrong one."""
-    gate: Gate = request.app.state.gate
+    limiters: RateLimiters = request.app.state.rate_limiters
     address = address_of(request.scope)
-    if wait := gate.guessing.wait(address):
+    if wait := limiters.guessing.wait(address):
         raise too_many(wait)
     grant = served.study.access.find("invite", token) if 0 < len(token) <= _LONGEST_TOKEN else None
     if grant is None or grant.annotator is None:
-        gate.guessing.wrong(address, token)
+        limiters.guessing.wrong(address, token)
         raise Refusal(
             403,
             "invite_unknown",
@@ -328,7 +328,7 @@ def newcomer_by_invite(request: Request, served: Served, token: str) -> Newcomer
     return Newcomer(grant.annotator, name)
 
 
-def newcomer_by_link(request: Request, served: Served, query: Sequence[tuple[str, str]]) -> Newcomer | None:
+def newcomer_by_link(request: Request, served: ServedStudy, query: Sequence[tuple[str, str]]) -> Newcomer | None:
     """Say whom a panel's link lets in; None where the address says nothing of a participant.
 
     One participant is one annotator: on another device, or after a reload, they go on where they were.
@@ -336,9 +336,9 @@ def newcomer_by_link(request: Request, served: Served, query: Sequence[tuple[str
     link = served.study.config.link
     if link is None:
         return None
-    gate: Gate = request.app.state.gate
+    limiters: RateLimiters = request.app.state.rate_limiters
     address = address_of(request.scope)
-    if wait := gate.guessing.wait(address):
+    if wait := limiters.guessing.wait(address):
         raise too_many(wait)
     try:
         arrival = read_arrival(
@@ -351,13 +351,13 @@ def newcomer_by_link(request: Request, served: Served, query: Sequence[tuple[str
         )
     except LinkRefusedError as error:
         if error.forged:
-            gate.guessing.wrong(address, repr(query))
+            limiters.guessing.wrong(address, repr(query))
         problem = error.problems[0]
         raise Refusal(403, "link_invalid", problem.what, problem.remedy) from None
     return None if arrival is None else Newcomer(arrival.participant, arrival.participant, arrival)
 
 
-def admit(request: Request, served: Served, newcomer: Newcomer) -> Session:
+def admit(request: Request, served: ServedStudy, newcomer: Newcomer) -> Session:
     """Sign a newcomer in and note their visit; nothing is written for those who come too fast."""
     study, visit = served.study, newcomer.visit
     is_noted = visit is None or (visit.study, visit.session) in {
@@ -368,15 +368,15 @@ def admit(request: Request, served: Served, newcomer: Newcomer) -> Session:
         current = None
     if current is not None and is_noted:
         return current
-    gate: Gate = request.app.state.gate
-    if wait := gate.joining.take(address_of(request.scope)):
+    limiters: RateLimiters = request.app.state.rate_limiters
+    if wait := limiters.joining.take(address_of(request.scope)):
         raise too_many(wait)
     if visit is not None:
         study.recruitment.arrive(visit.participant, visit.study, visit.session)
     return current or new_session(served, newcomer.annotator, newcomer.name)
 
 
-def new_session(served: Served, annotator: str, name: str) -> Session:
+def new_session(served: ServedStudy, annotator: str, name: str) -> Session:
     """Make a session, and the personal link that goes with it; only their digests are stored."""
     access = served.study.access
     note = "" if name == annotator else name
@@ -387,12 +387,12 @@ def new_session(served: Served, annotator: str, name: str) -> Session:
     return session
 
 
-def end_session(served: Served, session: Session) -> None:
+def end_session(served: ServedStudy, session: Session) -> None:
     """Sign an annotator out; their personal link still lets them in."""
     served.study.access.revoke("session", token=session.token)
 
 
-def set_session_cookie(request: Request, response: Response, served: Served, session: Session) -> None:
+def set_session_cookie(request: Request, response: Response, served: ServedStudy, session: Session) -> None:
     """Give the browser its session, for this study's addresses only: people may be in several."""
     for path in _session_paths(served):
         response.set_cookie(
@@ -406,13 +406,13 @@ def set_session_cookie(request: Request, response: Response, served: Served, ses
         )
 
 
-def delete_session_cookie(response: Response, served: Served) -> None:
+def delete_session_cookie(response: Response, served: ServedStudy) -> None:
     """Take its session from the browser."""
     for path in _session_paths(served):
         response.delete_cookie(SESSION_COOKIE, path=path, httponly=True, samesite="lax")
 
 
-def _session_paths(served: Served) -> tuple[str, str]:
+def _session_paths(served: ServedStudy) -> tuple[str, str]:
     return f"/api/v1/studies/{served.slug}", served.url.rstrip("/")
 
 
@@ -432,7 +432,9 @@ def set_manage_cookie(request: Request, response: Response) -> None:
 
 def check_manage_token(request: Request, token: str) -> None:
     """Refuse a wrong token of the manager, and too many of them."""
-    if not _is_right_token(request.app.state.gate, request.app.state.manage_key, address_of(request.scope), token):
+    if not _is_right_token(
+        request.app.state.rate_limiters, request.app.state.manage_key, address_of(request.scope), token
+    ):
         raise Refusal(
             403,
             "token_wrong",

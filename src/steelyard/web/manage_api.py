@@ -1,4 +1,4 @@
-"""The API of the manager's pages: figures, tables, charts, downloads, and what a manager may do."""
+"""The API of the manager's pages: tables, charts, downloads, and the manager's actions."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from starlette.responses import StreamingResponse
 from steelyard.errors import ConfigError, SteelyardError, TaskError
 from steelyard.study import exported_log, forgetting
 from steelyard.web import calculator
-from steelyard.web.drafting import (
-    CheckedOut,
+from steelyard.web.dashboard import Dashboard
+from steelyard.web.drafts import (
     Draft,
+    DraftCheckOut,
     DraftOut,
     FormsOut,
-    MadeOut,
+    SavedStudyOut,
     check_draft,
+    create_study,
     draft_of,
     forms,
-    make_study,
     save_draft,
 )
 from steelyard.web.errors import Refusal
-from steelyard.web.identity import Manager, ServedStudy
-from steelyard.web.live import summary_of, watch_of
-from steelyard.web.shapes import ErrorOut
+from steelyard.web.identity import Manager, StudyDep
+from steelyard.web.live_updates import dashboard_of, summary_of
+from steelyard.web.schemas import ErrorOut
 from steelyard.web.summary import SummaryOut
-from steelyard.web.watching import Watch
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorOut, "description": "Not the manager."},
@@ -46,11 +46,11 @@ router = APIRouter(tags=["manage"], responses=_REFUSALS)
 
 _MOST_ROWS = 500
 _RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
-_BOARD_TABLES = Literal[
+_OVERVIEW_TABLES = Literal[
     "scores",
     "annotators",
-    "queue",
-    "said",
+    "leased_tasks",
+    "notes",
     "least_certain",
     "costs",
     "progress",
@@ -60,7 +60,7 @@ _BOARD_TABLES = Literal[
     "matching",
     "checks",
 ]
-_TRUST_TABLES = Literal["figures", "reliability"]
+_RELIABILITY_TABLES = Literal["statistics", "reliability"]
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
@@ -71,41 +71,41 @@ _TYPES = {
 }
 
 
-class _Asked(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Exclusion(_Asked):
-    """Whom to exclude or readmit, and why; the reason stays in the log."""
+class Exclusion(_RequestBody):
+    """The annotator to exclude or readmit, and the reason, which stays in the log."""
 
     annotator: Annotated[str, Field(min_length=1, max_length=200)]
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
-class Forgetting(_Asked):
-    """Whom to forget; without `sure` it is only said what that would do."""
+class ForgetRequest(_RequestBody):
+    """The annotator to forget. Without `confirm`, the effects are only previewed."""
 
     annotator: Annotated[str, Field(min_length=1, max_length=200)]
-    sure: bool = False
+    confirm: bool = False
 
 
-class ForgottenOut(BaseModel):
-    """What forgetting a person does to the study, or did, in sentences; and what is left for people to do."""
+class ForgetOut(BaseModel):
+    """The effects of forgetting an annotator, as sentences, and the steps that remain for the manager."""
 
     done: bool
-    said: list[str]
-    still_to_do: list[str]
+    effects: list[str]
+    remaining_steps: list[str]
 
 
-class Verdict(_Asked):
-    """What a look at a disputed check found."""
+class CheckVerdict(_RequestBody):
+    """Whether the expected answer of a disputed check is right."""
 
     check: str
     verdict: Literal["right", "wrong"]
 
 
-class NewState(_Asked):
-    """Whether the study asks people anything, and what to tell them if not."""
+class NewState(_RequestBody):
+    """The state of the study, and the reason shown to annotators while it is not open."""
 
     state: Literal["open", "paused", "closed"]
     reason: Annotated[str, Field(max_length=2000)] = ""
@@ -116,12 +116,12 @@ class TableOut(BaseModel):
 
     columns: list[str]
     rows: list[dict[str, Any]]
-    total: Annotated[int, Field(description="rows that fit the search, on all pages")]
-    as_of: Annotated[int | None, Field(description="how many judgments it rests on; null while it is computed")]
+    total: Annotated[int, Field(description="number of rows that match the search, on all pages")]
+    as_of: Annotated[int | None, Field(description="number of judgments included; null while it is computed")]
 
 
 class ItemPage(BaseModel):
-    """An item, its scores, and every judgment of it, the latest first."""
+    """An item, its scores, and all its judgments, latest first."""
 
     item: dict[str, Any]
     scores: list[dict[str, Any]]
@@ -130,7 +130,7 @@ class ItemPage(BaseModel):
 
 
 class DoneOut(BaseModel):
-    """It is in the log."""
+    """The change is in the log."""
 
     done: Literal[True] = True
 
@@ -139,47 +139,47 @@ class DoneOut(BaseModel):
 
 
 @router.get(_STUDY + "/summary")
-async def read_summary(served: ServedStudy, request: Request, _: Manager) -> SummaryOut:
-    """How far a study is: numbers, and the same in words."""
-    return await summary_of(watch_of(request, served))
+async def read_summary(served: StudyDep, request: Request, _: Manager) -> SummaryOut:
+    """Progress of a study: numbers, and texts for display."""
+    return await summary_of(dashboard_of(request, served))
 
 
 @router.get(_STUDY + "/tables/{name}")
 async def table(
-    served: ServedStudy,
+    served: StudyDep,
     request: Request,
     _: Manager,
-    name: _BOARD_TABLES | _TRUST_TABLES,
+    name: _OVERVIEW_TABLES | _RELIABILITY_TABLES,
     search: str = "",
     sort: str | None = None,
     descending: bool = False,
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 50,
 ) -> TableOut:
-    """A page of one of the dashboard's tables, sorted and searched; figures are as of so many judgments."""
-    watch = watch_of(request, served)
-    found, as_of = _table(watch, name)
-    if found is None:
+    """A page of one of the dashboard's tables, sorted and filtered."""
+    dashboard = dashboard_of(request, served)
+    frame, as_of = _table(dashboard, name)
+    if frame is None:
         return TableOut(columns=[], rows=[], total=0, as_of=as_of)
-    if sort is not None and sort not in found.columns:
-        raise Refusal(404, "no_such_column", f"There is no column '{sort}'.", f"Known: {', '.join(found.columns)}.")
-    kept = _searched(found, search)
+    if sort is not None and sort not in frame.columns:
+        raise Refusal(404, "no_such_column", f"There is no column '{sort}'.", f"Known: {', '.join(frame.columns)}.")
+    rows = _search(frame, search)
     if sort is not None:
-        kept = kept.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
-    return TableOut(columns=found.columns, rows=_rows(kept[offset : offset + limit]), total=kept.height, as_of=as_of)
+        rows = rows.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
+    return TableOut(columns=frame.columns, rows=_rows(rows[offset : offset + limit]), total=rows.height, as_of=as_of)
 
 
-def _table(watch: Watch, name: str) -> tuple[pl.DataFrame | None, int | None]:
-    if name in {"figures", "reliability"}:
-        reliability = watch.reliability
+def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | None]:
+    if name in {"statistics", "reliability"}:
+        reliability = dashboard.reliability
         if reliability is None:
             return None, None
-        return reliability.statistics if name == "figures" else reliability.curve, reliability.judgments
-    board = watch.board
-    return (None, None) if board is None else (board.tables.get(name), board.judgments)
+        return reliability.statistics if name == "statistics" else reliability.curve, reliability.judgments
+    overview = dashboard.overview
+    return (None, None) if overview is None else (overview.tables.get(name), overview.judgments)
 
 
-def _searched(frame: pl.DataFrame, search: str) -> pl.DataFrame:
+def _search(frame: pl.DataFrame, search: str) -> pl.DataFrame:
     words = search.lower().split()
     texts = frame.select(cs.string()).columns
     if not words or not texts:
@@ -193,46 +193,46 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 @router.get(_STUDY + "/scores")
-async def scores(served: ServedStudy, request: Request, _: Manager) -> TableOut:
-    """All scores, computed now if need be."""
-    watch = watch_of(request, served)
-    board = watch.board
-    if board is None or board.seq < await run_in_threadpool(served.study.last_seq):
-        board = await watch.fresh_figures()
-    if board.failure:
-        raise Refusal(409, "model_failed", board.problem, calculator.MODEL_REMEDY)
-    if board.problem:
-        raise Refusal(409, "no_scores", board.problem, "Collect some judgments first.")
-    found = board.tables["scores"]
-    return TableOut(columns=found.columns, rows=_rows(found), total=found.height, as_of=board.judgments)
+async def scores(served: StudyDep, request: Request, _: Manager) -> TableOut:
+    """All scores, computed now if there are new judgments."""
+    dashboard = dashboard_of(request, served)
+    overview = dashboard.overview
+    if overview is None or overview.seq < await run_in_threadpool(served.study.last_seq):
+        overview = await dashboard.refresh()
+    if overview.failure:
+        raise Refusal(409, "model_failed", overview.problem, calculator.MODEL_REMEDY)
+    if overview.problem:
+        raise Refusal(409, "no_scores", overview.problem, "Collect some judgments first.")
+    frame = overview.tables["scores"]
+    return TableOut(columns=frame.columns, rows=_rows(frame), total=frame.height, as_of=overview.judgments)
 
 
 @router.get(_STUDY + "/item")
 async def item_page(
-    served: ServedStudy, request: Request, _: Manager, item: Annotated[str, Query(alias="id")]
+    served: StudyDep, request: Request, _: Manager, item: Annotated[str, Query(alias="id")]
 ) -> ItemPage:
-    """One item with every judgment of it."""
-    watch = watch_of(request, served)
-    known = await run_in_threadpool(lambda: next((one for one in served.study.items if one.id == item), None))
-    if known is None:
+    """One item with all its judgments."""
+    dashboard = dashboard_of(request, served)
+    record = await run_in_threadpool(lambda: next((one for one in served.study.items if one.id == item), None))
+    if record is None:
         raise Refusal(404, "no_such_item", f"There is no item '{item}' in this study.", "Look it up in the scores.")
-    judgments = await watch.run(calculator.compute_item, item)
-    board = watch.board
+    judgments = await dashboard.run(calculator.compute_item, item)
+    overview = dashboard.overview
     own: list[dict[str, Any]] = []
-    if board is not None and "scores" in board.tables:
-        found = board.tables["scores"]
-        own = _rows(found.filter(pl.col(found.columns[0]) == item))
-    shown = {
-        name: getattr(known, name) for name in ("id", "text", "group", "context", "reference", "media", "tags", "gold")
+    if overview is not None and "scores" in overview.tables:
+        frame = overview.tables["scores"]
+        own = _rows(frame.filter(pl.col(frame.columns[0]) == item))
+    content = {
+        name: getattr(record, name) for name in ("id", "text", "group", "context", "reference", "media", "tags", "gold")
     }
     return ItemPage(
-        item=shown, scores=own, judgments=_rows(judgments), as_of=board.judgments if board is not None else None
+        item=content, scores=own, judgments=_rows(judgments), as_of=overview.judgments if overview is not None else None
     )
 
 
 @router.get(_STUDY + "/charts/{name}.{form}", response_class=Response)
 async def chart(
-    served: ServedStudy,
+    served: StudyDep,
     request: Request,
     _: Manager,
     name: str,
@@ -244,16 +244,16 @@ async def chart(
     real_ids: _RealIds = False,
 ) -> Response:
     """A chart as SVG, PNG or Vega-Lite specification (json), or its data (csv)."""
-    watch = watch_of(request, served)
+    dashboard = dashboard_of(request, served)
     if form == "csv":
-        body = await watch.run(calculator.export, name, form, None, item, real_ids)
+        body = await dashboard.run(calculator.export, name, form, None, item, real_ids)
     else:
-        # The dashboard shows its manager who is who; a file that is kept does not say it unasked.
-        body = await watch.run(calculator.draw, name, form, theme, width, item, real_ids or not download)
+        # The dashboard shows real ids to the manager; a downloaded file has them only on request.
+        body = await dashboard.run(calculator.draw, name, form, theme, width, item, real_ids or not download)
     if body is None:
         raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
-    # A picture is of one state of the study, which its address names (v=…), so it may be kept.
+    # The address names the state of the study (v=…), so the picture may be cached.
     headers["Cache-Control"] = "private, max-age=86400" if "v" in request.query_params else "no-store"
     return Response(body, media_type=_TYPES[form], headers=headers)
 
@@ -263,7 +263,7 @@ def _plain(name: str) -> str:
 
 
 @router.get(_STUDY + "/download/log.jsonl", response_class=StreamingResponse)
-def download_log(served: ServedStudy, _: Manager, real_ids: _RealIds = False) -> StreamingResponse:
+def download_log(served: StudyDep, _: Manager, real_ids: _RealIds = False) -> StreamingResponse:
     """The whole log, from which the study can be rebuilt, an event a line."""
 
     def lines() -> Iterator[str]:
@@ -276,17 +276,17 @@ def download_log(served: ServedStudy, _: Manager, real_ids: _RealIds = False) ->
 
 @router.get(_STUDY + "/download/{what}.{form}", response_class=Response)
 async def download(
-    served: ServedStudy,
+    served: StudyDep,
     request: Request,
     _: Manager,
-    what: Literal["scores", "judgments", "answers", "annotators", "figures", "items"],
+    what: Literal["scores", "judgments", "answers", "annotators", "statistics", "items"],
     form: Literal["csv", "jsonl", "parquet"],
     stage: str | None = None,
     real_ids: _RealIds = False,
 ) -> Response:
     """A table as a file: judgments as `import` and `fit` read them, answers with times, scores, annotators …"""
     try:
-        body = await watch_of(request, served).run(calculator.export, what, form, stage, None, real_ids)
+        body = await dashboard_of(request, served).run(calculator.export, what, form, stage, None, real_ids)
     except ConfigError as error:
         problem = error.problems[0]
         raise Refusal(404, "no_such_stage", problem.what, problem.remedy, field="stage") from None
@@ -296,62 +296,64 @@ async def download(
     return Response(body, media_type=_TYPES[form], headers=headers)
 
 
-# Doing
+# Actions
 
 
 @router.post(_STUDY + "/exclude")
-def exclude(served: ServedStudy, _: Manager, wanted: Exclusion) -> DoneOut:
-    """Exclude an annotator: no further tasks, their judgments set aside and asked of others again."""
-    if not wanted.reason.strip():
+def exclude(served: StudyDep, _: Manager, body: Exclusion) -> DoneOut:
+    """Exclude an annotator: they get no further tasks, and their judgments are set aside and collected again."""
+    if not body.reason.strip():
         raise Refusal(422, "no_reason", "There is no reason given.", "Say why; it stays in the log.", field="reason")
-    _done(lambda: served.study.annotators.exclude(wanted.annotator, wanted.reason.strip()))
+    _act(lambda: served.study.annotators.exclude(body.annotator, body.reason.strip()))
     return DoneOut()
 
 
 @router.post(_STUDY + "/readmit")
-def readmit(served: ServedStudy, _: Manager, wanted: Exclusion) -> DoneOut:
+def readmit(served: StudyDep, _: Manager, body: Exclusion) -> DoneOut:
     """Undo an exclusion: the annotator's judgments count again."""
-    _done(lambda: served.study.annotators.readmit(wanted.annotator, wanted.reason.strip()))
+    _act(lambda: served.study.annotators.readmit(body.annotator, body.reason.strip()))
     return DoneOut()
 
 
 @router.post(_STUDY + "/forget")
-def forget(served: ServedStudy, _: Manager, wanted: Forgetting) -> ForgottenOut:
-    """Take a person out of the study for good; first ask without `sure`, to hear what that does to the scores."""
+def forget(served: StudyDep, _: Manager, body: ForgetRequest) -> ForgetOut:
+    """Delete an annotator from the study; without `confirm`, only preview the effects on the scores."""
     try:
-        act = forgetting.forget if wanted.sure else forgetting.preview
-        found = act(served.study, wanted.annotator)
+        act = forgetting.forget if body.confirm else forgetting.preview
+        report = act(served.study, body.annotator)
     except TaskError as error:
         problem = error.problems[0]
         raise Refusal(404, "nobody", problem.what, problem.remedy, field="annotator") from None
-    return ForgottenOut(
-        done=wanted.sure, said=found.did() if wanted.sure else found.would(), still_to_do=found.still_to_do()
+    return ForgetOut(
+        done=body.confirm,
+        effects=report.did() if body.confirm else report.would(),
+        remaining_steps=report.still_to_do(),
     )
 
 
-@router.post(_STUDY + "/settle")
-def settle(served: ServedStudy, _: Manager, wanted: Verdict) -> DoneOut:
-    """Say whether the known answer of a disputed check is right or wrong; a wrong one counts against nobody."""
-    _done(lambda: served.study.quality.resolve_check(wanted.check, wanted.verdict))
+@router.post(_STUDY + "/resolve-check")
+def resolve_check(served: StudyDep, _: Manager, body: CheckVerdict) -> DoneOut:
+    """Decide whether the expected answer of a disputed check is right; a wrong one counts against nobody."""
+    _act(lambda: served.study.quality.resolve_check(body.check, body.verdict))
     return DoneOut()
 
 
 @router.post(_STUDY + "/state")
-def set_state(served: ServedStudy, _: Manager, wanted: NewState) -> DoneOut:
-    """Open, pause or close the study; people on their way may still send their answers."""
-    _done(lambda: served.study.set_state(wanted.state, wanted.reason.strip()))
+def set_state(served: StudyDep, _: Manager, body: NewState) -> DoneOut:
+    """Open, pause or close the study; answers to leased tasks are still accepted."""
+    _act(lambda: served.study.set_state(body.state, body.reason.strip()))
     return DoneOut()
 
 
-def _done(act: Any) -> None:
+def _act(action: Any) -> None:
     try:
-        act()
+        action()
     except TaskError as error:
         problem = error.problems[0]
         raise Refusal(409, "refused", problem.what, problem.remedy, field=problem.field) from None
 
 
-# Making and changing studies
+# Creating and changing studies
 
 
 @router.get("/api/v1/manage/forms")
@@ -361,35 +363,35 @@ def read_forms(_: Manager) -> FormsOut:
 
 
 @router.post("/api/v1/manage/check")
-def check(request: Request, _: Manager, draft: Draft) -> CheckedOut:
-    """Check a draft of a study without keeping it: every problem with its field, and what people would see."""
+def check(request: Request, _: Manager, draft: Draft) -> DraftCheckOut:
+    """Check a draft without saving it: every problem with its field, and a preview of a task."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
     return check_draft(draft, changed)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)
-def new_study(request: Request, response: Response, _: Manager, draft: Draft) -> MadeOut:
-    """Make a study in a folder beside the others, and serve it."""
-    made = make_study(request.app.state.studies, draft)
-    if made.problems:
+def new_study(request: Request, response: Response, _: Manager, draft: Draft) -> SavedStudyOut:
+    """Create a study in a folder beside the others, and serve it."""
+    result = create_study(request.app.state.studies, draft)
+    if result.problems:
         response.status_code = 422
-    return made
+    return result
 
 
 @router.get(_STUDY + "/config")
-def read_config(served: ServedStudy, _: Manager) -> DraftOut:
+def read_config(served: StudyDep, _: Manager) -> DraftOut:
     """The study's configuration, as the form and as the text of study.toml."""
     return draft_of(served)
 
 
 @router.put(_STUDY + "/config")
-def change_config(served: ServedStudy, response: Response, _: Manager, draft: Draft) -> MadeOut:
-    """Change a study; once somebody was asked, the question and the protocol have to stay."""
+def change_config(served: StudyDep, response: Response, _: Manager, draft: Draft) -> SavedStudyOut:
+    """Change a study; once a task was leased, the question and the protocol cannot be changed."""
     try:
-        made = save_draft(served, draft)
+        result = save_draft(served, draft)
     except SteelyardError as error:
         problem = error.problems[0]
         raise Refusal(409, "refused", problem.what, problem.remedy, field=problem.field) from None
-    if made.problems:
+    if result.problems:
         response.status_code = 422
-    return made
+    return result

@@ -15,8 +15,8 @@ from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import (
     Newcomer,
-    ServedStudy,
     Session,
+    StudyDep,
     admit,
     check_csrf_token,
     derived,
@@ -27,7 +27,7 @@ from steelyard.web.identity import (
     session_of,
     set_session_cookie,
 )
-from steelyard.web.studies import Served
+from steelyard.web.studies import ServedStudy
 
 HERE = Path(__file__).parent
 
@@ -81,7 +81,7 @@ def landing(request: Request) -> Response:
 
 
 @router.get("/s/{study}/")
-def annotate(served: ServedStudy, request: Request) -> Response:
+def annotate(served: StudyDep, request: Request) -> Response:
     """Show the page that people judge on; a personal link, or a panel's, lets them in first."""
     arrival = request.url.query
     newcomer = _newcomer(request, served, arrival) if _is_page_load(request) else None
@@ -104,7 +104,7 @@ def annotate(served: ServedStudy, request: Request) -> Response:
 
 @router.post("/s/{study}/switch")
 def switch(
-    served: ServedStudy, request: Request, csrf: Annotated[str, Form()] = "", arrival: Annotated[str, Form()] = ""
+    served: StudyDep, request: Request, csrf: Annotated[str, Form()] = "", arrival: Annotated[str, Form()] = ""
 ) -> Response:
     """Sign in as another annotator, after the page has asked."""
     current = session_of(request, served)
@@ -123,14 +123,14 @@ def _is_page_load(request: Request) -> bool:
     return request.headers.get("sec-fetch-dest", "document") in {"document", "empty"}
 
 
-def _newcomer(request: Request, served: Served, arrival: str) -> Newcomer | None:
+def _newcomer(request: Request, served: ServedStudy, arrival: str) -> Newcomer | None:
     """Say whom a link lets in, from the query of its address."""
     query = parse_qsl(arrival, keep_blank_values=True)
     invites = [value for name, value in query if name == "invite"]
     return newcomer_by_invite(request, served, invites[-1]) if invites else newcomer_by_link(request, served, query)
 
 
-def _sign_in(request: Request, served: Served, newcomer: Newcomer) -> Response:
+def _sign_in(request: Request, served: ServedStudy, newcomer: Newcomer) -> Response:
     session = admit(request, served, newcomer)
     # Who they are, or their token, must not stay in the address bar, nor in the history.
     response = RedirectResponse(served.url, 303)
@@ -138,7 +138,9 @@ def _sign_in(request: Request, served: Served, newcomer: Newcomer) -> Response:
     return response
 
 
-def _ask_to_switch(request: Request, served: Served, current: Session, newcomer: Newcomer, arrival: str) -> Response:
+def _ask_to_switch(
+    request: Request, served: ServedStudy, current: Session, newcomer: Newcomer, arrival: str
+) -> Response:
     return page(
         request,
         "switch.html",
@@ -157,15 +159,15 @@ def _switch_csrf(current: Session, arrival: str) -> str:
 
 
 @router.get("/s/{study}/media/{name:path}")
-def media(served: ServedStudy, request: Request, name: str) -> Response:
+def media(served: StudyDep, request: Request, name: str) -> Response:
     """Send a picture, sound or film from the study's media folder; by invitation where the study is."""
     is_open = served.study.config.annotators.open
     if not is_open and session_of(request, served) is None and not is_manager(request.scope):
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")
-    found = served.media.find(name)
-    if found is None:
+    file = served.media.find(name)
+    if file is None:
         raise Refusal(404, "no_such_media", "There is no such picture, sound or film here.")
-    path, kind = found
+    path, kind = file
     return FileResponse(
         path,
         media_type=kind,

@@ -90,7 +90,7 @@ class Limits:
         return replace(self, guessing=Rate(burst, per_second))
 
 
-class Buckets:
+class TokenBuckets:
     """Token buckets by key: each holds `burst`, and refills at `per_second`."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
@@ -121,7 +121,7 @@ class Buckets:
             return 0.0
 
 
-class Guesses:
+class FailedAttempts:
     """Wrong credentials, counted by address.
 
     The same wrong one again tells nobody anything new and is not counted, or a dashboard left open after the
@@ -129,7 +129,7 @@ class Guesses:
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = Buckets(rate, clock)
+        self._buckets = TokenBuckets(rate, clock)
         self._lock = threading.Lock()
         self._counted: dict[bytes, None] = {}
 
@@ -190,7 +190,7 @@ class Guard:
         self._app = app
         self._limits = limits
         self._require_manager = require_manager
-        self._addresses = Buckets(limits.address)
+        self._addresses = TokenBuckets(limits.address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""

@@ -60,9 +60,9 @@ _NOT_ASKED = {"version", "database", "name", "items", "protocol", "design", "mod
 def forms() -> FormsOut:
     """Describe every setting there is."""
     schema = StudyTable.model_json_schema()
-    asked = {name: info for name, info in StudyTable.model_fields.items() if name not in _NOT_ASKED}
-    tables = {name: table for name, info in asked.items() if (table := _table(info.annotation))}
-    plain = {name: part for name, part in schema["properties"].items() if name in asked and name not in tables}
+    settings = {name: info for name, info in StudyTable.model_fields.items() if name not in _NOT_ASKED}
+    tables = {name: table for name, info in settings.items() if (table := _table(info.annotation))}
+    plain = {name: part for name, part in schema["properties"].items() if name in settings and name not in tables}
     needed = schema.get("required", [])
     return FormsOut(
         study=[_field(name, part, schema, name in needed) for name, part in plain.items()],
@@ -92,8 +92,8 @@ def _protocol(name: str) -> PartOut:
 
 
 def _goes(design: str, protocol: Any) -> bool:
-    found = registry.find("designs", design)().problems(protocol, _MANY_ITEMS)
-    return not any(problem.field == "design.name" for problem in found)
+    problems = registry.find("designs", design)().problems(protocol, _MANY_ITEMS)
+    return not any(problem.field == "design.name" for problem in problems)
 
 
 def _part(kind: registry.Kind, name: str) -> PartOut:

@@ -1,4 +1,4 @@
-"""The studies a server serves, each under a name for its addresses."""
+"""The studies of a server, each with a slug for its addresses."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ log = logging.getLogger("steelyard.web")
 _REOPEN_SECONDS = 5.0
 
 
-class Pace:
-    """How long answers take, from what passed through this process: an annotator's own, and everybody's."""
+class AnswerTimes:
+    """Recent times of answers in this process: of each annotator, and of all."""
 
     ENOUGH = 5
-    """From so many answers on, an annotator's own times say more than the others'."""
+    """From this many answers on, an annotator's own times are used rather than everybody's."""
 
     _OWN, _ALL, _PEOPLE = 30, 300, 10_000
 
@@ -41,11 +41,11 @@ class Pace:
         self._all: deque[float] = deque(maxlen=self._ALL)
 
     def know(self, annotator: str) -> bool:
-        """Whether an annotator's times are known here."""
+        """Whether there are times of an annotator."""
         return annotator in self._own
 
     def begin(self, annotator: str, latest_first: Iterable[float | None]) -> None:
-        """Take in the times of an annotator who worked here before."""
+        """Add the times of an annotator's earlier answers."""
         times = [seconds for seconds in latest_first if seconds]
         with self._lock:
             if len(self._own) >= self._PEOPLE:
@@ -53,29 +53,29 @@ class Pace:
             self._own.setdefault(annotator, deque(reversed(times), maxlen=self._OWN))
 
     def note(self, annotator: str, seconds: float | None) -> None:
-        """Take in the time of one answer."""
+        """Add the time of one answer."""
         if seconds:
             with self._lock:
                 self._own.setdefault(annotator, deque(maxlen=self._OWN)).append(seconds)
                 self._all.append(seconds)
 
     def seconds(self, annotator: str) -> float | None:
-        """The median time of an answer: the annotator's own, or everybody's while there are few of them."""
+        """Return the median time of an answer: the annotator's own, or everybody's while the annotator has few."""
         with self._lock:
             own = self._own.get(annotator, ())
             times = list(own if len(own) >= self.ENOUGH else self._all or own)
         return statistics.median(times) if times else None
 
 
-class Served:
-    """One study on a server: the study, its name in addresses, and what is read from its folder once."""
+class ServedStudy:
+    """One study on a server: the open study, its slug, and the texts of its folder."""
 
     def __init__(self, folder: Path, slug: str, database: str | None) -> None:
         self.folder = folder
         self.slug = slug
-        self.pace = Pace()
+        self.answer_times = AnswerTimes()
         self.joining = threading.Lock()
-        """Held while a name is looked up and taken, so that two people cannot get the same one."""
+        """Held while a name is looked up and assigned, so that two annotators cannot get the same one."""
         self._database = database
         self._lock = threading.Lock()
         self._tried = 0.0
@@ -89,7 +89,7 @@ class Served:
         self._tried = time.monotonic()
         page, link = self.study.config.page, self.study.config.link
         if link is not None and link.signed:
-            # Said before anybody comes, rather than to the first who does.
+            # Raises now if the secret is missing, rather than at the first arrival.
             link_secret()
         self.media = MediaFolder(self.folder / page.media, f"{self.url}media/")
         texts = self.study.annotators.texts()
@@ -115,15 +115,15 @@ class Served:
         return f"/s/{self.slug}/"
 
     def platform_ledger(self) -> PlatformLedger:
-        """What was agreed with Prolific; read anew only when there is something new in the log."""
+        """Return the ledger of the exchange with Prolific; it is read again only if the log has new steps."""
         notes = self.study.recruitment.steps()
         if self._platform_ledger is None or self._platform_ledger[0] != len(notes):
             self._platform_ledger = (len(notes), PlatformLedger.of(notes))
         return self._platform_ledger[1]
 
-    def ending(self, annotator: str, because: str) -> Ending | None:
-        """How somebody who is asked nothing more goes back to where they came from."""
-        return ending_for(self.study, annotator, because, self.platform_ledger().codes)
+    def ending(self, annotator: str, reason_code: str) -> Ending | None:
+        """Return how an annotator without further tasks returns to the panel."""
+        return ending_for(self.study, annotator, reason_code, self.platform_ledger().codes)
 
     def reopen(self) -> None:
         """Read the study's folder again; requests under way keep what they have."""
@@ -147,35 +147,35 @@ class Served:
         self.reopen()
 
     def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
-        """What an annotator must do before the first task. Who has done it all is not looked up again."""
+        """Return what an annotator must do before the first task; the result is cached once it is None."""
         if self._ready_since != self.study.privacy.generation:
-            # Somebody was forgotten: who comes under that name now is new here.
+            # An annotator was forgotten: whoever uses that name now is a new annotator.
             self._ready, self._ready_since = set(), self.study.privacy.generation
         if annotator in self._ready:
             return None
-        standing = self.study.annotators.progress(annotator)
-        if not standing.consented:
+        progress = self.study.annotators.progress(annotator)
+        if not progress.consented:
             return "consent"
-        if not standing.trained:
+        if not progress.trained:
             return "training"
-        if standing.qualified is None:
+        if progress.qualified is None:
             return "qualification"
         self._ready.add(annotator)
         return None
 
     def state_reason(self) -> str:
-        """Why the study is paused or closed, as its manager put it; nothing while it is open."""
+        """Return the manager's reason why the study is paused or closed; empty while it is open."""
         return "" if self.study.state == "open" else self.study.status().state_reason
 
-    def minutes_left(self, annotator: str, standing: AnnotatorProgress) -> float | None:
-        """How long an annotator has yet to work, if their share is limited and anybody's pace is known."""
-        if standing.limit is None:
+    def minutes_left(self, annotator: str, progress: AnnotatorProgress) -> float | None:
+        """Estimate the remaining minutes of an annotator with a limit; None if there are no times yet."""
+        if progress.limit is None:
             return None
-        if not self.pace.know(annotator):
-            recent = self.study.annotators.recent_answers(annotator, 30) if standing.answered else []
-            self.pace.begin(annotator, (answered.judgment.seconds for answered in recent))
-        seconds = self.pace.seconds(annotator)
-        left = max(0, standing.limit - standing.answered)
+        if not self.answer_times.know(annotator):
+            recent = self.study.annotators.recent_answers(annotator, 30) if progress.answered else []
+            self.answer_times.begin(annotator, (answered.judgment.seconds for answered in recent))
+        seconds = self.answer_times.seconds(annotator)
+        left = max(0, progress.limit - progress.answered)
         return 0.0 if left == 0 else None if seconds is None else round(left * seconds / 60, 1)
 
 
@@ -188,23 +188,23 @@ class Studies:
         self._database = database
         self._listing = listing
         self._lock = threading.Lock()
-        self._by_slug: dict[str, Served] = {}
+        self._by_slug: dict[str, ServedStudy] = {}
         for folder in folders:
             self._open(folder)
         self._read_listing()
 
-    def all(self) -> list[Served]:
+    def all(self) -> list[ServedStudy]:
         """Every study, in the order they were given."""
         self._read_listing()
         return list(self._by_slug.values())
 
-    def get(self, slug: str) -> Served | None:
+    def get(self, slug: str) -> ServedStudy | None:
         """Find a study by its name in addresses."""
         if slug not in self._by_slug:
             self._read_listing()
         return self._by_slug.get(slug)
 
-    def add(self, folder: Path) -> Served:
+    def add(self, folder: Path) -> ServedStudy:
         """Serve one more study, in every worker process."""
         served = self._open(folder)
         if self._listing is not None:
@@ -219,11 +219,11 @@ class Studies:
             served.reopen_soon()
 
     def close(self) -> None:
-        """Give the databases back."""
+        """Close every study."""
         for served in self._by_slug.values():
             served.study.close()
 
-    def _open(self, folder: Path) -> Served:
+    def _open(self, folder: Path) -> ServedStudy:
         folder = folder.resolve()
         with self._lock:
             for served in self._by_slug.values():
@@ -234,8 +234,8 @@ class Studies:
             while slug in self._by_slug:
                 number += 1
                 slug = f"{name}-{number}"
-            served = Served(folder, slug, self._database)
-            # A new dict, so that those who are going through the old one are not disturbed.
+            served = ServedStudy(folder, slug, self._database)
+            # A new dict, so that loops over the old one are not disturbed.
             self._by_slug = {**self._by_slug, slug: served}
             return served
 
@@ -248,7 +248,7 @@ class Studies:
 
 
 def slug_of(folder: Path) -> str:
-    """Return a study's name in addresses: its configured name, or its folder's, in plain characters."""
+    """Return the slug of a study: its configured name, or its folder's, in lower-case ASCII."""
     from steelyard.study.config import CONFIG_FILE, read_config
 
     name = read_config(folder / CONFIG_FILE).name or folder.resolve().name

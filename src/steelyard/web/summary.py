@@ -1,4 +1,4 @@
-"""The dashboard's headline numbers, each with its unit and interval, said in one place for page and API alike."""
+"""The summary at the top of the dashboard: numbers, and formatted texts with units and intervals."""
 
 from __future__ import annotations
 
@@ -7,64 +7,66 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from steelyard.report.words import duration, rough
+from steelyard.report.formatting import format_duration, format_rounded
 from steelyard.study import Status, StudyConfig
-from steelyard.web.calculator import Board, Reliability
-from steelyard.web.watching import Watch
+from steelyard.web.calculator import Overview, Reliability
+from steelyard.web.dashboard import Dashboard
 
 _NOT_COMPUTED = "could not be computed"
 
 
 class SummaryOut(BaseModel):
-    """How far a study is: numbers for programs, and the same said in words."""
+    """Progress of a study: numbers for programs, and texts for display."""
 
-    seq: Annotated[int, Field(description="the number of the last event the figures rest on; 0 before the first")]
+    seq: Annotated[int, Field(description="the last event that the results include; 0 before the first computation")]
     judgments: int
     done: int
     total: int
     annotators: int
-    tasks_out: int
+    leased_tasks: int
     excluded: int
     state: Literal["open", "paused", "closed"]
     state_reason: str
     finished: bool
-    as_of: Annotated[int | None, Field(description="how many judgments the scores rest on; null before the first fit")]
+    as_of: Annotated[
+        int | None, Field(description="number of judgments in the scores; null before the first computation")
+    ]
     reliability_as_of: int | None
-    trouble: Annotated[str, Field(description="why the figures cannot be computed, if they cannot")]
-    words: dict[str, str]
-    charts: Annotated[dict[str, str], Field(description="the charts there are, and what each shows")]
+    error: Annotated[str, Field(description="why the results cannot be computed; empty if they can")]
+    texts: Annotated[dict[str, str], Field(description="formatted values for display")]
+    charts: Annotated[dict[str, str], Field(description="titles of the charts that are available, by name")]
 
 
-def summary(watch: Watch, status: Status, reason: str) -> SummaryOut:
-    """Say how far a study is; `reason` is that of its state."""
-    board, reliability = watch.board, watch.reliability
+def summary(dashboard: Dashboard, status: Status, reason: str) -> SummaryOut:
+    """Summarise the progress of a study; `reason` explains its state."""
+    overview, reliability = dashboard.overview, dashboard.reliability
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
-    out = sum(stage.leased for stage in status.stages)
+    leased = sum(stage.leased for stage in status.stages)
     finished = total > 0 and done >= total
-    charts = dict(board.titles) if board is not None else {}
+    charts = dict(overview.titles) if overview is not None else {}
     if reliability is not None and reliability.title:
         charts["reliability"] = reliability.title
     return SummaryOut(
-        seq=board.seq if board is not None else 0,
+        seq=overview.seq if overview is not None else 0,
         judgments=status.judgments,
         done=done,
         total=total,
         annotators=status.annotators,
-        tasks_out=out,
+        leased_tasks=leased,
         excluded=status.excluded,
         state=status.state,
         state_reason=reason,
         finished=finished,
-        as_of=board.judgments if board is not None else None,
+        as_of=overview.judgments if overview is not None else None,
         reliability_as_of=reliability.judgments if reliability is not None else None,
-        trouble=watch.trouble,
-        words={
+        error=dashboard.error,
+        texts={
             "progress": f"{done:,} of {total:,}",
-            "share": f"{100 * done // max(total, 1)} %",
-            "people": _people(status, out),
+            "percent": f"{100 * done // max(total, 1)} %",
+            "annotators": _annotators(status, leased),
             "state": _state(status, reason),
-            **_board_words(board, watch.served.study.config, finished, watch.trouble),
-            **_reliability_words(reliability, watch.trouble),
+            **_overview_texts(overview, dashboard.served.study.config, finished, dashboard.error),
+            **_reliability_texts(reliability, dashboard.error),
         },
         charts=charts,
     )
@@ -74,57 +76,61 @@ def _counted(count: int, name: str) -> str:
     return f"{count:,} {name if count != 1 else name.removesuffix('s')}"
 
 
-def _people(status: Status, out: int) -> str:
+def _annotators(status: Status, leased: int) -> str:
     aside = f"; {_counted(status.set_aside, 'judgments')} of excluded people set aside" if status.set_aside else ""
-    return f"{_counted(out, 'tasks')} out now{aside}"
+    return f"{_counted(leased, 'tasks')} out now{aside}"
 
 
 def _state(status: Status, reason: str) -> str:
-    word = {"open": "open", "paused": "paused: nobody is asked", "closed": "closed"}[status.state]
-    return f"{word} ({reason})" if reason and status.state != "open" else word
+    label = {"open": "open", "paused": "paused: nobody is asked", "closed": "closed"}[status.state]
+    return f"{label} ({reason})" if reason and status.state != "open" else label
 
 
-def _board_words(board: Board | None, config: StudyConfig, finished: bool, trouble: str) -> dict[str, str]:
-    if board is None:
-        waiting = dict.fromkeys(("rate", "rate_interval", "left", "left_interval", "cost", "cost_forecast"), "")
-        return {**waiting, "as_of": _NOT_COMPUTED if trouble else "computing…", "notes": "", "problem": ""}
+def _overview_texts(overview: Overview | None, config: StudyConfig, finished: bool, error: str) -> dict[str, str]:
+    if overview is None:
+        empty = dict.fromkeys(("rate", "rate_interval", "remaining", "remaining_interval", "cost", "cost_forecast"), "")
+        return {**empty, "as_of": _NOT_COMPUTED if error else "computing…", "notes": "", "problem": ""}
     return {
-        "as_of": f"as of {_counted(board.judgments, 'judgments')}, {board.at:%H:%M:%S} UTC",
-        "notes": " · ".join(board.notes),
-        "problem": board.problem,
-        **_rate_words(board),
-        **_left_words(board, finished),
-        **_cost_words(board, config),
+        "as_of": f"as of {_counted(overview.judgments, 'judgments')}, {overview.at:%H:%M:%S} UTC",
+        "notes": " · ".join(overview.notes),
+        "problem": overview.problem,
+        **_rate_texts(overview),
+        **_remaining_texts(overview, finished),
+        **_cost_texts(overview, config),
     }
 
 
-def _rate_words(board: Board) -> dict[str, str]:
-    if board.rate is None or not board.rate.value:
+def _rate_texts(overview: Overview) -> dict[str, str]:
+    if overview.rate is None or not overview.rate.value:
         return {"rate": "0", "rate_interval": "nobody in the last hour"}
-    low, high = rough(board.rate.lower or 0), rough(board.rate.upper or 0)
-    return {"rate": rough(board.rate.value), "rate_interval": f"judgments an hour ({low}–{high})"}
+    low, high = format_rounded(overview.rate.lower or 0), format_rounded(overview.rate.upper or 0)
+    return {"rate": format_rounded(overview.rate.value), "rate_interval": f"judgments an hour ({low}–{high})"}
 
 
-def _left_words(board: Board, finished: bool) -> dict[str, str]:
+def _remaining_texts(overview: Overview, finished: bool) -> dict[str, str]:
     if finished:
-        return {"left": "Done", "left_interval": "all judgments are in"}
-    hours = board.forecast.hours
+        return {"remaining": "Done", "remaining_interval": "all judgments are in"}
+    hours = overview.forecast.hours
     if hours is None:
-        return {"left": "–", "left_interval": "no forecast while nobody judges"}
-    until = board.at + timedelta(hours=min(hours.value, 24 * 3650))
-    span = "" if hours.lower is None or hours.upper is None else f"{duration(hours.lower)}–{duration(hours.upper)}, "
+        return {"remaining": "–", "remaining_interval": "no forecast while nobody judges"}
+    until = overview.at + timedelta(hours=min(hours.value, 24 * 3650))
+    span = (
+        ""
+        if hours.lower is None or hours.upper is None
+        else f"{format_duration(hours.lower)}–{format_duration(hours.upper)}, "
+    )
     when = f"{until:%H:%M} UTC" if hours.value < 24 else f"{until:%d %b %Y}"
-    return {"left": duration(hours.value), "left_interval": f"{span}at about {when}"}
+    return {"remaining": format_duration(hours.value), "remaining_interval": f"{span}at about {when}"}
 
 
-def _cost_words(board: Board, config: StudyConfig) -> dict[str, str]:
-    so_far, _, in_all = board.tables["costs"].rows(named=True)
+def _cost_texts(overview: Overview, config: StudyConfig) -> dict[str, str]:
+    paid, _, total = overview.tables["costs"].rows(named=True)
     if config.pay.nothing:
-        if not so_far["hours"]:
+        if not paid["hours"]:
             return {"cost": "–", "cost_forecast": "no pay is set in study.toml, and no times are known"}
         return {
-            "cost": duration(so_far["hours"]),
-            "cost_forecast": f"of people's time so far; about {duration(in_all['hours'])} in all",
+            "cost": format_duration(paid["hours"]),
+            "cost_forecast": f"of people's time so far; about {format_duration(total['hours'])} in all",
         }
     sign = config.pay.currency
 
@@ -132,12 +138,12 @@ def _cost_words(board: Board, config: StudyConfig) -> dict[str, str]:
         return f"{sign}{value:,.2f}" if len(sign) == 1 else f"{value:,.2f} {sign}"
 
     span = ""
-    if in_all["upper"] - in_all["lower"] >= 0.01:
-        span = f" ({money(max(in_all['lower'], 0))}–{money(in_all['upper'])})"
-    return {"cost": money(so_far["cost"]), "cost_forecast": f"so far; about {money(in_all['cost'])}{span} in all"}
+    if total["upper"] - total["lower"] >= 0.01:
+        span = f" ({money(max(total['lower'], 0))}–{money(total['upper'])})"
+    return {"cost": money(paid["cost"]), "cost_forecast": f"so far; about {money(total['cost'])}{span} in all"}
 
 
-def _reliability_words(reliability: Reliability | None, trouble: str) -> dict[str, str]:
+def _reliability_texts(reliability: Reliability | None, error: str) -> dict[str, str]:
     if reliability is None:
-        return {"reliability_as_of": _NOT_COMPUTED if trouble else "computing…"}
+        return {"reliability_as_of": _NOT_COMPUTED if error else "computing…"}
     return {"reliability_as_of": f"as of {_counted(reliability.judgments, 'judgments')}"}

@@ -38,8 +38,8 @@ class Manager:
         """A table, once it rests on all judgments there are."""
 
         def read() -> dict[str, Any] | None:
-            found: dict[str, Any] = self.get(f"/tables/{name}", **query).json()
-            return found if found["as_of"] is not None else None
+            page: dict[str, Any] = self.get(f"/tables/{name}", **query).json()
+            return page if page["as_of"] is not None else None
 
         table: dict[str, Any] = wait_for(read)
         return table
@@ -49,9 +49,9 @@ def wait_for(look: Callable[[], Any], seconds: float = 60) -> Any:
     """Look again until there is something."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
-        found = look()
-        if found:
-            return found
+        result = look()
+        if result:
+            return result
         time.sleep(0.05)
     raise AssertionError("it did not come")
 
@@ -59,14 +59,14 @@ def wait_for(look: Callable[[], Any], seconds: float = 60) -> Any:
 @pytest.fixture
 def manager_of() -> Iterator[Callable[[Server], Manager]]:
     """Return a function that gives a server its manager."""
-    made: list[Manager] = []
+    managers: list[Manager] = []
 
     def make(server: Server) -> Manager:
-        made.append(Manager(server))
-        return made[-1]
+        managers.append(Manager(server))
+        return managers[-1]
 
     yield make
-    for manager in made:
+    for manager in managers:
         manager.http.close()
 
 

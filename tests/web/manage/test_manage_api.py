@@ -66,16 +66,16 @@ def test_a_browser_without_the_csrf_token_changes_nothing(judged):
 
 def test_the_summary_says_how_far_the_study_is_in_numbers_and_words(judged):
     _, manager = judged
-    found = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] and s)
-    assert (found["done"], found["total"], found["judgments"], found["annotators"]) == (10, 15, 10, 2)
-    assert (found["as_of"], found["finished"], found["state"]) == (10, False, "open")
-    assert found["words"]["progress"] == "10 of 15"
-    assert found["words"]["share"] == "66 %"
+    summary = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] and s)
+    assert (summary["done"], summary["total"], summary["judgments"], summary["annotators"]) == (10, 15, 10, 2)
+    assert (summary["as_of"], summary["finished"], summary["state"]) == (10, False, "open")
+    assert summary["texts"]["progress"] == "10 of 15"
+    assert summary["texts"]["percent"] == "66 %"
     # Ten judgments of 4 and 5 seconds: 45 s; fifteen would take 67.5 s.
-    assert found["words"]["cost"] == "45 s"
-    assert "68 s in all" in found["words"]["cost_forecast"]
-    assert "judgments an hour" in found["words"]["rate_interval"]
-    assert {"progress", "speed", "scores", "histogram", "annotators"} <= set(found["charts"])
+    assert summary["texts"]["cost"] == "45 s"
+    assert "68 s in all" in summary["texts"]["cost_forecast"]
+    assert "judgments an hour" in summary["texts"]["rate_interval"]
+    assert {"progress", "speed", "scores", "histogram", "annotators"} <= set(summary["charts"])
 
 
 def test_tables_sort_search_and_come_in_pages(judged):
@@ -95,9 +95,9 @@ def test_tables_sort_search_and_come_in_pages(judged):
 
 def test_an_items_page_has_all_its_judgments(judged):
     _, manager = judged
-    found = manager.get("/item", id="w3").json()
-    assert found["item"]["text"] == "word w3"
-    assert [(row["annotator"], row["said"]) for row in found["judgments"]] == [("bob", "93"), ("ann", "90")]
+    page = manager.get("/item", id="w3").json()
+    assert page["item"]["text"] == "word w3"
+    assert [(row["annotator"], row["answer_text"]) for row in page["judgments"]] == [("bob", "93"), ("ann", "90")]
     missing = manager.get("/item", id="nothing")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "no_such_item")
 
@@ -116,7 +116,7 @@ def test_charts_come_as_picture_specification_and_data(judged):
     assert manager.get("/charts/nonsense.svg").status_code == 404
 
 
-@pytest.mark.parametrize("what", ["scores", "judgments", "answers", "annotators", "figures", "items"])
+@pytest.mark.parametrize("what", ["scores", "judgments", "answers", "annotators", "statistics", "items"])
 def test_everything_downloads_in_three_formats(judged, what):
     _, manager = judged
     read = {
@@ -166,11 +166,11 @@ def test_downloads_name_nobody_unless_asked(judged, path):
 
 def test_the_chart_of_an_item_names_people_on_the_page_and_not_in_a_file(judged):
     _, manager = judged
-    shown = manager.get("/charts/item.json", item="w0").text
-    assert '"bob"' in shown
-    kept = manager.get("/charts/item.json", item="w0", download=True)
-    assert kept.status_code == 200
-    assert "bob" not in kept.text
+    on_page = manager.get("/charts/item.json", item="w0").text
+    assert '"bob"' in on_page
+    downloaded = manager.get("/charts/item.json", item="w0", download=True)
+    assert downloaded.status_code == 200
+    assert "bob" not in downloaded.text
 
 
 def test_a_person_is_forgotten_only_by_a_manager_who_is_sure(judged):
@@ -179,12 +179,12 @@ def test_a_person_is_forgotten_only_by_a_manager_who_is_sure(judged):
     bob.join_by(server.invite("bob").rpartition("=")[2])
     would = manager.post("/forget", {"annotator": "bob"}).json()
     assert would["done"] is False
-    assert "5 of 5 scores are others" in " ".join(would["said"])
-    assert bob.get("/me").json()["standing"]["answered"] == 5
-    assert httpx.post(f"{server.api}/manage/forget", json={"annotator": "bob", "sure": True}).status_code == 401
-    done = manager.post("/forget", {"annotator": "bob", "sure": True}).json()
+    assert "5 of 5 scores are others" in " ".join(would["effects"])
+    assert bob.get("/me").json()["progress"]["answered"] == 5
+    assert httpx.post(f"{server.api}/manage/forget", json={"annotator": "bob", "confirm": True}).status_code == 401
+    done = manager.post("/forget", {"annotator": "bob", "confirm": True}).json()
     assert done["done"] is True
-    assert server.study.privacy.pseudonym("bob") in " ".join(done["still_to_do"])
+    assert server.study.privacy.pseudonym("bob") in " ".join(done["remaining_steps"])
     assert bob.get("/me").json()["annotator"] is None
     assert b"bob" not in (server.folders[0] / "study.db").read_bytes()
     assert wait_for(lambda: {row["annotator"] for row in manager.table("annotators")["rows"]} == {"ann"})
@@ -213,9 +213,9 @@ def test_a_paused_study_asks_nobody_and_says_why(judged):
     server, manager = judged
     person = server.person("cleo")
     assert manager.post("/state", {"state": "paused", "reason": "lunch"}).status_code == 200
-    nothing = person.tasks()["nothing"]
-    assert nothing["because"] == "paused"
-    assert manager.get("/summary").json()["words"]["state"] == "paused: nobody is asked (lunch)"
+    nothing = person.tasks()["no_task"]
+    assert nothing["reason_code"] == "paused"
+    assert manager.get("/summary").json()["texts"]["state"] == "paused: nobody is asked (lunch)"
     assert manager.post("/state", {"state": "open"}).status_code == 200
     assert len(person.tasks()["tasks"]) == 1
     assert manager.post("/state", {"state": "asleep"}).status_code == 400
@@ -223,24 +223,24 @@ def test_a_paused_study_asks_nobody_and_says_why(judged):
 
 def test_a_check_that_is_not_there_cannot_be_settled(judged):
     _, manager = judged
-    refused = manager.post("/settle", {"check": "nonsense", "verdict": "right"})
+    refused = manager.post("/resolve-check", {"check": "nonsense", "verdict": "right"})
     assert (refused.status_code, refused.json()["error"]["what"]) == (409, "there is no check 'nonsense'.")
 
 
 def test_a_study_without_judgments_says_so_and_breaks_nothing(make_study, serve_study, manager_of):
     manager = manager_of(serve_study(make_study(items=3)))
-    found = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] is not None and s)
-    assert found["words"]["problem"] == "there are no judgments yet."
-    assert found["charts"] == {}
+    summary = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] is not None and s)
+    assert summary["texts"]["problem"] == "there are no judgments yet."
+    assert summary["charts"] == {}
     assert manager.table("scores")["rows"] == []
     refused = manager.get("/scores")
     assert (refused.status_code, refused.json()["error"]["what"]) == (409, "there are no judgments yet.")
 
 
-def test_the_stream_tells_of_new_judgments_and_new_figures(judged):
+def test_the_stream_sends_events_for_new_judgments_and_new_results(judged):
     server, manager = judged
     person = server.person("cleo")
-    seen: list[tuple[str, dict]] = []
+    events: list[tuple[str, dict]] = []
     with manager.http.stream("GET", manager.api + "/live") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         kind = ""
@@ -248,15 +248,15 @@ def test_the_stream_tells_of_new_judgments_and_new_figures(judged):
             if line.startswith("event:"):
                 kind = line.removeprefix("event: ")
             elif line.startswith("data:"):
-                seen.append((kind, json.loads(line.removeprefix("data: "))))
-                if len(seen) == 1:
+                events.append((kind, json.loads(line.removeprefix("data: "))))
+                if len(events) == 1:
                     task = person.task()
                     person.tell(task, {task["items"][0]["id"]: 50})
-                latest = [data for name, data in seen if name == "summary"][-1]
-                if kind == "board" and latest["as_of"] == 11:
+                latest = [data for name, data in events if name == "summary"][-1]
+                if latest["as_of"] == 11 and {"overview", "reliability"} <= {name for name, _ in events}:
                     break
-    assert seen[0][0] == "summary"
-    assert seen[0][1]["judgments"] == 10
+    assert events[0][0] == "summary"
+    assert events[0][1]["judgments"] == 10
     assert latest["judgments"] == 11
 
 

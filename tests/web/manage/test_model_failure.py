@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from steelyard import Study
 from steelyard.cli.app import app
 from steelyard.errors import ModelFailedError
-from steelyard.report.building import build_report
-from steelyard.report.page import html_page
+from steelyard.report.builder import build_report
+from steelyard.report.html import html_page
 from steelyard.study import forget, forgetting
+from steelyard.web.background import run_due_jobs
 from steelyard.web.calculator import Source
-from steelyard.web.tending import tend
 from tests import failing_model
 from tests.web.manage.conftest import wait_for
 
@@ -52,9 +52,9 @@ def test_the_dashboard_shows_everything_that_needs_no_model_and_says_what_failed
     with caplog.at_level(logging.ERROR, logger="steelyard.web"):
         manager = manager_of(serve_study(folder))
         summary = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] is not None and s)
-        assert summary["words"]["problem"] == SENTENCE
-        assert summary["words"]["cost"] == "$1.20"
-        assert summary["trouble"] == ""
+        assert summary["texts"]["problem"] == SENTENCE
+        assert summary["texts"]["cost"] == "$1.20"
+        assert summary["error"] == ""
         assert manager.table("annotators")["total"] == 2
         wait_for(lambda: manager.get("/summary").json()["reliability_as_of"] is not None)
     assert "Traceback" in caplog.text
@@ -81,9 +81,9 @@ def test_downloads_exclusion_and_forgetting_work_without_scores(folder, serve_st
     assert manager.get("/summary").json()["excluded"] == 1
     assert manager.post("/readmit", {"annotator": "bob"}).status_code == 200
     for sure in (False, True):
-        response = manager.post("/forget", {"annotator": "bob", "sure": sure})
+        response = manager.post("/forget", {"annotator": "bob", "confirm": sure})
         assert response.status_code == 200, response.text
-        assert SENTENCE in " ".join(response.json()["said"])
+        assert SENTENCE in " ".join(response.json()["effects"])
     assert manager.server.study.judgments()["annotator"].unique().to_list() == ["ann"]
 
 
@@ -92,7 +92,7 @@ def test_the_report_has_a_section_that_says_so(study):
     scores = next(section for section in document.sections if section.key == "scores")
     assert SENTENCE in scores.blocks[0].text
     assert SENTENCE in document.absent
-    assert {section.key for section in document.sections} >= {"people", "costs", "reliability", "methods"}
+    assert {section.key for section in document.sections} >= {"participation", "costs", "reliability", "methods"}
     assert "ZeroDivisionError" in html_page(document)
 
 
@@ -103,8 +103,8 @@ def test_a_person_is_forgotten_without_scores(study):
 
 
 def test_a_look_that_fails_does_not_stop_the_rules(folder):
-    said = tend(Source(str(folder), None))
-    assert "Scores could not be computed" in said[0]
+    lines = run_due_jobs(Source(str(folder), None))
+    assert "Scores could not be computed" in lines[0]
     with Study.open(folder) as study:
         assert study.state == "open"
         assert not study.quality.is_analysis_due()

@@ -115,13 +115,13 @@ class Judge:
 
     def hold(self, address: str) -> list[Any]:
         """Keep requests to an address from going out; they gather in the list that is returned."""
-        held: list[Any] = []
+        routes: list[Any] = []
 
         def keep(route: Any) -> None:
-            held.append(route)
+            routes.append(route)
 
         self.page.route(address, keep)
-        return held
+        return routes
 
     # What the page says
 

@@ -49,16 +49,16 @@ def complaints(axe, page, rules=ALL):
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe.axe_script)
     options = {"resultTypes": ["violations"], "runOnly": rules}
-    found = page.evaluate("options => axe.run(options)", options)["violations"]
-    return [(rule["id"], node["html"], node["failureSummary"]) for rule in found for node in rule["nodes"]]
+    violations = page.evaluate("options => axe.run(options)", options)["violations"]
+    return [(rule["id"], node["html"], node["failureSummary"]) for rule in violations for node in rule["nodes"]]
 
 
 def complaints_light_and_dark(axe, page):
-    found = complaints(axe, page)
+    violations = complaints(axe, page)
     page.emulate_media(color_scheme="dark")
-    found += complaints(axe, page, CONTRAST)
+    violations += complaints(axe, page, CONTRAST)
     page.emulate_media(color_scheme="light")
-    return found
+    return violations
 
 
 def tab_reaches_everything(person, before_submit=0):

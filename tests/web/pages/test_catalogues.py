@@ -19,19 +19,19 @@ SAME_EVERYWHERE = {"{thing}: {criterion}", "Text"}
 
 def said_on_the_page() -> set[str]:
     """Every message in the templates and scripts of the annotators' page."""
-    found = set()
+    messages = set()
     for path in (WEB / "templates").glob("*.html"):
         text = path.read_text(encoding="utf-8")
-        found |= set(re.findall(r'_\("([^"]+)"\)', text)) | set(re.findall(r'data-text="([^"]+)"', text))
+        messages |= set(re.findall(r'_\("([^"]+)"\)', text)) | set(re.findall(r'data-text="([^"]+)"', text))
     for path in (WEB / "static" / "annotate").glob("*.js"):
-        found |= set(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text(encoding="utf-8")))
-    return found
+        messages |= set(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text(encoding="utf-8")))
+    return messages
 
 
 def test_english_lists_every_message_of_the_page():
-    said = said_on_the_page()
-    assert len(said) > 100
-    assert said - set(read_po(WEB / "locales" / "en.po").messages) == set()
+    messages = said_on_the_page()
+    assert len(messages) > 100
+    assert messages - set(read_po(WEB / "locales" / "en.po").messages) == set()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -47,16 +47,16 @@ def test_a_language_is_complete_and_translated(language):
 def test_what_people_are_told_when_their_part_has_ended_is_in_the_catalogue(tmp_path):
     """The reasons come from the server, as they stand."""
     test = {"quality": 'qualification = { file = "test.csv" }', "files": {"test.csv": "items,answer\nsun | mud,sun\n"}}
-    said = []
+    reasons = []
     with Study.open(write_study(tmp_path / "study", **test)) as study:
         study.offer_many("ann", 1)
         study.annotators.exclude("ann", "random answers")
         study.annotators.answer_test("ben", 1, {"winner": "mud"})
         for name in ("ann", "ben"):
             _, nothing = study.offer_many(name, 1)
-            said.append(nothing.reason)
-    assert len(set(said)) == 2
-    assert set(said) <= set(read_po(WEB / "locales" / "en.po").messages)
+            reasons.append(nothing.reason)
+    assert len(set(reasons)) == 2
+    assert set(reasons) <= set(read_po(WEB / "locales" / "en.po").messages)
 
 
 def test_scripts_say_nothing_but_through_the_catalogue():

@@ -61,7 +61,7 @@ def answer(person, wrong, *, by="key"):
 
 
 def notice(person):
-    return person.page.locator("#told")
+    return person.page.locator("#feedback")
 
 
 # The test before the first task
@@ -181,14 +181,14 @@ def test_a_page_that_did_not_know_of_the_test_is_led_to_it(server, judge):
 def test_a_wrong_answer_is_told_without_moving_or_stopping_anything(server, judge):
     """By keyboard: the next task is answered while the notice stands; Enter dismisses it when nothing else is due."""
     person = judge(f"{server.url}/s/loud/", "keys")
-    held = person.hold("**/judgments")
+    routes = person.hold("**/judgments")
     about = answer(person, wrong=True)
     parts = (".top", "main .task", "#submit", "#back")
     places = [person.page.locator(part).bounding_box() for part in parts]
     focused = person.page.evaluate_handle("document.activeElement")
     assert notice(person).inner_text() == ""
     assert notice(person).get_attribute("role") == "status"
-    held[0].continue_()
+    routes[0].continue_()
     person.page.unroute("**/judgments")
 
     person.says("One answer was not quite right")
@@ -277,10 +277,14 @@ def test_what_is_told_late_says_which_question_it_was_about(server, judge):
     other = judge(person.address, context=person.context)
     other.wait_for_task()
     for tab in (again, other):
-        tab.page.wait_for_function("about => document.getElementById('told').innerText.includes(about)", arg=about[0])
-    again.page.locator("#told").get_by_role("button", name="Next").click()
+        tab.page.wait_for_function(
+            "about => document.getElementById('feedback').innerText.includes(about)", arg=about[0]
+        )
+    again.page.locator("#feedback").get_by_role("button", name="Next").click()
     for tab in (again, other):
-        tab.page.wait_for_function("about => document.getElementById('told').innerText.includes(about)", arg=about[1])
+        tab.page.wait_for_function(
+            "about => document.getElementById('feedback').innerText.includes(about)", arg=about[1]
+        )
     other.press("Escape")
     wait_until(lambda: notice(again).inner_text() == "", "it was dismissed in the other tab")
     assert len(judgments_of(server, "loud-ahead", "traveller")) == 2

@@ -67,8 +67,8 @@ def test_offline_for_ten_answers_then_online_all_ten_arrive_once(server, judge):
 
 def test_a_poor_connection_makes_the_page_fetch_ten_tasks_ahead(server, judge):
     person = judge(f"{server.url}/s/pairs/", "rural")
-    asked = []
-    person.page.on("request", lambda r: asked.append(json.loads(r.post_data)) if r.url.endswith("/tasks") else None)
+    requests = []
+    person.page.on("request", lambda r: requests.append(json.loads(r.post_data)) if r.url.endswith("/tasks") else None)
     person.context.set_offline(True)
     person.answer("1")
     person.press("1")
@@ -77,7 +77,7 @@ def test_a_poor_connection_makes_the_page_fetch_ten_tasks_ahead(server, judge):
     person.context.set_offline(False)
     person.wait_for_task()
     person.saved()
-    assert asked[-1]["count"] >= 11
+    assert requests[-1]["count"] >= 11
 
 
 def test_answers_of_a_closed_tab_are_sent_when_the_page_is_opened_again(server, judge):
@@ -98,12 +98,12 @@ def test_answers_of_a_closed_tab_are_sent_when_the_page_is_opened_again(server, 
 
 def test_saved_is_said_only_after_the_server_has_confirmed(server, judge):
     person = judge(f"{server.url}/s/pairs/", "patient")
-    held = person.hold("**/judgments")
+    routes = person.hold("**/judgments")
     person.answer("1")
     person.page.wait_for_timeout(400)
     assert person.page.locator("#saved").inner_text() == "saving…"
     assert judgments_of(server, "pairs", "patient") == []
-    held[0].continue_()
+    routes[0].continue_()
     person.saved()
     assert len(judgments_of(server, "pairs", "patient")) == 1
 
@@ -160,11 +160,11 @@ def test_a_server_killed_in_mid_task_and_started_again_loses_nothing(tmp_path, j
     try:
         person = judge(server.page, "survivor")
         person.page.wait_for_load_state("networkidle")
-        given = []
+        answers = []
         person.press("1")
         server.kill()
         for _ in range(2):
-            given.append({"winner": person.items()[0]})
+            answers.append({"winner": person.items()[0]})
             person.answer("1")
         person.says("Answers kept here: 2.")
         with served_again(tmp_path / "killed", server.url):
@@ -172,8 +172,8 @@ def test_a_server_killed_in_mid_task_and_started_again_loses_nothing(tmp_path, j
     finally:
         server.stop()
     with Study.open(tmp_path / "killed") as study:
-        answers = [json.loads(answer) for answer in study.judgments().sort("at")["answer"]]
-    assert answers == given
+        stored = [json.loads(answer) for answer in study.judgments().sort("at")["answer"]]
+    assert stored == answers
 
 
 def test_two_tabs_of_one_person_get_different_tasks_and_do_not_disturb_each_other(server, judge):
@@ -181,17 +181,17 @@ def test_two_tabs_of_one_person_get_different_tasks_and_do_not_disturb_each_othe
     second = judge(f"{server.url}/s/pairs/", context=first.context)
     second.wait_for_task()
     assert first.shown() != second.shown()
-    given = []
+    pairs = []
     for _ in range(3):
         for tab in (first, second):
             tab.page.bring_to_front()
-            given.append(set(tab.items()))
+            pairs.append(set(tab.items()))
             tab.answer("1")
     first.saved()
     second.saved()
     study = server.studies.get("pairs").study
     stored = [set(items) for items in study.judgments().filter(annotator="busy")["items"].to_list()]
-    assert sorted(map(sorted, stored)) == sorted(map(sorted, given))
+    assert sorted(map(sorted, stored)) == sorted(map(sorted, pairs))
     assert len(stored) == 6
 
 

@@ -27,7 +27,7 @@ def test_thirty_annotators_at_once_are_all_served_and_everything_is_stored_once(
             reply = person.tell(task, {"winner": task["items"][number % 2]["id"]})
             if reply.status_code != 200:
                 failures.append(reply.text)
-        if person.tasks()["nothing"]["because"] != "quota":
+        if person.tasks()["no_task"]["reason_code"] != "quota":
             failures.append(f"script {number} got more than its share")
         person.http.close()
 

@@ -165,10 +165,10 @@ def test_the_last_tasks_come_one_after_the_other_without_a_pause(tmp_path, judge
             person.press("5")
             person.submit()
             # Nothing but the next item: not for a moment the screen that says to wait, which looks again after 15 s.
-            shown = "main .task:not([inert]) .content"
+            selector = "main .task:not([inert]) .content"
             person.page.wait_for_function(
                 "([shown, before]) => ![before, undefined].includes(document.querySelector(shown)?.innerText)",
-                arg=[shown, f"word {item}"],
+                arg=[selector, f"word {item}"],
             )
             person.wait_for_task()
         person.saved()

@@ -51,7 +51,7 @@ def pixels(png: bytes) -> set[tuple[int, int, int]]:
         at += 12 + length
     raw, line = zlib.decompress(data), width * size
     before = bytearray(line)
-    found: set[tuple[int, int, int]] = set()
+    colours: set[tuple[int, int, int]] = set()
     for row in range(height):
         start = row * (line + 1)
         method, current = raw[start], bytearray(raw[start + 1 : start + 1 + line])
@@ -61,9 +61,9 @@ def pixels(png: bytes) -> set[tuple[int, int, int]]:
             guess = left + up - corner
             paeth = sorted((abs(guess - value), rank, value) for rank, value in enumerate((left, up, corner)))[0][2]
             current[i] = (current[i] + (0, left, up, (left + up) // 2, paeth)[method]) % 256
-        found |= {(current[i], current[i + 1], current[i + 2]) for i in range(0, line, size)}
+        colours |= {(current[i], current[i + 1], current[i + 2]) for i in range(0, line, size)}
         before = current
-    return found
+    return colours
 
 
 def test_a_slider_has_no_thumb_until_it_is_touched_and_the_middle_counts_as_touched(studies, judge):
@@ -157,13 +157,13 @@ def test_an_arabic_page_runs_from_right_to_left(server, judge):
 
 def test_the_page_speaks_the_browsers_language_or_english(studies, judge):
     person = judge(f"{studies.url}/s/pairwise/", "abroad")
-    said = {}
+    languages = {}
     for language in ("es-MX", "de-AT", "zh-CN", "fi-FI"):
         person.context.set_extra_http_headers({"Accept-Language": language})
         person.page.reload()
         person.wait_for_task()
-        said[language] = person.page.locator("#submit > span").inner_text()
-    assert said == {"es-MX": "Enviar", "de-AT": "Absenden", "zh-CN": "提交", "fi-FI": "Submit"}
+        languages[language] = person.page.locator("#submit > span").inner_text()
+    assert languages == {"es-MX": "Enviar", "de-AT": "Absenden", "zh-CN": "提交", "fi-FI": "Submit"}
 
 
 def test_another_language_can_be_chosen_in_mid_task_and_stays_chosen(studies, judge):
@@ -179,14 +179,14 @@ def test_another_language_can_be_chosen_in_mid_task_and_stays_chosen(studies, ju
 
 def test_right_to_left_items_and_markdown_are_shown_as_such(server, judge):
     person = judge(f"{server.url}/s/rich/", "mixed")
-    seen = {}
+    html_by_direction = {}
     for _ in range(2):
         content = person.page.locator("main .content")
-        seen[content.get_attribute("dir")] = content.inner_html()
-        if len(seen) < 2:
+        html_by_direction[content.get_attribute("dir")] = content.inner_html()
+        if len(html_by_direction) < 2:
             person.answer("5")
-    assert "<strong>bold</strong>" in seen["ltr"]
-    assert "مرحبا" in seen["rtl"]
+    assert "<strong>bold</strong>" in html_by_direction["ltr"]
+    assert "مرحبا" in html_by_direction["rtl"]
 
 
 def test_dark_mode_is_respected(studies, judge):
@@ -216,10 +216,10 @@ def test_the_page_weighs_less_than_100_kilobytes_as_it_travels(studies, judge):
 
 def test_nothing_is_said_about_waiting_in_the_first_300_milliseconds(studies, judge):
     person = judge(f"{studies.url}/s/pairwise/", "calm")
-    held = person.hold("**/judgments")
+    routes = person.hold("**/judgments")
     person.answer("1")
     style = "getComputedStyle(document.getElementById('saved'))"
     delay = person.page.evaluate(f"[{style}.animationName, {style}.animationDelay]")
     assert delay == ["appear", "0.3s"]
-    held[0].continue_()
+    routes[0].continue_()
     person.saved()

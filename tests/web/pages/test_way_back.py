@@ -50,12 +50,12 @@ def test_a_code_is_shown_when_all_is_saved(server, judge):
 
 def test_the_way_back_waits_for_answers_that_are_not_saved_and_enter_takes_it(server, judge):
     person = come(judge, server, "linked", "ann")
-    held = person.hold("**/judgments")
+    routes = person.hold("**/judgments")
     person.press("1")
     person.submit()
     person.page.wait_for_timeout(500)
     assert person.page.get_by_role("link", name="Go back").count() == 0
-    held.pop().continue_()
+    routes.pop().continue_()
     link = person.page.get_by_role("link", name="Go back")
     link.wait_for()
     assert link.get_attribute("href") == "http://127.0.0.1:9/?p=ann"

@@ -8,24 +8,24 @@ from steelyard.analysis.analysis import Analysis
 from steelyard.report.document import Section
 from steelyard.report.sections import (
     annotators,
-    asked,
     checks,
     costs,
     exclusions,
     methods,
     order,
-    people,
+    participation,
     reliability,
     repeats,
     scores,
     stopping,
     summary,
+    task,
 )
 
 SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("the summary", summary.section),
-    ("what was asked", asked.section),
-    ("who answered", people.section),
+    ("what was asked", task.section),
+    ("who answered", participation.section),
     ("scores", scores.section),
     ("reliability", reliability.section),
     ("order", order.section),
@@ -37,4 +37,4 @@ SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("costs", costs.section),
     ("methods", methods.section),
 )
-"""Every section in its order, with what it is called while it is made."""
+"""Every section in order, with the name of its step while the report is built."""

@@ -69,11 +69,11 @@ def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
     if table["accuracy"].drop_nulls().len():
         chart = quality_charts.accuracy(table, passed=rule.min_accuracy if rule else None)
         return [Figure("accuracy", caption, chart)]
-    known = gold_accuracy(analysis)
-    if known.is_empty():
+    gold = gold_accuracy(analysis)
+    if gold.is_empty():
         return []
-    drawn = table.drop("accuracy", "accuracy_lower", "accuracy_upper").join(known, on="annotator", how="inner")
-    chart = quality_charts.accuracy(drawn, against="the items with gold")
+    points = table.drop("accuracy", "accuracy_lower", "accuracy_upper").join(gold, on="annotator", how="inner")
+    chart = quality_charts.accuracy(points, against="the items with gold")
     columns = (
         text_column("annotator", "annotator"),
         count_column("items", "items with gold"),
@@ -81,7 +81,7 @@ def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
     )
     return [
         Figure("accuracy", caption, chart),
-        Table("gold-accuracy", "Labels of items with gold: share right, with Wilson’s 95 % interval.", known, columns),
+        Table("gold-accuracy", "Labels of items with gold: share right, with Wilson’s 95 % interval.", gold, columns),
     ]
 
 
@@ -104,10 +104,10 @@ def gold_accuracy(analysis: Analysis) -> pl.DataFrame:
     if frame.is_empty():
         return empty
     right = (pl.col("label") == pl.col("item").replace_strict(gold, return_dtype=pl.String)).sum()
-    found = frame.group_by("annotator").agg(pl.len().alias("items"), right.alias("right")).sort("annotator")
-    hits, of = (found[name].to_numpy().astype(np.float64) for name in ("right", "items"))
+    counts = frame.group_by("annotator").agg(pl.len().alias("items"), right.alias("right")).sort("annotator")
+    hits, of = (counts[name].to_numpy().astype(np.float64) for name in ("right", "items"))
     lower, upper = wilson(hits, of, 0.95)
-    return found.with_columns(
+    return counts.with_columns(
         pl.Series("accuracy", hits / of), pl.Series("accuracy_lower", lower), pl.Series("accuracy_upper", upper)
     ).with_columns(analysis.names.column())
 
@@ -135,5 +135,5 @@ def _table(table: pl.DataFrame) -> Table:
         "Too fast: share of answers faster than the text can be read. Commonest answer, commonest place: share of the "
     )
     note += "answers that are one and the same, or choose one place on the screen."
-    shown = "Annotators, the busiest first; intervals are at 95 %."
-    return Table("annotators", shown, table, (*columns, state), note)
+    caption = "Annotators, the busiest first; intervals are at 95 %."
+    return Table("annotators", caption, table, (*columns, state), note)

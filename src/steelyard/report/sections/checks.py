@@ -76,12 +76,14 @@ def rule_in_words(analysis: Analysis) -> str:
     rule = analysis.study.config.quality.checks
     if rule is None:
         return ""
-    asked = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
+    frequency = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
     after = f"after {rule.min_checks} of them at the earliest"
     if rule.rule == "threshold":
-        return asked + f"An annotator is excluded when fewer than {100 * rule.min_accuracy:g} % are right, {after}."
+        excluded = f"An annotator is excluded when fewer than {100 * rule.min_accuracy:g} % are right"
+        return f"{frequency}{excluded}, {after}."
     return (
-        asked + f"An annotator is excluded when the accuracy is below {100 * rule.min_accuracy:g} % with a posterior "
+        frequency
+        + f"An annotator is excluded when the accuracy is below {100 * rule.min_accuracy:g} % with a posterior "
         f"probability of {100 * rule.confidence:g} %, {after}; checks in dispute count against nobody."
     )
 
@@ -100,10 +102,10 @@ def check_table(analysis: Analysis) -> pl.DataFrame:
     kinds = {name: pl.Int64 if name in {"right", "wrong"} else pl.String for name in names}
     frame = pl.DataFrame(rows, schema=kinds, orient="row").filter(pl.col("right") + pl.col("wrong") > 0)
     right = frame["right"].to_numpy().astype(np.float64)
-    asked = right + frame["wrong"].to_numpy()
-    lower, upper = wilson(right, asked, 0.95)
+    answers = right + frame["wrong"].to_numpy()
+    lower, upper = wilson(right, answers, 0.95)
     return frame.with_columns(
-        pl.Series("share", right / np.maximum(asked, 1)),
+        pl.Series("share", right / np.maximum(answers, 1)),
         pl.Series("share_lower", lower),
         pl.Series("share_upper", upper),
     ).sort("share", "check")
@@ -112,10 +114,10 @@ def check_table(analysis: Analysis) -> pl.DataFrame:
 def _questions(analysis: Analysis) -> dict[str, Question]:
     study = analysis.study
     protocol = study.config.stages[0].protocol
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for event in study.events(("checks",)):
-        found |= {one.key: one for one in read_questions(event.data.questions, protocol, study.items)}
-    return found
+        questions |= {one.key: one for one in read_questions(event.data.questions, protocol, study.items)}
+    return questions
 
 
 def disputed(analysis: Analysis) -> pl.DataFrame:

@@ -56,15 +56,15 @@ def section(analysis: Analysis) -> Section:
     absent: tuple[str, ...] = ()
     if pay.nothing:
         absent = ("Cost: the study does not say what is paid ([pay]).",)
-        said = "Labels are the single values, labels, comparisons or choices that count."
+        text = "Labels are the single values, labels, comparisons or choices that count."
     else:
         columns.insert(3, money_column("cost", f"cost ({pay.currency})"))
         if pay.bonus is not None:
             columns.insert(4, money_column("bonus", f"of it bonuses ({pay.currency})"))
         columns.append(number_column("labels_per_unit", f"labels per {pay.currency}"))
-        said = pay_in_words(pay, several_stages=table.height > 1)
+        text = pay_in_words(pay, several_stages=table.height > 1)
     blocks: tuple[Block, ...] = (
-        Prose(said),
+        Prose(text),
         Table("costs", "Labels, costs and times (after Table 3 of Snow et al., 2008).", table, tuple(columns)),
         *_forecast(analysis),
     )
@@ -82,13 +82,13 @@ def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
         )
         if amount
     ]
-    said = f"Paid: {', '.join(paid) or 'a bonus only'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
+    text = f"Paid: {', '.join(paid) or 'a bonus only'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
     if pay.bonus is not None:
-        said += f"The bonus, to each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
+        text += f"The bonus, to each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
     if several_stages and (pay.per_visit or pay.bonus is not None):
-        said += "What is paid to a person belongs to no stage: it is in the last row only. "
-    said += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
-    return said + "judgments set aside were paid for, too."
+        text += "What is paid to a person belongs to no stage: it is in the last row only. "
+    text += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
+    return text + "judgments set aside were paid for, too."
 
 
 def cost_table(analysis: Analysis) -> pl.DataFrame:
@@ -134,14 +134,14 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
         return ()
     people = paid_people(history, study)
     table = costs(history, study.config, planned, people, left="all that is planned")
-    said = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
+    text = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
     target = _left_to_target(analysis)
     if target is not None:
         to_target = costs(history, study.config, min(target, planned), people, left="until the target, about")
         table = pl.concat([table[:1], to_target[1:2], table[1:]])
-        said += " How many answers the target takes is reckoned from the last look: the study may need more or fewer."
+        text += " How many answers the target takes is reckoned from the last look: the study may need more or fewer."
         if target > planned:
-            said += " All that is planned will hardly be enough."
+            text += " All that is planned will hardly be enough."
     columns = (
         text_column("part", ""),
         number_column("judgments", "answers", 4),
@@ -150,7 +150,7 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
         money_column("lower", "at least"),
         money_column("upper", "at most"),
     )
-    return (Table("forecast", said, table, columns),)
+    return (Table("forecast", text, table, columns),)
 
 
 def _left_to_target(analysis: Analysis) -> float | None:
@@ -160,14 +160,14 @@ def _left_to_target(analysis: Analysis) -> float | None:
         return None
     answered = analysis.history.judgments.filter(~pl.col("imported"))
     then = float((answered["at"] <= looks["at"][-1]).sum())
-    wanted = answers_to_target(float(looks["value"][-1]), rule, then)
-    return None if wanted is None else max(0.0, wanted - answered.height)
+    predicted = answers_to_target(float(looks["value"][-1]), rule, then)
+    return None if predicted is None else max(0.0, predicted - answered.height)
 
 
 def _labels(analysis: Analysis, stages: list[str]) -> int:
     """Count the observations that count and were made here."""
     counted = analysis.history.counted
-    found = 0
+    count = 0
     for stage in analysis.study.config.stages:
         if stage.name in stages:
             if counted.filter((pl.col("stage") == stage.name) & pl.col("imported")).height:
@@ -175,5 +175,5 @@ def _labels(analysis: Analysis, stages: list[str]) -> int:
                 parts = observations_of(analysis.study, made_here, stage=stage.name)
             else:
                 parts = analysis.observations(stage)
-            found += sum(len(part) for part in parts.values())
-    return found
+            count += sum(len(part) for part in parts.values())
+    return count

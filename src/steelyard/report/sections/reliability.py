@@ -64,10 +64,10 @@ def numbers_table(
     analysis: Analysis, name: str, caption: str, rows: Iterable[tuple[StageReliability, Number]]
 ) -> Table:
     """Lay figures out as a table, a row each, undefined ones with the reason."""
-    kept = list(rows)
-    frame = statistics_table(figure for _, figure in kept).select(
-        pl.Series("stage", [part.stage for part, _ in kept], dtype=pl.String),
-        pl.Series("criterion", [part.criterion for part, _ in kept], dtype=pl.String),
+    pairs = list(rows)
+    frame = statistics_table(figure for _, figure in pairs).select(
+        pl.Series("stage", [part.stage for part, _ in pairs], dtype=pl.String),
+        pl.Series("criterion", [part.criterion for part, _ in pairs], dtype=pl.String),
         pl.all(),
     )
     columns: list[Column] = []

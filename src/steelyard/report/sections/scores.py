@@ -31,8 +31,8 @@ def section(analysis: Analysis) -> Section:
     """Return the ranking with intervals, drawn and as a table, by criterion."""
     fit = analysis.fit
     if isinstance(fit, str) and analysis.model_failed:
-        said = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
-        return Section("scores", TITLE, (Prose(said),), absent=(fit,))
+        text = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
+        return Section("scores", TITLE, (Prose(text),), absent=(fit,))
     if isinstance(fit, str):
         return Section("scores", TITLE, absent=(f"Scores: {fit}",))
     ranked = ranked_items(fit.scores, analysis.study.items)
@@ -49,11 +49,13 @@ def section(analysis: Analysis) -> Section:
 
 
 def _how(analysis: Analysis, fit: Fit) -> str:
-    made = fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
+    intervals = (
+        fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
+    )
     text = f"The model is {fit.model}"
-    if made:
+    if intervals:
         level = f"{100 * fit.level:g} %"
-        text += f"; intervals are at {level}, {', '.join(interval_in_words(str(one)) for one in made)}"
+        text += f"; intervals are at {level}, {', '.join(interval_in_words(str(one)) for one in intervals)}"
     unjudged = fit.scores.filter(pl.col("judgments") == 0).height
     text += f"; {unjudged} items have no judgments" if unjudged else ""
     return text + "."
@@ -126,17 +128,21 @@ def _groups(analysis: Analysis) -> list[Block]:
     if len(groups) < 2 or "labels" in analysis.study.config.model.accepts:
         return []
     try:
-        found = analysis.study.scores(by="group")
+        group_scores = analysis.study.scores(by="group")
     except (DataError, ModelFailedError) as error:
         return [Prose(f"Scores by group are not here: {error.problems[0].what}")]
-    first = found.columns[0]
+    first = group_scores.columns[0]
     columns = [rank_column(), text_column(first, "group", 60)]
-    if "criterion" in found.columns:
+    if "criterion" in group_scores.columns:
         columns.append(text_column("criterion", "criterion"))
     columns.append(interval_column("score", "score", lower="lower", upper="upper", digits=3))
     columns += [count_column("judgments", "judgments"), count_column("annotators", "annotators")]
-    drawn = found if "criterion" not in found.columns else found.filter(pl.col("criterion") == found["criterion"][0])
+    chart_scores = (
+        group_scores
+        if "criterion" not in group_scores.columns
+        else group_scores.filter(pl.col("criterion") == group_scores["criterion"][0])
+    )
     return [
-        Figure("groups", "Scores of the groups, with intervals.", charts.caterpillar(drawn)),
-        Table("groups", "Groups from the highest score to the lowest.", found, tuple(columns)),
+        Figure("groups", "Scores of the groups, with intervals.", charts.caterpillar(chart_scores)),
+        Table("groups", "Groups from the highest score to the lowest.", group_scores, tuple(columns)),
     ]

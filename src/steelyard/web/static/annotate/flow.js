@@ -2,6 +2,7 @@ import { ActiveTime } from "./active_time.js";
 import { Refused, Unreachable } from "./api.js";
 import { askReason, confirmSignOut, help, keysAreOn } from "./dialogs.js";
 import { keyIsTaken } from "./dom.js";
+import { Feedback } from "./feedback.js";
 import { History } from "./history.js";
 import * as local from "./local.js";
 import { t } from "./messages.js";
@@ -9,8 +10,7 @@ import { Outbox } from "./outbox.js";
 import * as screens from "./screens.js";
 import { Supply } from "./supply.js";
 import { taskView } from "./task.js";
-import { Told } from "./told.js";
-import { askKnown } from "./training.js";
+import { askQuestions } from "./training.js";
 
 /** A person's way through a study: name, consent, instructions, practice, test, then task after task. */
 
@@ -28,13 +28,13 @@ export class Flow {
   #outbox = null;
   #supply = null;
   #history = null;
-  #told = null;
+  #feedback = null;
   #activeTime = new ActiveTime();
   #current = null; // {task, view, shownAt}: the task to answer
   #revised = null; // {task, view, steps, before}: the answer being changed, if any
   #redraw = () => {};
   #timer = null;
-  #standing = null;
+  #progress = null;
   #stopped = false;
   #atEnd = null; // Why there is nothing to ask, while the screen says so.
 
@@ -74,7 +74,7 @@ export class Flow {
     } else {
       this.#prepare();
       const first = ["training", "qualification"].find((kind) => welcome.needs.includes(kind));
-      if (first) this.#askKnown(first);
+      if (first) this.#askQuestions(first);
       else this.#advance();
     }
   }
@@ -90,12 +90,12 @@ export class Flow {
 
   #prepare() {
     if (this.#outbox) return;
-    const { key, page, standing } = this.#welcome;
-    this.#standing = standing;
+    const { key, page, progress } = this.#welcome;
+    this.#progress = progress;
     this.#outbox = new Outbox(this.#api, this.#study, key);
     this.#supply = new Supply(this.#api, this.#outbox, page.prefetch, this.#activeTime);
     this.#history = new History(this.#api, page.revise);
-    this.#told = new Told({
+    this.#feedback = new Feedback({
       api: this.#api,
       study: this.#study,
       key,
@@ -105,25 +105,25 @@ export class Flow {
     });
     this.#outbox.addEventListener("change", () => (this.#atEnd ? this.#redraw() : this.#report()));
     this.#outbox.addEventListener("saved", ({ detail: { entry, answer } }) => {
-      if (answer?.standing) this.#standing = answer.standing;
-      this.#told.hear(entry, answer?.feedback);
+      if (answer?.progress) this.#progress = answer.progress;
+      this.#feedback.receive(entry, answer?.feedback);
     });
     this.#outbox.addEventListener("elsewhere", ({ detail }) => this.#answeredElsewhere(detail));
     this.#outbox.addEventListener("refused", ({ detail }) => this.#refused(detail));
     this.#outbox.send();
     this.#report();
-    this.#told.show();
+    this.#feedback.show();
   }
 
   /** Practice ("training") or the test ("qualification"): questions whose answers are known. */
-  async #askKnown(kind) {
+  async #askQuestions(kind) {
     const ask = () => this.#insist(() => this.#api.get(`/${kind}`));
     const first = await ask();
     if (!first) return;
     if (!first.question) return this.#stop({ what: "", remedy: "" });
     await this.#instruct(first.question);
     await this.#read((go) => (kind === "training" ? screens.trainingIntro(go) : screens.testIntro(first, go)));
-    const result = await askKnown(kind, first, {
+    const result = await askQuestions(kind, first, {
       ask,
       grade: (body) => this.#insist(() => this.#api.post(`/${kind}`, body)),
       page: this.#welcome.page,
@@ -143,9 +143,9 @@ export class Flow {
     clearTimeout(this.#timer);
     const next = await this.#insist(() => this.#supply.next());
     if (!next) return;
-    if (this.#supply.standing) this.#standing = this.#supply.standing;
+    if (this.#supply.progress) this.#progress = this.#supply.progress;
     this.#report();
-    if (next.nothing) return this.#nothing(next.nothing);
+    if (next.noTask) return this.#noTask(next.noTask);
     await this.#instruct(next.task);
     return this.#showTask(next.task);
   }
@@ -153,7 +153,7 @@ export class Flow {
   /** The first time: say how it works. */
   async #instruct(task) {
     const seen = `steelyard:seen:${this.#study}:${this.#welcome.key}`;
-    if (this.#standing.answered > 0 || local.get(seen) !== null) return;
+    if (this.#progress.answered > 0 || local.get(seen) !== null) return;
     this.#frame.title(this.#welcome.study.title, task.question);
     await this.#read((go) => screens.instructionsScreen(this.#welcome, task, go));
     local.set(seen, "1");
@@ -219,7 +219,7 @@ export class Flow {
     const { task, view } = this.#current;
     const answer = view.answer();
     this.#history.note(task, answer);
-    this.#told.expect(task, answer);
+    this.#feedback.expect(task, answer);
     this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds() });
   }
 
@@ -314,7 +314,7 @@ export class Flow {
 
   #speakAnew() {
     this.#redraw();
-    this.#told?.show({ anew: true });
+    this.#feedback?.show({ anew: true });
   }
 
   // Screens and trouble
@@ -337,20 +337,20 @@ export class Flow {
     this.#redraw();
   }
 
-  #nothing(nothing) {
+  #noTask(noTask) {
     this.#frame.buttons.help.hidden = true;
     const lookAgain = () => this.#advance();
     const around = () => ({
-      answered: this.#standing.answered,
+      answered: this.#progress.answered,
       underWay: this.#outbox.entries().length,
       welcome: this.#welcome,
       lookAgain,
       signOut: () => this.#signOut(),
     });
     // Looking again by itself must not take the focus from whoever reads or copies something here.
-    const asBefore = this.#atEnd === nothing.because;
-    if (!asBefore) this.#screen(() => screens.nothingScreen(nothing, around()), nothing.because);
-    if (nothing.because in LOOK_AGAIN_MS) this.#timer = setTimeout(lookAgain, LOOK_AGAIN_MS[nothing.because]);
+    const asBefore = this.#atEnd === noTask.reason_code;
+    if (!asBefore) this.#screen(() => screens.noTaskScreen(noTask, around()), noTask.reason_code);
+    if (noTask.reason_code in LOOK_AGAIN_MS) this.#timer = setTimeout(lookAgain, LOOK_AGAIN_MS[noTask.reason_code]);
   }
 
   /** Ask until there is an answer, saying so on the screen; null when it makes no sense to go on. */
@@ -409,7 +409,7 @@ export class Flow {
   #report() {
     const entries = this.#outbox.entries();
     const underWay = entries.filter((entry) => entry.kind === "judgment").length;
-    this.#frame.progress(this.#standing, underWay);
+    this.#frame.progress(this.#progress, underWay);
     this.#frame.saving(entries.length, this.#outbox.trouble, () => this.#outbox.send());
     if (this.#outbox.trouble === "session" && !this.#stopped) this.#stop({ status: 401 });
   }
@@ -443,12 +443,12 @@ export class Flow {
       if (event.repeat) return true;
       const primary = at ? null : this.#frame.main.querySelector("button.primary, a.primary");
       const toDo = at ? at.view.missing() === null : primary !== null;
-      if (!toDo && this.#told?.dismiss({ byEnter: true })) return true;
+      if (!toDo && this.#feedback?.dismiss({ byEnter: true })) return true;
       if (at) this.#submit();
       else primary?.click();
       return true;
     }
-    if (event.key === "Escape" && this.#told?.dismiss()) return true;
+    if (event.key === "Escape" && this.#feedback?.dismiss()) return true;
     if (!at) return false;
     if (event.key === "Escape" && this.#revised) return this.#did(() => this.#return());
     if (event.key === "Backspace") return this.#did(() => this.#back());

@@ -13,7 +13,7 @@ export class Frame {
   #right = false;
   #rightTimer = null;
   main = part("main");
-  told = part("told");
+  feedback = part("feedback");
   buttons = Object.fromEntries(["help", "back", "skip", "flag", "return", "submit"].map((id) => [id, part(id)]));
 
   /** Which buttons there are: for a "task", an answer being "revised", a "training" question, or a "screen". */
@@ -56,8 +56,8 @@ export class Frame {
   }
 
   /** How far along; answers that are on their way count as given. */
-  progress(standing, underWay) {
-    const { answered, limit, minutes_left: minutes } = standing;
+  progress(progress, underWay) {
+    const { answered, limit, minutes_left: minutes } = progress;
     const done = limit === null ? answered + underWay : Math.min(limit, answered + underWay);
     const far = limit === null ? t("{done} answered", { done }) : t("{done} of {limit}", { done, limit });
     const known = minutes !== null && done < (limit ?? Infinity);

@@ -192,15 +192,15 @@ function wayBack(ending, underWay) {
 }
 
 /** Nothing to ask: why, and what now. */
-export function nothingScreen(nothing, around) {
-  const element = explainNothing(nothing, around);
+export function noTaskScreen(noTask, around) {
+  const element = explainNoTask(noTask, around);
   element.append(
     h("div", { class: "row" }, h("button", { type: "button", class: "quiet", onclick: around.signOut }, t("Sign out…"))),
   );
   return element;
 }
 
-function explainNothing({ because, reason, ending }, { answered, underWay, welcome, lookAgain }) {
+function explainNoTask({ reason_code: code, reason, ending }, { answered, underWay, welcome, lookAgain }) {
   const said = reason ? h("p", { dir: "auto" }, reason) : null;
   const given = underWay
     ? h(
@@ -217,7 +217,7 @@ function explainNothing({ because, reason, ending }, { answered, underWay, welco
   const again = h("button", { type: "button", onclick: lookAgain }, t("Look again now"));
   const contact = welcome.study.contact;
   const thanks = t("Thank you!");
-  switch (because) {
+  switch (code) {
     case "waiting":
       return screen(
         t("Nothing to do just now"),

@@ -34,7 +34,7 @@ export class Supply {
   #settled = new Set();
   #fetching = null;
   #elsewhere = 0;
-  #nothing = null;
+  #noTask = null;
   #timer = null;
 
   constructor(api, outbox, usualAhead, activeTime) {
@@ -44,12 +44,12 @@ export class Supply {
     this.#activeTime = activeTime;
   }
 
-  /** The next task as {task}, or {nothing} with the reason; throws when the server must be asked and cannot be. */
+  /** The next task as {task}, or {noTask} with the reason; throws when the server must be asked and cannot be. */
   async next() {
     while (!this.#ready.length) {
-      this.#nothing = null;
+      this.#noTask = null;
       await this.#fetch();
-      if (!this.#ready.length && this.#nothing) return { nothing: this.#nothing };
+      if (!this.#ready.length && this.#noTask) return { noTask: this.#noTask };
     }
     const task = this.#ready.shift();
     this.fetchAhead();
@@ -58,7 +58,7 @@ export class Supply {
 
   /** Fill up in the background; trouble shows when a task is really needed. */
   fetchAhead() {
-    if (this.#ready.length < this.#ahead() && !this.#nothing) this.#fetch().catch(() => {});
+    if (this.#ready.length < this.#ahead() && !this.#noTask) this.#fetch().catch(() => {});
   }
 
   /** A task is answered or skipped: forget it here, and let the server's list catch up in its own time. */
@@ -72,10 +72,10 @@ export class Supply {
   /** An answer was not taken: the task may come again. */
   unsettle(id) {
     this.#settled.delete(id);
-    this.#nothing = null;
+    this.#noTask = null;
   }
 
-  standing = null;
+  progress = null;
 
   #ahead() {
     return Math.max(this.#usualAhead, this.#api.connectionIsPoor() ? AHEAD_WHEN_POOR : 0);
@@ -97,17 +97,17 @@ export class Supply {
       const count = Math.min(MOST, wanted + shown + this.#outbox.settled().size + this.#elsewhere);
       const before = this.#settled.size;
       const underWay = this.#outbox.settled().size > 0;
-      const { tasks, nothing, standing } = await this.#api.post("/tasks", { count });
-      this.standing = standing;
+      const { tasks, no_task: noTask, progress } = await this.#api.post("/tasks", { count });
+      this.progress = progress;
       this.#elsewhere = await this.#takeIn(tasks, wanted);
-      this.#nothing = nothing;
+      this.#noTask = noTask;
       if (this.#ready.length) return;
       // Answers on their way hold their tasks until they arrive, and there is a limit on how many one may hold.
       const mayChange = underWay || this.#settled.size > before;
-      if (nothing && !(mayChange && nothing.because === "waiting")) return;
+      if (noTask && !(mayChange && noTask.reason_code === "waiting")) return;
       if (mayChange) await this.#outbox.sent();
     }
-    this.#nothing = { because: "waiting", reason: "" };
+    this.#noTask = { reason_code: "waiting", reason: "" };
   }
 
   /** Take in what is new; return how many tasks other tabs have. */

@@ -2,29 +2,29 @@ import { t } from "./messages.js";
 import { feedback } from "./screens.js";
 import { taskView } from "./task.js";
 
-/** Questions whose answers are known, before the first task: practice with feedback, and the test without. */
+/** Questions with known answers before the first task: training with feedback, and the test without. */
 
 const FAR = {
   training: ({ number, of }) => t("Practice {number} of {of}", { number, of }),
   qualification: ({ number, of }) => t("Test: question {number} of {of}", { number, of }),
 };
 
-/** Ask one question after the other; returns what the last answer led to, or null when it had to be broken off. */
-export async function askKnown(kind, first, { ask, grade, page, frame, show }) {
-  let asked = first;
+/** Ask one question after the other; returns the result of the last answer, or null when it was interrupted. */
+export async function askQuestions(kind, first, { ask, grade, page, frame, show }) {
+  let current = first;
   for (;;) {
-    const { view, answer } = await answered(kind, asked, { page, frame, show });
-    const result = await grade({ number: asked.number, answer });
+    const { view, answer } = await askOne(kind, current, { page, frame, show });
+    const result = await grade({ number: current.number, answer });
     if (!result) return null;
-    if (kind === "training") await discussed(view, result, { frame, show });
+    if (kind === "training") await showFeedback(view, result, { frame, show });
     if (result.done) return result;
-    asked = await ask();
-    if (!asked?.question) return asked && { done: true };
+    current = await ask();
+    if (!current?.question) return current && { done: true };
   }
 }
 
-function answered(kind, asked, { page, frame, show }) {
-  const { question } = asked;
+function askOne(kind, current, { page, frame, show }) {
+  const { question } = current;
   const shownAt = performance.now();
   return new Promise((submit) => {
     function draw(before = null) {
@@ -42,23 +42,23 @@ function answered(kind, asked, { page, frame, show }) {
       frame.buttons.help.hidden = false;
       frame.mode("training");
       frame.show(view.element);
-      frame.far(FAR[kind](asked));
+      frame.far(FAR[kind](current));
       frame.complete(view.missing() === null);
     }
     draw();
   });
 }
 
-/** Tell what would have been right, and wait until it is read. */
-function discussed(view, result, { frame, show }) {
+/** Show the expected answer, and wait until it is read. */
+function showFeedback(view, result, { frame, show }) {
   return new Promise((go) => {
     function draw() {
-      const said = feedback(result, go);
+      const notice = feedback(result, go);
       view.element.inert = true;
       frame.mode("screen");
       frame.show(view.element);
-      frame.main.append(said);
-      said.querySelector("button").focus();
+      frame.main.append(notice);
+      notice.querySelector("button").focus();
     }
     show(null, draw);
     draw();

@@ -5,7 +5,7 @@ import { Charts } from "./charts.js";
 import { askReason, People } from "./people.js";
 import { Table } from "./tables.js";
 
-/** The dashboard: the server says when something has changed, and the parts that show it are loaded again. */
+/** The dashboard: the server sends an event when something has changed, and the parts that show it are reloaded. */
 
 const { api, judge, first } = document.body.dataset;
 const part = (id) => document.getElementById(id);
@@ -39,8 +39,8 @@ function named(row) {
   return h("div", {}, itemLink(row.item), text);
 }
 
-const figures = new Table(part("figures-table"), {
-  url: `${api}/tables/figures`,
+const statistics = new Table(part("statistics-table"), {
+  url: `${api}/tables/statistics`,
   label: "Reliability",
   empty: "Nothing can be said before some items have two judgments.",
   size: 50,
@@ -51,8 +51,8 @@ const figures = new Table(part("figures-table"), {
   ],
 });
 
-const said = new Table(part("said-table"), {
-  url: `${api}/tables/said`,
+const notes = new Table(part("notes-table"), {
+  url: `${api}/tables/notes`,
   label: "Flags and skips",
   empty: "Nobody has flagged or skipped anything.",
   size: 10,
@@ -64,10 +64,10 @@ const said = new Table(part("said-table"), {
   ],
 });
 
-const queue = new Table(part("queue-table"), {
-  url: `${api}/tables/queue`,
-  label: "Tasks that are out",
-  empty: "No task is out.",
+const leased = new Table(part("leased-table"), {
+  url: `${api}/tables/leased_tasks`,
+  label: "Leased tasks",
+  empty: "No task is leased.",
   size: 8,
   columns: [
     { key: "annotator", title: "Annotator", sort: false, cell: (row) => h("span", { dir: "auto" }, row.annotator) },
@@ -88,45 +88,45 @@ const least = new Table(part("least-table"), {
 });
 
 function show(summary) {
-  for (const element of document.querySelectorAll("[data-word]")) {
-    const words = summary.words[element.dataset.word] ?? "";
-    if (element.textContent !== words) element.textContent = words;
-    if ("hideEmpty" in element.dataset) element.hidden = !words;
+  for (const element of document.querySelectorAll("[data-text]")) {
+    const text = summary.texts[element.dataset.text] ?? "";
+    if (element.textContent !== text) element.textContent = text;
+    if ("hideEmpty" in element.dataset) element.hidden = !text;
   }
   for (const element of document.querySelectorAll("[data-number]")) element.textContent = number(summary[element.dataset.number]);
   part("meter").value = (100 * summary.done) / Math.max(summary.total, 1);
-  part("state").textContent = summary.words.state;
+  part("state").textContent = summary.texts.state;
   part("state").className = `tag m-state-${summary.state}`;
   for (const button of document.querySelectorAll("[data-state]")) {
-    const wanted = button.dataset.state;
-    button.hidden = wanted === summary.state || (wanted === "paused" && summary.state === "closed");
+    const state = button.dataset.state;
+    button.hidden = state === summary.state || (state === "paused" && summary.state === "closed");
   }
   part("empty").hidden = summary.judgments > 0 || summary.state === "closed";
   part("finished").hidden = !summary.finished;
-  part("trouble").hidden = !summary.trouble;
-  part("trouble").textContent = summary.trouble ? `The figures cannot be computed: ${summary.trouble} The answers are safe.` : "";
+  part("error").hidden = !summary.error;
+  part("error").textContent = summary.error ? `The results cannot be computed: ${summary.error} The answers are safe.` : "";
   charts.show(summary);
 }
 
-async function reloadBoard() {
-  const found = await read(`${api}/tables/histogram?limit=500`).catch(() => null);
-  if (found?.rows.length) scale = [found.rows[0].lower, found.rows.at(-1).upper];
-  await Promise.all([scores.refresh(), people.refresh(), said.refresh(), queue.refresh(), least.refresh()]);
+async function reloadOverview() {
+  const histogram = await read(`${api}/tables/histogram?limit=500`).catch(() => null);
+  if (histogram?.rows.length) scale = [histogram.rows[0].lower, histogram.rows.at(-1).upper];
+  await Promise.all([scores.refresh(), people.refresh(), notes.refresh(), leased.refresh(), least.refresh()]);
 }
 
 function live() {
-  const words = part("live");
-  words.hidden = false;
-  const say = (text, good) => {
-    words.textContent = text;
-    words.className = good ? "m-live m-good" : "m-live m-bad";
+  const label = part("live");
+  label.hidden = false;
+  const setStatus = (text, good) => {
+    label.textContent = text;
+    label.className = good ? "m-live m-good" : "m-live m-bad";
   };
   const source = new EventSource(`${api}/live`);
-  source.addEventListener("open", () => say("live", true));
-  source.addEventListener("error", () => say("no connection, trying again", false));
+  source.addEventListener("open", () => setStatus("live", true));
+  source.addEventListener("error", () => setStatus("no connection, trying again", false));
   source.addEventListener("summary", (event) => show(JSON.parse(event.data)));
-  source.addEventListener("board", reloadBoard);
-  source.addEventListener("reliability", () => figures.refresh());
+  source.addEventListener("overview", reloadOverview);
+  source.addEventListener("reliability", () => statistics.refresh());
 }
 
 const STATES = {
@@ -138,7 +138,7 @@ async function changeState(state) {
   const before = part("state").className.split("m-state-")[1];
   const reason = state === "open" ? "" : await askReason(STATES[state]);
   if (reason === null) return;
-  const set = (wanted, why) => post(`${api}/state`, { state: wanted, reason: why }).then(() => read(`${api}/summary`)).then(show);
+  const set = (newState, newReason) => post(`${api}/state`, { state: newState, reason: newReason }).then(() => read(`${api}/summary`)).then(show);
   try {
     await set(state, reason);
     toast(state === "open" ? "The study is open." : STATES[state].done, () => set(before, ""));
@@ -157,8 +157,8 @@ part("copy").addEventListener("click", async () => {
 });
 
 if (first) show(JSON.parse(first));
-reloadBoard();
-figures.refresh();
+reloadOverview();
+statistics.refresh();
 live();
 
 part("real-ids").addEventListener("change", (event) => {

@@ -145,16 +145,16 @@ function build() {
 function draft(whole) {
   const sent = !items || whole || items.text.length <= SMALL ? items : { ...items, text: items.text.split("\n").slice(0, 200).join("\n") };
   if (textMode) return { text: textarea.value, items: sent, study: study || null };
-  const found = {};
+  const result = {};
   for (const [path, field] of fields) {
     const value = field.value();
     if (value === undefined) continue;
     const [table, key] = path.split(".");
-    if (key === undefined) found[table] = value;
-    else (found[table] ??= {})[key] = value;
+    if (key === undefined) result[table] = value;
+    else (result[table] ??= {})[key] = value;
   }
-  if (known.values.items && !items) found.items = known.values.items;
-  return { values: found, items: sent, study: study || null };
+  if (known.values.items && !items) result.items = known.values.items;
+  return { values: result, items: sent, study: study || null };
 }
 
 function showProblems(list, all) {
@@ -177,7 +177,7 @@ function showProblems(list, all) {
 }
 
 let timer;
-let asked = 0;
+let checks = 0;
 
 function changed() {
   clearTimeout(timer);
@@ -186,21 +186,21 @@ function changed() {
 textarea.addEventListener("input", changed);
 
 async function check() {
-  const number = (asked += 1);
-  let found;
+  const number = (checks += 1);
+  let result;
   try {
-    found = await post("/api/v1/manage/check", draft(false));
+    result = await post("/api/v1/manage/check", draft(false));
   } catch (refused) {
     toast(refused.message);
     return;
   }
-  if (number !== asked) return;
-  showProblems(found.problems, false);
-  if (!textMode) part("toml").textContent = found.text;
+  if (number !== checks) return;
+  showProblems(result.problems, false);
+  if (!textMode) part("toml").textContent = result.text;
   const cut = items && items.text.length > SMALL;
-  const size = [found.items === null || cut ? null : `${found.items.toLocaleString("en")} items`, found.judgments === null || cut ? null : `${found.judgments.toLocaleString("en")} judgments in all`];
+  const size = [result.items === null || cut ? null : `${result.items.toLocaleString("en")} items`, result.judgments === null || cut ? null : `${result.judgments.toLocaleString("en")} judgments in all`];
   part("size").textContent = size.filter(Boolean).join(" · ");
-  showPreview(found);
+  showPreview(result);
 }
 
 function showPreview({ preview, page }) {
@@ -213,8 +213,8 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   submit.disabled = true;
   try {
-    const made = study ? await put(`/api/v1/studies/${study}/manage/config`, draft(true)) : await post("/api/v1/manage/studies", draft(true));
-    location.assign(made.url);
+    const saved = study ? await put(`/api/v1/studies/${study}/manage/config`, draft(true)) : await post("/api/v1/manage/studies", draft(true));
+    location.assign(saved.url);
   } catch (refused) {
     if (refused instanceof Refused && refused.body?.problems) showProblems(refused.body.problems, true);
     else toast(refused.message);

@@ -2,7 +2,7 @@ import { h } from "../annotate/dom.js";
 import { read } from "./api.js";
 import { interval, number, seconds, when } from "./cells.js";
 
-/** One item: what it is, where it stands, and every judgment of it. */
+/** One item: its content, its scores, and all its judgments. */
 
 const { api, item } = document.body.dataset;
 const place = document.getElementById("item");
@@ -13,7 +13,7 @@ function facts({ text, group, context, reference, media, tags, gold }) {
   return h("dl", { class: "m-facts card" }, pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { dir: "auto" }, value)]));
 }
 
-function standing(scores) {
+function scoreTiles(scores) {
   if (!scores.length) return h("p", { class: "muted" }, "It has no score yet.");
   return h(
     "div",
@@ -42,8 +42,8 @@ function judgments(rows) {
       "tr",
       { class: row.excluded ? "m-excluded" : null },
       h("td", { dir: "auto" }, row.annotator || "unknown"),
-      h("td", { dir: "auto" }, row.said),
-      h("td", {}, row.beside.flatMap((id, n) => [n ? ", " : "", h("a", { href: `item?id=${encodeURIComponent(id)}`, dir: "auto" }, id)])),
+      h("td", { dir: "auto" }, row.answer_text),
+      h("td", {}, row.other_items.flatMap((id, n) => [n ? ", " : "", h("a", { href: `item?id=${encodeURIComponent(id)}`, dir: "auto" }, id)])),
       h("td", { class: "m-number" }, seconds(row.seconds)),
       h("td", {}, when(row.at)),
       h("td", { class: "small muted" }, marks(row)),
@@ -66,14 +66,14 @@ function chart() {
 }
 
 try {
-  const found = await read(`${api}/item?id=${encodeURIComponent(item)}`);
-  const rated = found.judgments.some((row) => row.value !== null);
+  const data = await read(`${api}/item?id=${encodeURIComponent(item)}`);
+  const rated = data.judgments.some((row) => row.value !== null);
   place.replaceChildren(
-    facts(found.item),
-    standing(found.scores),
+    facts(data.item),
+    scoreTiles(data.scores),
     ...(rated ? [chart()] : []),
-    h("h2", {}, found.judgments.length === 1 ? "1 judgment" : `${number(found.judgments.length)} judgments`),
-    judgments(found.judgments),
+    h("h2", {}, data.judgments.length === 1 ? "1 judgment" : `${number(data.judgments.length)} judgments`),
+    judgments(data.judgments),
   );
 } catch (refused) {
   place.replaceChildren(h("p", { class: "m-notice", role: "alert" }, refused.message), h("p", {}, h("a", { href: "./" }, "Back to the dashboard")));

@@ -71,14 +71,14 @@ export class People {
     });
   }
 
-  /** New figures are there: what was done before is in them. */
+  /** New results are available; they include earlier exclusions. */
   refresh() {
     this.#pending.clear();
     return Promise.all([this.table.refresh(), this.checks.refresh()]);
   }
 
   #checksTable() {
-    const verdict = (row, word) => h("button", { type: "button", class: "m-small", onclick: () => this.#settle(row.key, word) }, `Its answer is ${word}`);
+    const verdict = (row, word) => h("button", { type: "button", class: "m-small", onclick: () => this.#resolve(row.key, word) }, `Its answer is ${word}`);
     return new Table(document.getElementById("checks-table"), {
       url: `${this.api}/tables/checks`,
       label: "Checks",
@@ -88,14 +88,14 @@ export class People {
         { key: "key", title: "Check", cell: (row) => h("span", { dir: "auto" }, row.key) },
         { key: "right", title: "Right", number: true, cell: (row) => number(row.right) },
         { key: "wrong", title: "Wrong", number: true, cell: (row) => number(row.wrong) },
-        { key: "disputed", title: "", cell: (row) => (row.disputed ? h("div", { class: "m-why" }, h("span", { class: "small" }, "most people disagree with it"), verdict(row, "right"), verdict(row, "wrong")) : row.settled ? `found ${row.settled}` : "") },
+        { key: "disputed", title: "", cell: (row) => (row.disputed ? h("div", { class: "m-why" }, h("span", { class: "small" }, "most people disagree with it"), verdict(row, "right"), verdict(row, "wrong")) : row.resolved ? `found ${row.resolved}` : "") },
       ],
     });
   }
 
-  async #settle(check, verdict) {
+  async #resolve(check, verdict) {
     try {
-      await post(`${this.api}/settle`, { check, verdict });
+      await post(`${this.api}/resolve-check`, { check, verdict });
       toast(verdict === "right" ? "The check counts." : "The check counts against nobody.");
     } catch (refused) {
       toast(refused.message);
@@ -136,17 +136,17 @@ export class People {
 
   async #forget(annotator) {
     try {
-      const would = await post(`${this.api}/forget`, { annotator });
+      const preview = await post(`${this.api}/forget`, { annotator });
       const typed = await askReason({
         title: `Forget ${annotator}?`,
-        why: ["Their judgments, consent, links and all they wrote are deleted. This cannot be undone.", ...would.said].join(" "),
+        why: ["Their judgments, consent, links and all they wrote are deleted. This cannot be undone.", ...preview.effects].join(" "),
         action: "Forget for good",
         label: `Type ${annotator} to confirm`,
         same: annotator,
       });
       if (typed === null) return;
-      const done = await post(`${this.api}/forget`, { annotator, sure: true });
-      toast([...done.said, ...done.still_to_do].join(" "));
+      const done = await post(`${this.api}/forget`, { annotator, confirm: true });
+      toast([...done.effects, ...done.remaining_steps].join(" "));
       await this.refresh();
     } catch (refused) {
       toast(refused.message);

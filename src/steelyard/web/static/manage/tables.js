@@ -75,16 +75,16 @@ export class Table {
     const query = new URLSearchParams({ search: this.#search, offset: this.#offset, limit: this.size });
     if (this.#sort) query.set("sort", this.#sort);
     if (this.#sort) query.set("descending", this.#descending);
-    let found;
+    let page;
     try {
-      found = await read(`${this.url}?${query}`);
+      page = await read(`${this.url}?${query}`);
     } catch (refused) {
       this.words.textContent = refused.message;
       return;
     }
     // Whoever types fast gets the answer to what was typed last.
     if (asked !== this.#wanted) return;
-    this.#show(found);
+    this.#show(page);
   }
 
   #show({ rows, total, as_of: asOf, columns }) {

@@ -35,17 +35,17 @@ def test_what_is_written_as_toml_is_read_the_same(values):
 
 
 def test_every_setting_has_a_field_with_a_description():
-    found = forms()
-    for parts in (found.protocols, found.designs, found.models):
+    descriptions = forms()
+    for parts in (descriptions.protocols, descriptions.designs, descriptions.models):
         for part in parts.values():
             assert part.about
             assert all(field.description for field in part.fields)
-    assert {"annotators", "page", "pay", "quality", "stop"} <= set(found.sections)
-    assert [field.name for field in found.study if field.needed] == ["title", "question"]
-    scale = next(field for field in found.protocols["likert"].fields if field.name == "scale")
+    assert {"annotators", "page", "pay", "quality", "stop"} <= set(descriptions.sections)
+    assert [field.name for field in descriptions.study if field.needed] == ["title", "question"]
+    scale = next(field for field in descriptions.protocols["likert"].fields if field.name == "scale")
     assert (scale.kind, scale.default) == ("range", [1, 5])
     # What a protocol offers goes with it: its own defaults are among the choices.
-    for protocol in found.protocols.values():
+    for protocol in descriptions.protocols.values():
         assert protocol.design in protocol.designs
         assert protocol.model in protocol.models
 
@@ -58,9 +58,9 @@ def served(make_study, serve_study, manager_of):
 
 def test_a_study_made_in_the_browser_is_a_folder_beside_the_others_and_can_be_judged(served):
     server, manager = served
-    made = manager.post("/api/v1/manage/studies", {"values": VALUES, "items": ITEMS})
-    assert made.status_code == 201, made.text
-    slug = made.json()["study"]
+    created = manager.post("/api/v1/manage/studies", {"values": VALUES, "items": ITEMS})
+    assert created.status_code == 201, created.text
+    slug = created.json()["study"]
     assert slug == "groe-co"
     folder = server.folders[0].parent / slug
     files = sorted(path.name for path in folder.iterdir() if "study.db" not in path.name)
@@ -103,10 +103,10 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_made(served, change, 
     values = {key: value for key, value in {**VALUES, **change}.items() if value is not None}
     refused = manager.post("/api/v1/manage/studies", {"values": values, "items": ITEMS})
     assert refused.status_code == 422
-    found = [problem["field"] for problem in refused.json()["problems"]]
-    assert field in found or any(name and name.startswith(field) for name in found), refused.json()
+    problem_fields = [problem["field"] for problem in refused.json()["problems"]]
+    assert field in problem_fields or any(name and name.startswith(field) for name in problem_fields), refused.json()
     checked = manager.post("/api/v1/manage/check", {"values": values, "items": ITEMS}).json()
-    assert [problem["field"] for problem in checked["problems"]] == found
+    assert [problem["field"] for problem in checked["problems"]] == problem_fields
     assert sorted(path.name for path in server.folders[0].parent.iterdir()) == before
 
 
@@ -131,10 +131,10 @@ def test_items_that_are_wrong_are_named_with_their_line(served, items, what):
 def test_a_check_shows_a_task_as_people_would_see_it_even_before_there_are_items(served):
     _, manager = served
     values = {**VALUES, "protocol": {"name": "pairwise"}, "design": {"name": "random_tuples", "judgments": 2}}
-    found = manager.post("/api/v1/manage/check", {"values": values, "items": ITEMS}).json()
-    assert found["problems"] == []
-    assert (found["items"], found["preview"]["protocol"]) == (4, "pairwise")
-    assert [item["html"] for item in found["preview"]["items"]] == ["an apple", "a bee"]
+    check = manager.post("/api/v1/manage/check", {"values": values, "items": ITEMS}).json()
+    assert check["problems"] == []
+    assert (check["items"], check["preview"]["protocol"]) == (4, "pairwise")
+    assert [item["html"] for item in check["preview"]["items"]] == ["an apple", "a bee"]
     bare = manager.post("/api/v1/manage/check", {"values": {"protocol": {"name": "best_worst"}}}).json()
     assert len(bare["preview"]["items"]) == 4
     assert {problem["field"] for problem in bare["problems"]} >= {"title", "question"}
@@ -144,8 +144,8 @@ def test_hostile_items_are_harmless_in_the_preview(served):
     _, manager = served
     items = {"name": "x.csv", "text": 'id,text\na,"<script>alert(1)</script>"\n'}
     values = {**VALUES, "design": {"name": "per_item", "judgments": 1}, "page": {"content": "html"}}
-    found = manager.post("/api/v1/manage/check", {"values": values, "items": items}).json()
-    assert "<script" not in found["preview"]["items"][0]["html"]
+    check = manager.post("/api/v1/manage/check", {"values": values, "items": items}).json()
+    assert "<script" not in check["preview"]["items"][0]["html"]
 
 
 def test_before_anybody_was_asked_everything_may_change(served):

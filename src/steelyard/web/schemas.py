@@ -1,4 +1,4 @@
-"""The shapes of what the API takes and gives; the OpenAPI description is made from them."""
+"""Request and response schemas of the API, from which the OpenAPI description is generated."""
 
 from __future__ import annotations
 
@@ -13,74 +13,74 @@ from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.study.config import Stage
 from steelyard.web.content import block, render
-from steelyard.web.studies import Served
+from steelyard.web.studies import ServedStudy
 
-MOST_TASKS = 50
+MAX_TASKS = 50
 
 
-class _Asked(BaseModel):
-    """What is sent to the server; unknown fields are errors."""
+class _RequestBody(BaseModel):
+    """Base of request bodies; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class NewSession(_Asked):
-    """Who comes in: by a name they choose, or by the token of a personal link."""
+class NewSession(_RequestBody):
+    """A sign-in, with a name or with the token of a personal link."""
 
-    name: Annotated[str | None, Field(description="a name, in studies that anybody may join")] = None
+    name: Annotated[str | None, Field(description="a name, in studies that are open to everybody")] = None
     invite: Annotated[str | None, Field(description="the token of a personal link")] = None
 
 
-class Nothing_(_Asked):  # noqa: N801 - the name of the schema is what readers see
+class Empty(_RequestBody):
     """An empty object."""
 
     model_config = ConfigDict(extra="forbid", title="Empty")
 
 
-class WantedTasks(_Asked):
-    """How many tasks to hold at once."""
+class TaskRequest(_RequestBody):
+    """The number of tasks to lease."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_TASKS)] = 1
+    count: Annotated[int, Field(ge=1, le=MAX_TASKS)] = 1
 
 
-class NewJudgment(_Asked):
+class NewJudgment(_RequestBody):
     """An answer."""
 
     judgment_id: Annotated[str, Field(min_length=1, max_length=200)]
-    answer: Annotated[Any, Field(description="as the protocol asks: see the reference of protocols")]
+    answer: Annotated[Any, Field(description="in the format of the protocol: see the reference of protocols")]
     seconds: Annotated[
-        float | None, Field(ge=0, allow_inf_nan=False, description="active time it took, idle time left out")
+        float | None, Field(ge=0, allow_inf_nan=False, description="active time in seconds, without idle time")
     ] = None
 
 
-class RevisedAnswer(_Asked):
-    """Another answer to the same task."""
+class RevisedAnswer(_RequestBody):
+    """A new answer to the same task."""
 
     answer: Any
 
 
-class Reason(_Asked):
-    """Why a task is skipped or flagged."""
+class Reason(_RequestBody):
+    """The reason for skipping or flagging a task."""
 
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
-class TrainingAnswer(_Asked):
-    """An answer to a practice question."""
+class TrainingAnswer(_RequestBody):
+    """An answer to a training or test question."""
 
     number: Annotated[int, Field(ge=1)]
     answer: Any
 
 
 class MediaOut(BaseModel):
-    """A picture, sound or film."""
+    """An image, sound or video."""
 
     kind: Literal["image", "audio", "video"]
     url: str
 
 
 class ItemOut(BaseModel):
-    """One thing to be judged: its text as it is, and as safe HTML."""
+    """One item: its text, and the same as sanitised HTML."""
 
     id: str
     text: str
@@ -91,11 +91,11 @@ class ItemOut(BaseModel):
     reference: str | None = None
     reference_html: str | None = None
     media: MediaOut | None = None
-    media_missing: Annotated[bool, Field(description="it has media that cannot be shown")] = False
+    media_missing: Annotated[bool, Field(description="whether the item has media that cannot be shown")] = False
 
 
 class SharedOut(BaseModel):
-    """What all items of a task share; it is not repeated with each."""
+    """Context and reference that all items of a task share."""
 
     context: str | None = None
     context_html: str | None = None
@@ -104,7 +104,7 @@ class SharedOut(BaseModel):
 
 
 class CriterionOut(BaseModel):
-    """One thing asked about each item."""
+    """One criterion by which each item is judged."""
 
     name: str
     scale: tuple[float, float] | None = None
@@ -112,7 +112,7 @@ class CriterionOut(BaseModel):
 
 
 class TaskOut(BaseModel):
-    """What one annotator sees on one screen."""
+    """A task: what one annotator sees on one screen."""
 
     judgment_id: str
     stage: str
@@ -126,27 +126,27 @@ class TaskOut(BaseModel):
     ]
 
 
-class StandingOut(BaseModel):
-    """How far an annotator is."""
+class ProgressOut(BaseModel):
+    """Progress of an annotator."""
 
     answered: int
     limit: int | None
-    minutes_left: Annotated[float | None, Field(description="null while nobody's pace is known")]
+    minutes_left: Annotated[float | None, Field(description="null while there are no times to estimate it from")]
 
 
 class StudyOut(BaseModel):
-    """What everybody may know of a study."""
+    """Public information about a study."""
 
     title: str
     question: str
     state: Literal["open", "paused", "closed"]
     state_reason: str
     contact: str | None
-    open: Annotated[bool, Field(description="whether anybody may join by choosing a name")]
+    open: Annotated[bool, Field(description="whether everybody may join by choosing a name")]
 
 
 class PageOut(BaseModel):
-    """How the page shows things."""
+    """Settings of the annotators' page."""
 
     show_value: bool
     sort_live: bool
@@ -154,18 +154,20 @@ class PageOut(BaseModel):
     revise: int
 
 
-class Welcome(BaseModel):
-    """All that a page needs to begin."""
+class SessionOut(BaseModel):
+    """The session, and everything that the page needs to start."""
 
-    annotator: Annotated[str | None, Field(description="the name the annotator goes by here")]
-    key: Annotated[str | None, Field(description="tells annotators of the same name apart, in what a browser keeps")]
-    csrf: Annotated[str | None, Field(description="to be sent as X-CSRF-Token with everything that changes something")]
+    annotator: Annotated[str | None, Field(description="the annotator's name")]
+    key: Annotated[str | None, Field(description="distinguishes annotators of the same name in the browser's storage")]
+    csrf: Annotated[
+        str | None, Field(description="to be sent as X-CSRF-Token with every request that changes something")
+    ]
     study: StudyOut
     needs: list[Literal["name", "consent", "training", "qualification"]]
     consent_html: str | None
     instructions_html: str | None
     page: PageOut
-    standing: StandingOut
+    progress: ProgressOut
     resume_url: Annotated[
         str | None,
         Field(description="personal link; relative to the server unless it knows its public address"),
@@ -180,31 +182,31 @@ class SignedOut(BaseModel):
 
 
 class EndingOut(BaseModel):
-    """How somebody who came from a panel goes back to it."""
+    """How a participant returns to the panel that they came from."""
 
     kind: Literal["completed", "screened_out", "failed"]
     code: str | None
     url: Annotated[str | None, Field(description="an address from study.toml, or Prolific's")]
 
 
-class NothingOut(BaseModel):
-    """Why there is no (further) task."""
+class NoTaskOut(BaseModel):
+    """Why there is no further task."""
 
-    because: Literal["done", "waiting", "quota", "excluded", "paused", "closed"]
+    reason_code: Literal["done", "waiting", "quota", "excluded", "paused", "closed"]
     reason: str
-    ending: Annotated[EndingOut | None, Field(description="for those who came by a panel's link")] = None
+    ending: Annotated[EndingOut | None, Field(description="for participants who came by a panel's link")] = None
 
 
 class TasksOut(BaseModel):
-    """The tasks an annotator holds."""
+    """The tasks that an annotator has leased; `no_task` explains why there are fewer than requested."""
 
     tasks: list[TaskOut]
-    nothing: NothingOut | None
-    standing: StandingOut
+    no_task: NoTaskOut | None
+    progress: ProgressOut
 
 
 class FeedbackOut(BaseModel):
-    """What a check that speaks says after its answer."""
+    """Feedback on the answer to a check."""
 
     right: bool
     expected: str
@@ -212,14 +214,12 @@ class FeedbackOut(BaseModel):
 
 
 class SavedOut(BaseModel):
-    """An answer is on disk."""
+    """The answer is saved on disk."""
 
     judgment_id: str
     saved: Literal[True] = True
-    standing: StandingOut
-    feedback: Annotated[
-        FeedbackOut | None, Field(description="after a check, where the study lets annotators know")
-    ] = None
+    progress: ProgressOut
+    feedback: Annotated[FeedbackOut | None, Field(description="after a check, if the study shows feedback")] = None
 
 
 class JudgmentOut(BaseModel):
@@ -232,35 +232,35 @@ class JudgmentOut(BaseModel):
 
 
 class JudgmentsOut(BaseModel):
-    """Recent answers, the last one first."""
+    """Recent answers, latest first."""
 
     judgments: list[JudgmentOut]
 
 
-class RenewedOut(BaseModel):
-    """Until when a task is kept now."""
+class LeaseOut(BaseModel):
+    """The end of a renewed lease."""
 
     judgment_id: str
     lease_end: datetime
 
 
-class DoneOut(BaseModel):
-    """It is in the log."""
+class TaskNoteOut(BaseModel):
+    """The skip or flag is in the log."""
 
     judgment_id: str
-    standing: StandingOut
+    progress: ProgressOut
 
 
 class TrainingOut(BaseModel):
-    """The next practice question; none when all are done."""
+    """The next training or test question; null when all are answered."""
 
     question: TaskOut | None
     number: int
     of: int
 
 
-class GradedOut(BaseModel):
-    """Whether a practice answer was right, and what would have been."""
+class TrainingResultOut(BaseModel):
+    """Whether a training answer was right, and the expected answer."""
 
     right: bool
     expected: str
@@ -268,15 +268,15 @@ class GradedOut(BaseModel):
     done: bool
 
 
-class TestedOut(BaseModel):
-    """How the test before the first task goes; what was right is not told."""
+class TestResultOut(BaseModel):
+    """Progress of the qualification test; right answers are not disclosed."""
 
     done: bool
-    passed: Annotated[bool | None, Field(description="null until the last question is answered")]
+    passed: Annotated[bool | None, Field(description="null before the last question is answered")]
 
 
 class ErrorBody(BaseModel):
-    """What is wrong, and what to do."""
+    """What is wrong, and what to do about it."""
 
     code: str
     what: str
@@ -285,32 +285,32 @@ class ErrorBody(BaseModel):
 
 
 class ErrorOut(BaseModel):
-    """A refusal."""
+    """An error response."""
 
     error: ErrorBody
 
 
 def settings_out(protocol: Protocol) -> dict[str, Any]:
-    """A protocol's settings as JSON; criteria become a list, each with the scale and labels that hold for it."""
-    found = {field.name: getattr(protocol, field.name) for field in fields(protocol)}  # type: ignore[arg-type]
-    criteria = found.get("criteria")
+    """Return a protocol's settings as JSON; criteria become a list, each with its scale and labels."""
+    settings = {field.name: getattr(protocol, field.name) for field in fields(protocol)}  # type: ignore[arg-type]
+    criteria = settings.get("criteria")
     if isinstance(criteria, Mapping):
         scales = protocol.scales()
-        found["criteria"] = [
+        settings["criteria"] = [
             CriterionOut(
                 name=name,
                 scale=scales.get(name),
-                labels=getattr(criterion, "labels", ()) or found.get("labels", ()),
+                labels=getattr(criterion, "labels", ()) or settings.get("labels", ()),
             ).model_dump()
             for name, criterion in criteria.items()
         ]
-    return found
+    return settings
 
 
 def task_out(
-    served: Served, judgment_id: str, stage: Stage, items: tuple[Item, ...], lease_end: datetime | None
+    served: ServedStudy, judgment_id: str, stage: Stage, items: tuple[Item, ...], lease_end: datetime | None
 ) -> TaskOut:
-    """Show a task: its items made safe, and what they share said once."""
+    """Return a task for display: sanitised items, and their common context and reference once."""
     context = _common([item.context for item in items])
     reference = _common([item.reference for item in items])
     return TaskOut(
@@ -330,7 +330,7 @@ def task_out(
     )
 
 
-def _item_out(served: Served, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
+def _item_out(served: ServedStudy, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
     rendered = render(item.text, served.study.config.page.content, served.media.url)
     media = served.media.media(item.media) if item.media else None
     context = item.context if own_context else None
@@ -349,7 +349,7 @@ def _item_out(served: Served, item: Item, own_context: bool, own_reference: bool
     )
 
 
-def _html(served: Served, text: str | None) -> str | None:
+def _html(served: ServedStudy, text: str | None) -> str | None:
     return None if text is None else block(render(text, served.study.config.page.content, served.media.url))
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from steelyard.errors import DataError
-from steelyard.recruitment.experts import Expert, read_experts
+from steelyard.recruitment.invitations import Invitee, read_invitees
 from steelyard.study import Study
 from tests.cli.running import run
 
@@ -21,11 +21,11 @@ def invited(make_study, tmp_path):
 
 
 def answer(study: Study, name: str, count: int) -> int:
-    given = 0
-    while given < count and (task := study.ask(name)) is not None:
+    answers = 0
+    while answers < count and (task := study.ask(name)) is not None:
         study.tell(task, {task.item_ids[0]: 5}, seconds=30)
-        given += 1
-    return given
+        answers += 1
+    return answers
 
 
 def test_everybody_in_the_table_gets_a_link_and_their_own_quota(invited, tmp_path):
@@ -80,12 +80,12 @@ def test_reminders_go_to_those_who_are_not_done_and_their_links_work(invited, tm
 def test_a_table_that_is_wrong_is_refused_whole(tmp_path, text, said):
     (tmp_path / "people.csv").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=said):
-        read_experts(tmp_path / "people.csv")
+        read_invitees(tmp_path / "people.csv")
 
 
 def test_a_table_of_names_alone_will_do(tmp_path):
     (tmp_path / "people.csv").write_text("name\n ann \n", encoding="utf-8")
-    assert read_experts(tmp_path / "people.csv") == [Expert("ann")]
+    assert read_invitees(tmp_path / "people.csv") == [Invitee("ann")]
 
 
 def test_links_for_a_panel_are_printed(make_study, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What was asked, and how."""
+"""The task section: question, stages, settings, and an example."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def section(analysis: Analysis) -> Section:
     blocks.append(Table("settings", "Every setting of protocol, design and model.", frame, tuple(columns)))
     if (instructions := study.annotators.texts().instructions) is not None:
         blocks.append(Listing("instructions.md", "Instructions, as annotators read them.", instructions, wrapped=True))
-    return Section("asked", "What was asked", tuple(blocks))
+    return Section("task", "What was asked", tuple(blocks))
 
 
 def _settings(made: Any) -> dict[str, object]:
@@ -110,13 +110,13 @@ def _written(value: object) -> str:
 
 def _example(analysis: Analysis, stage: Stage) -> Example | None:
     """Show the first task of a stage that was judged, as it stood on the screen."""
-    shown = analysis.history.judgments.filter(
+    judgments = analysis.history.judgments.filter(
         (pl.col("stage") == stage.name) & pl.col("purpose").is_in(["judgment", "overlap"])
     )
-    if shown.is_empty():
+    if judgments.is_empty():
         return None
-    known = {item.id: item for item in analysis.study.items}
-    items: list[Item] = [known[name] for name in shown["items"][0] if name in known]
+    items_by_id = {item.id: item for item in analysis.study.items}
+    items: list[Item] = [items_by_id[name] for name in judgments["items"][0] if name in items_by_id]
     around = [
         (what, text)
         for what, text in (("context", items[0].context), ("reference", items[0].reference))

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no network, no scripts."""
+"""A report as one self-contained HTML file, without scripts or network access."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from steelyard.report import charts
 from steelyard.report.document import Block, Cell, Document, Figure
 
 WIDE, NARROW = 760, 330
-"""Every chart is drawn twice, so that its letters are as large on a phone as on a desk."""
+"""Every chart is drawn in two widths, so that its text has the same size on phones and desktops."""
 _ID = re.compile(r"""(\bid="|url\(#|href="#)([\w-]+)""")
 
 
-def html_page(document: Document, told: Callable[[str], None] = lambda step: None) -> str:
-    """Write a report as HTML; `told` is called before each figure is drawn."""
+def html_page(document: Document, on_step: Callable[[str], None] = lambda step: None) -> str:
+    """Write a report as HTML; `on_step` is called before each figure is drawn."""
     environment = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
@@ -29,16 +29,16 @@ def html_page(document: Document, told: Callable[[str], None] = lambda step: Non
     )
     environment.globals["kind"] = _kind
     environment.globals["data"] = _data
-    drawn = {}
+    drawings = {}
     for block in document.blocks():
         if isinstance(block, Figure):
-            told(block.name)
-            drawn[block.name] = _drawn(block)
-    shown = [section for section in document.sections if section.blocks]
+            on_step(block.name)
+            drawings[block.name] = _draw(block)
+    sections = [section for section in document.sections if section.blocks]
     rules = _template("report.css")
     style = Markup(rules)  # noqa: S704 - our own file  # nosec B704
     template = environment.get_template("report.html")
-    return template.render(document=document, sections=shown, drawn=drawn, style=style) + "\n"
+    return template.render(document=document, sections=sections, drawings=drawings, style=style) + "\n"
 
 
 def _template(name: str) -> str:
@@ -50,12 +50,12 @@ def _kind(block: Block) -> str:
 
 
 def _data(cell: Cell) -> dict[str, Any]:
-    """The numbers behind a cell, as attributes."""
+    """Return the numbers of a cell as data attributes."""
     numbers = {"value": cell.value, "lower": cell.lower, "upper": cell.upper}
     return {f"data-{name}": repr(float(number)) for name, number in numbers.items() if number is not None}
 
 
-def _drawn(figure: Figure) -> dict[str, Any]:
+def _draw(figure: Figure) -> dict[str, Any]:
     """Draw a figure in both widths; vl-convert escapes the texts in it."""
     return {
         "title": charts.title_of(figure.chart),
@@ -65,6 +65,6 @@ def _drawn(figure: Figure) -> dict[str, Any]:
 
 
 def _inline(svg: str, prefix: str) -> Markup:
-    """Make a drawing fit to stand in a page among others: names of its parts are its own."""
+    """Return an SVG for a page with several: its ids get a prefix, so that they are unique."""
     named = _ID.sub(rf"\g<1>{prefix}-\g<2>", svg)
     return Markup(named)  # noqa: S704 - vl-convert escapes  # nosec B704

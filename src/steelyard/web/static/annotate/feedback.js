@@ -4,18 +4,18 @@ import { h, uniqueId } from "./dom.js";
 import * as local from "./local.js";
 import { t } from "./messages.js";
 
-/** What the server says about answers that are known to be right or wrong, told without getting in the way. */
+/** Feedback on answers to checks, shown without getting in the way. */
 
 const MOST_RECENT = 200;
-// Whoever presses Enter twice by mistake has not read it.
+// Enter within this time is taken for an accidental second press: the notice has not been read.
 const UNREAD_MS = 1_000;
 
 /**
- * Wrong answers, with what was expected: kept in this browser until dismissed, in any tab. One at a time is shown above
- * the buttons. The notice takes no focus, and its room is at the foot of the page, so that neither the task nor the
- * buttons move when it comes.
+ * Wrong answers with the expected ones: stored in this browser until dismissed, in any tab. One at a time is shown above
+ * the buttons. The notice takes no focus, and its space is at the foot of the page, so that neither the task nor the
+ * buttons move when it appears.
  */
-export class Told {
+export class Feedback {
   #api;
   #prefix;
   #frame;
@@ -24,10 +24,10 @@ export class Told {
   #underWay = new Map();
   #shown = null; // What is in the notice, and since when.
 
-  /** `refresh` is called when a sign that an answer was right has had its time. */
+  /** `refresh` is called when the sign for a right answer has been shown long enough. */
   constructor({ api, study, key, frame, page, refresh }) {
     this.#api = api;
-    this.#prefix = `steelyard:told:${study}:${encodeURIComponent(key)}:`;
+    this.#prefix = `steelyard:feedback:${study}:${encodeURIComponent(key)}:`;
     this.#frame = frame;
     this.#page = page;
     this.#refresh = refresh;
@@ -41,17 +41,17 @@ export class Told {
     this.#underWay.set(task.judgment_id, { task, answer });
   }
 
-  /** The server has spoken about an answer; perhaps late, and perhaps about one of an earlier visit. */
-  async hear({ kind, id, body }, feedback) {
+  /** Show the server's feedback on an answer; it may arrive late, and be about an answer of an earlier visit. */
+  async receive({ kind, id, body }, feedback) {
     if (kind !== "judgment") return;
-    const known = this.#underWay.get(id);
+    const sent = this.#underWay.get(id);
     this.#underWay.delete(id);
     if (!feedback) return;
     if (feedback.right) {
       this.#frame.right(this.#refresh);
       return;
     }
-    const { task = null, answer = body.answer } = known ?? (await this.#lookUp(id)) ?? {};
+    const { task = null, answer = body.answer } = sent ?? (await this.#lookUp(id)) ?? {};
     local.set(this.#prefix + id, JSON.stringify({ id, at: Date.now(), task, answer, feedback }));
     this.show();
   }
@@ -62,7 +62,7 @@ export class Told {
     const now = entry ? `${entry.id} ${more.length}` : null;
     if (now === (this.#shown?.what ?? null) && !anew) return;
     this.#shown = entry ? { what: now, id: entry.id, since: this.#since(entry) } : null;
-    const place = this.#frame.told;
+    const place = this.#frame.feedback;
     const focused = place.contains(document.activeElement);
     place.replaceChildren(...(entry ? [this.#notice(entry, more.length)] : []));
     if (focused) (place.querySelector("button.dismiss") ?? this.#frame.main).focus({ preventScroll: true });
@@ -94,13 +94,13 @@ export class Told {
       const { judgments } = await this.#api.get(`/judgments?recent=${MOST_RECENT}`);
       return judgments.find(({ task }) => task.judgment_id === id);
     } catch {
-      return undefined; // Better told without the question than not at all.
+      return undefined; // Feedback without the question is better than none.
     }
   }
 
   #notice(entry, more) {
     const { task, feedback } = entry;
-    const heading = uniqueId("told");
+    const heading = uniqueId("feedback");
     const again = h(
       "button",
       { type: "button", class: "quiet", onclick: () => seeAgain(entry, this.#page) },
@@ -114,18 +114,18 @@ export class Told {
     );
     return h(
       "section",
-      { class: "told-notice", "aria-labelledby": heading },
+      { class: "feedback-notice", "aria-labelledby": heading },
       h(
         "div",
-        { class: "told-row" },
+        { class: "feedback-row" },
         h(
           "div",
-          { class: task ? "told-words in-short" : "told-words" },
+          { class: task ? "feedback-words in-short" : "feedback-words" },
           h("h2", { id: heading }, t("One answer was not quite right")),
           task ? h("p", { class: "muted", dir: "auto" }, names(task)) : null,
           explained(feedback),
         ),
-        h("div", { class: "told-buttons" }, task ? again : null, dismiss),
+        h("div", { class: "feedback-buttons" }, task ? again : null, dismiss),
       ),
     );
   }

@@ -1,4 +1,4 @@
-"""The manager's pages: the studies, a dashboard for each, its items, and the form that makes one."""
+"""The manager's pages: list of studies, dashboard, items, and the form for a study's configuration."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
     MANAGE_COOKIE,
     ManageKey,
-    ServedStudy,
+    StudyDep,
     check_csrf_token,
     check_manage_token,
     is_manager,
     manage_csrf,
     set_manage_cookie,
 )
-from steelyard.web.live import summary_of, watch_of, watches_of
+from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
-from steelyard.web.studies import Served
+from steelyard.web.studies import ServedStudy
 
 router = APIRouter(include_in_schema=False)
 
 T = TypeVar("T")
 _PATIENCE = 0.3
-"""Seconds a page waits for its first numbers; after that it is shown without, and they come by themselves."""
+"""Seconds a page waits for its first numbers; after that it is shown without, and receives them as live updates."""
 
 
 def _admitted(request: Request) -> bool:
@@ -46,50 +46,50 @@ def _admitted(request: Request) -> bool:
     return admitted
 
 
-def _login(request: Request, what: str = "", status: int = 401, place: str | None = None) -> Response:
-    there = _place(request.url.path if place is None else place)
-    return page(request, "manage/login.html", status, language="en", what=what, next=there)
+def _login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
+    path = _next_page(request.url.path if path is None else path)
+    return page(request, "manage/login.html", status, language="en", what=what, next=path)
 
 
-def _place(path: str) -> str:
-    """Return where to go after the login, normalised as browsers do: a page of the manager's, nowhere else."""
+def _next_page(path: str) -> str:
+    """Return the page to show after the login, normalised as browsers do; only pages of the manager are allowed."""
     plain = unquote(path)
     if not re.fullmatch(r"/[A-Za-z0-9_./-]*", plain):
         return "/manage/"
-    place = posixpath.normpath("/" + plain.lstrip("/")) + ("/" if plain.endswith("/") else "")
-    return place if place.startswith("/manage/") else "/manage/"
+    path = posixpath.normpath("/" + plain.lstrip("/")) + ("/" if plain.endswith("/") else "")
+    return path if path.startswith("/manage/") else "/manage/"
 
 
-def _let_in(request: Request, token: str, place: str) -> Response:
+def _sign_in(request: Request, token: str, path: str) -> Response:
     try:
         check_manage_token(request, token)
     except Refusal as refusal:
         log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
-        return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, place)
+        return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
     # The token must not stay in the address bar, nor in the history.
-    response = RedirectResponse(place, 303)
+    response = RedirectResponse(path, 303)
     set_manage_cookie(request, response)
     return response
 
 
 @router.get("/manage/")
 async def studies(request: Request, token: str | None = None) -> Response:
-    """List the studies; a link with the token lets the manager in."""
+    """List the studies; a link with the token signs the manager in."""
     if token is not None:
-        return await run_in_threadpool(_let_in, request, token, "/manage/")
+        return await run_in_threadpool(_sign_in, request, token, "/manage/")
     if not await run_in_threadpool(_admitted, request):
         return _login(request)
-    watches_of(request.app).warm_up()
-    listed = await run_in_threadpool(lambda: [_listed(served) for served in request.app.state.studies.all()])
-    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=listed)
+    dashboards_of(request.app).warm_up()
+    rows = await run_in_threadpool(lambda: [_study_row(served) for served in request.app.state.studies.all()])
+    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=rows)
 
 
 @router.post("/manage/")
 def login(
-    request: Request, token: Annotated[str, Form()] = "", place: Annotated[str, Form(alias="next")] = "/manage/"
+    request: Request, token: Annotated[str, Form()] = "", path: Annotated[str, Form(alias="next")] = "/manage/"
 ) -> Response:
-    """Let the manager in by the token typed on the page."""
-    return _let_in(request, token.strip(), _place(place))
+    """Sign the manager in with the token typed on the page."""
+    return _sign_in(request, token.strip(), _next_page(path))
 
 
 @router.post("/manage/sign-out")
@@ -103,10 +103,10 @@ def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
     return response
 
 
-def _listed(served: Served) -> dict[str, Any]:
+def _study_row(served: ServedStudy) -> dict[str, Any]:
     status = served.study.status()
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
-    people = f"{status.annotators:,} annotator{'' if status.annotators == 1 else 's'}"
+    annotators = f"{status.annotators:,} annotator{'' if status.annotators == 1 else 's'}"
     return {
         "url": f"/manage/{served.slug}/",
         "judge": served.url,
@@ -114,26 +114,26 @@ def _listed(served: Served) -> dict[str, Any]:
         "question": served.study.config.question,
         "state": status.state,
         "share": 100 * done // max(total, 1),
-        "words": f"{done:,} of {total:,} judgments by {people}",
+        "progress": f"{done:,} of {total:,} judgments by {annotators}",
     }
 
 
 @router.get("/manage/new")
 def new(request: Request) -> Response:
-    """Show the form that makes a study."""
+    """Show the form for a new study."""
     if not _admitted(request):
         return _login(request)
     return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study="", title="New study")
 
 
 @router.get("/manage/{study}/")
-async def dashboard(served: ServedStudy, request: Request, token: str | None = None) -> Response:
-    """Show the dashboard of a study, with what is known at once; the rest comes by itself."""
+async def dashboard(served: StudyDep, request: Request, token: str | None = None) -> Response:
+    """Show the dashboard of a study with the results so far; later ones arrive as live updates."""
     if token is not None:
-        return await run_in_threadpool(_let_in, request, token, f"/manage/{served.slug}/")
+        return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/")
     if not await run_in_threadpool(_admitted, request):
         return _login(request)
-    found = await _soon(summary_of(watch_of(request, served)))
+    summary = await _within_patience(summary_of(dashboard_of(request, served)))
     config = served.study.config
     return await run_in_threadpool(
         lambda: page(
@@ -145,9 +145,9 @@ async def dashboard(served: ServedStudy, request: Request, token: str | None = N
             title=config.title,
             question=config.question,
             judge=served.url,
-            state=found.state if found is not None else "open",
-            words=found.words if found is not None else defaultdict(str),
-            first=found.model_dump_json() if found is not None else "",
+            state=summary.state if summary is not None else "open",
+            texts=summary.texts if summary is not None else defaultdict(str),
+            first=summary.model_dump_json() if summary is not None else "",
             about=[_about(stage) for stage in config.stages],
             matching=matched_stage(served.study) is not None,
             checks=config.quality.checks is not None,
@@ -155,10 +155,10 @@ async def dashboard(served: ServedStudy, request: Request, token: str | None = N
     )
 
 
-async def _soon(coming: Awaitable[T]) -> T | None:
-    """Return what comes at once, else None: a server that has just started reads a long log first."""
-    task = asyncio.ensure_future(coming)
-    # Not wait_for, which would wait for the thread all the same: threads cannot be interrupted.
+async def _within_patience(pending: Awaitable[T]) -> T | None:
+    """Return the result if it is there within `_PATIENCE`, else None: a new server reads a long log first."""
+    task = asyncio.ensure_future(pending)
+    # Not wait_for, which would wait for the thread anyway: threads cannot be interrupted.
     done, _ = await asyncio.wait({task}, timeout=_PATIENCE)
     return task.result() if done else None
 
@@ -176,8 +176,8 @@ def _about(stage: Stage) -> dict[str, str]:
 
 
 @router.get("/manage/{study}/item")
-def item(served: ServedStudy, request: Request) -> Response:
-    """Show one item with every judgment of it."""
+def item(served: StudyDep, request: Request) -> Response:
+    """Show one item with all its judgments."""
     if not _admitted(request):
         return _login(request)
     return page(
@@ -192,8 +192,8 @@ def item(served: ServedStudy, request: Request) -> Response:
 
 
 @router.get("/manage/{study}/edit")
-def edit(served: ServedStudy, request: Request) -> Response:
-    """Show the form that changes a study."""
+def edit(served: StudyDep, request: Request) -> Response:
+    """Show the form for changing a study."""
     if not _admitted(request):
         return _login(request)
     title = served.study.config.title

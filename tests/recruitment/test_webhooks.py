@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from steelyard.recruitment.submissions import HOOK_SECRET
+from steelyard.recruitment.submissions import WEBHOOK_SECRET
 from steelyard.study import Study
 from tests.recruitment.conftest import work
 from tests.web.conftest import start_in_thread
@@ -18,9 +18,9 @@ def served(prolific, platform, folder, monkeypatch):
     prolific("draft")
     prolific("publish", "--yes")
     server = start_in_thread([folder])
-    said = prolific("hook", "--workspace", "w1", "--url", server.url).stdout
-    name, _, secret = said.splitlines()[0].partition("=")
-    assert name == HOOK_SECRET
+    output = prolific("hook", "--workspace", "w1", "--url", server.url).stdout
+    name, _, secret = output.splitlines()[0].partition("=")
+    assert name == WEBHOOK_SECRET
     monkeypatch.setenv(name, secret)
     yield server
     server.stop()
@@ -41,11 +41,11 @@ def test_a_return_told_twice_and_late_frees_the_task_once(served, prolific, plat
     platform.change(submission, "RETURNED")
     answers = platform.tell(submission, event="e2", times=3)
     assert [answer.status_code for answer in answers] == [200] * 3
-    assert [answer.json()["heard"] for answer in answers] == ["news", "known", "known"]
+    assert [answer.json()["result"] for answer in answers] == ["recorded", "unchanged", "unchanged"]
     assert served.study.status().stages[0].leased == 0
     # What happened before comes after: it changes nothing.
     platform.change(submission, "ACTIVE")
-    assert platform.tell(submission, event="e1", at=time.time() - 60)[0].json()["heard"] == "known"
+    assert platform.tell(submission, event="e1", at=time.time() - 60)[0].json()["result"] == "unchanged"
     platform.change(submission, "RETURNED")
     assert served.study.recruitment.departed == {"p1": "returned"}
     # Whatever was missed is found by asking.

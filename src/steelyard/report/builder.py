@@ -1,4 +1,4 @@
-"""From a study to its report."""
+"""Build the report of a study."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from steelyard.version import __version__
 
 READING = "the log"
 STEPS = (READING, *(name for name, _ in SECTIONS))
-"""What is worked out, in order."""
+"""The steps of building a report, in order."""
 
 
-def build_report(study: Study, *, real_ids: bool = False, told: Callable[[str], None] = lambda step: None) -> Document:
-    """Work out a study's report; `told` is called before each of `STEPS`.
+def build_report(
+    study: Study, *, real_ids: bool = False, on_step: Callable[[str], None] = lambda step: None
+) -> Document:
+    """Build the report of a study; `on_step` is called before each of `STEPS`.
 
-    Annotators go by pseudonyms, the same as in the study's exports, unless `real_ids`.
+    Annotators have pseudonyms, the same as in the study's exports, unless `real_ids`.
     """
-    told(READING)
+    on_step(READING)
     analysis = Analysis.of(study, real_ids=real_ids)
     sections: list[Section] = []
     for name, make in SECTIONS:
-        told(name)
+        on_step(name)
         sections.append(make(analysis))
     return Document(study.config.title, study.config.question, tuple(sections), datetime.now(UTC), __version__)

@@ -1,4 +1,4 @@
-"""Who answered, and how much."""
+"""The participation section: annotators, answers and times."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from steelyard.report.document import Block, Fact, Section, facts_table
 
 
 def section(analysis: Analysis) -> Section:
-    """Return what the log counts of people and their answers."""
+    """Return the numbers of annotators and answers, and the times."""
     history = analysis.history
     judgments = history.judgments
     if judgments.is_empty():
-        return Section("people", "Who answered", absent=("Who answered: nobody has yet.",))
-    known = judgments.filter(pl.col("annotator") != "")
-    by_person = known.group_by("annotator").len()["len"]
-    facts = [Fact("annotators who answered", by_person.len())]
-    if by_person.len():
-        low, high = min(by_person), max(by_person)
-        facts.append(Fact("answers of an annotator, median", _median(by_person), text=f"from {low:,} to {high:,}"))
+        return Section("participation", "Who answered", absent=("Who answered: nobody has yet.",))
+    named = judgments.filter(pl.col("annotator") != "")
+    by_annotator = named.group_by("annotator").len()["len"]
+    facts = [Fact("annotators who answered", by_annotator.len())]
+    if by_annotator.len():
+        low, high = min(by_annotator), max(by_annotator)
+        facts.append(Fact("answers of an annotator, median", _median(by_annotator), text=f"from {low:,} to {high:,}"))
     if history.excluded:
         facts.append(Fact("annotators excluded", len(history.excluded)))
     facts += _tests(analysis)
@@ -57,7 +57,7 @@ def section(analysis: Analysis) -> Section:
     if times:
         blocks.append(facts_table("time", "Time.", times))
     absent = () if judgments["seconds"].drop_nulls().len() else ("Times: no answer says how long it took.",)
-    return Section("people", "Who answered", tuple(blocks), absent)
+    return Section("participation", "Who answered", tuple(blocks), absent)
 
 
 def _median(column: pl.Series) -> float:

@@ -27,6 +27,6 @@ def test_the_target_closes_the_study_and_the_rules_exclude_the_careless(make_stu
         time.sleep(0.2)
     assert list(study.annotators.excluded) == ["spam"]
     assert study.state == "closed"
-    said = server.person("eve").post("/tasks", {"count": 1}).json()["nothing"]
-    assert said["because"] == "closed"
-    assert "target was reached" in said["reason"]
+    no_task = server.person("eve").post("/tasks", {"count": 1}).json()["no_task"]
+    assert no_task["reason_code"] == "closed"
+    assert "target was reached" in no_task["reason"]

@@ -32,21 +32,21 @@ from steelyard.study.confinement import (
 from steelyard.study.opening import check_study
 from steelyard.web.draft_preview import preview_of
 from steelyard.web.errors import Refusal
+from steelyard.web.schemas import TaskOut
 from steelyard.web.settings_forms import FormsOut, forms
-from steelyard.web.shapes import TaskOut
-from steelyard.web.studies import Served, Studies
+from steelyard.web.studies import ServedStudy, Studies
 from steelyard.web.toml_writing import toml_text
 
 __all__ = [
-    "CheckedOut",
+    "DraftCheckOut",
     "Draft",
     "DraftOut",
     "FormsOut",
-    "MadeOut",
+    "SavedStudyOut",
     "check_draft",
     "draft_of",
     "forms",
-    "make_study",
+    "create_study",
     "save_draft",
 ]
 
@@ -84,7 +84,7 @@ class ProblemOut(BaseModel):
     remedy: str
 
 
-class CheckedOut(BaseModel):
+class DraftCheckOut(BaseModel):
     """What is wrong with a draft, how large it would be, and a task as people would see it."""
 
     problems: list[ProblemOut]
@@ -95,7 +95,7 @@ class CheckedOut(BaseModel):
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
 
 
-class MadeOut(BaseModel):
+class SavedStudyOut(BaseModel):
     """A study that was made or changed; with problems, nothing was."""
 
     study: str | None = None
@@ -113,7 +113,7 @@ class DraftOut(BaseModel):
     items: str
 
 
-def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
+def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckOut:
     """Check a draft without keeping anything; `changed` is the study that it would change."""
     try:
         draft = draft if changed is None else _with_password(draft, changed)
@@ -121,7 +121,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text, changed)
     except ConfigError as error:
-        return CheckedOut(problems=_out(error.problems), text=draft.text or "")
+        return DraftCheckOut(problems=_out(error.problems), text=draft.text or "")
     with _scratch(draft, text, changed) as folder:
         config, items, problems = _checked(folder)
     preview, page = preview_of(values, config, items)
@@ -131,7 +131,7 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
             stage.design.goal(stage.design.new_progress(stage.protocol, items), stage.protocol.task_size).total
             for stage in config.stages
         )
-    return CheckedOut(
+    return DraftCheckOut(
         problems=_out(problems),
         items=len(items) if items else None,
         judgments=judgments,
@@ -141,13 +141,13 @@ def check_draft(draft: Draft, changed: Served | None = None) -> CheckedOut:
     )
 
 
-def make_study(studies: Studies, draft: Draft) -> MadeOut:
+def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
     """Make a study in a folder of its own, beside those that are served, and serve it; all of it or nothing."""
     served = studies.all()
     if not served:
         raise Refusal(409, "nowhere", "There is no study here beside which to put a new one.", "Use: steelyard new.")
     if draft.items is None:
-        return MadeOut(problems=[ProblemOut(field="items", what="there are no items.", remedy="Choose a file.")])
+        return SavedStudyOut(problems=[ProblemOut(field="items", what="there are no items.", remedy="Choose a file.")])
     parent = served[0].folder.parent
     try:
         values = _values(draft)
@@ -158,11 +158,11 @@ def make_study(studies: Studies, draft: Draft) -> MadeOut:
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text)
     except ConfigError as error:
-        return MadeOut(problems=_out(error.problems))
+        return SavedStudyOut(problems=_out(error.problems))
     with _scratch(draft, text, None, parent) as scratch:
         _, _, problems = _checked(scratch)
         if problems:
-            return MadeOut(problems=_out(problems))
+            return SavedStudyOut(problems=_out(problems))
         folder.mkdir()
         try:
             # First of all: from now on the folder is never opened without its restrictions.
@@ -173,12 +173,12 @@ def make_study(studies: Studies, draft: Draft) -> MadeOut:
         except BaseException as error:
             shutil.rmtree(folder)
             if isinstance(error, SteelyardError):
-                return MadeOut(problems=_out(error.problems))
+                return SavedStudyOut(problems=_out(error.problems))
             raise
-    return MadeOut(study=new.slug, url=f"/manage/{new.slug}/")
+    return SavedStudyOut(study=new.slug, url=f"/manage/{new.slug}/")
 
 
-def draft_of(served: Served) -> DraftOut:
+def draft_of(served: ServedStudy) -> DraftOut:
     """Return a study's configuration for its form, without the password of its database."""
     config = served.study.config
     source = dict(config.source or {})
@@ -209,7 +209,7 @@ def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
     return toml_text({**values, "database": shown})
 
 
-def _with_password(draft: Draft, served: Served) -> Draft:
+def _with_password(draft: Draft, served: ServedStudy) -> Draft:
     """Put the database's password back where it was hidden."""
     own = (served.study.config.source or {}).get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
@@ -219,13 +219,13 @@ def _with_password(draft: Draft, served: Served) -> Draft:
     return draft.model_copy(update={"values": values, "text": text})
 
 
-def _begun(served: Served) -> bool:
+def _begun(served: ServedStudy) -> bool:
     """Whether anybody was ever asked anything."""
     status = served.study.status()
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
-def save_draft(served: Served, draft: Draft) -> MadeOut:
+def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
     """Change a study; if the new configuration cannot be opened, everything stays as it was."""
     try:
         draft = _with_password(draft, served)
@@ -233,11 +233,11 @@ def save_draft(served: Served, draft: Draft) -> MadeOut:
         text = draft.text if draft.text is not None else toml_text(_kept(served, values))
         _refuse_other_places(text, served)
     except ConfigError as error:
-        return MadeOut(problems=_out(error.problems))
+        return SavedStudyOut(problems=_out(error.problems))
     with _scratch(draft, text, served) as folder:
         config, _, problems = _checked(folder)
     if problems or config is None:
-        return MadeOut(problems=_out(problems))
+        return SavedStudyOut(problems=_out(problems))
     new = {CONFIG_FILE: text.encode()}
     if draft.items is not None:
         new[_upload_name(draft.items, served)] = draft.items.text.encode()
@@ -253,12 +253,12 @@ def save_draft(served: Served, draft: Draft) -> MadeOut:
             else:
                 _replace(served.folder / name, before)
         if isinstance(error, SteelyardError):
-            return MadeOut(problems=_out(error.problems))
+            return SavedStudyOut(problems=_out(error.problems))
         raise
-    return MadeOut(study=served.slug, url=f"/manage/{served.slug}/")
+    return SavedStudyOut(study=served.slug, url=f"/manage/{served.slug}/")
 
 
-def _kept(served: Served, values: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
     """Add what the form does not show: where the items and the judgments are."""
     source = served.study.config.source or {}
     return {**{key: source[key] for key in ("version", "items", "name", "database", "seed") if key in source}, **values}
@@ -283,7 +283,7 @@ def _free_folder(parent: Path, title: str) -> Path:
 # Reading a draft
 
 
-def _values(draft: Draft, changed: Served | None = None) -> dict[str, Any]:
+def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
     """Return a draft's values as study.toml would have them."""
     if draft.text is not None:
         _refuse_odd_characters({"text": draft.text})
@@ -314,14 +314,14 @@ def _refuse_other_items(values: Mapping[str, Any], name: str) -> None:
 
 
 def _read(value: Mapping[str, Any], path: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, inner in value.items():
         place = f"{path}.{key}".lstrip(".")
         if isinstance(inner, Mapping) and set(inner) == {"$toml"}:
-            found[key] = _toml_value(str(inner["$toml"]), place)
+            values[key] = _toml_value(str(inner["$toml"]), place)
         else:
-            found[key] = _read(inner, place) if isinstance(inner, Mapping) else inner
-    return found
+            values[key] = _read(inner, place) if isinstance(inner, Mapping) else inner
+    return values
 
 
 def _toml_value(text: str, field: str) -> Any:
@@ -333,7 +333,7 @@ def _toml_value(text: str, field: str) -> Any:
         ) from None
 
 
-def _upload_name(items: ItemsFile, changed: Served | None = None) -> str:
+def _upload_name(items: ItemsFile, changed: ServedStudy | None = None) -> str:
     """Choose the name under which uploaded items are saved; only the suffix comes from the browser."""
     suffix = PurePath(items.name).suffix.lower()
     if suffix not in _ITEM_FILES:
@@ -355,7 +355,7 @@ def _upload_name(items: ItemsFile, changed: Served | None = None) -> str:
     return name
 
 
-def _refuse_other_places(text: str, changed: Served | None = None) -> None:
+def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
     """Refuse a study.toml that names files or databases outside the study's folder.
 
     Those who may manage studies need not be those who may read everything.
@@ -383,7 +383,7 @@ def _plain(text: str) -> str:
 
 
 @contextmanager
-def _scratch(draft: Draft, text: str, changed: Served | None, parent: Path | None = None) -> Iterator[Path]:
+def _scratch(draft: Draft, text: str, changed: ServedStudy | None, parent: Path | None = None) -> Iterator[Path]:
     """Write a draft into a temporary folder, with links to the files of the study it changes."""
     with tempfile.TemporaryDirectory(prefix=".steelyard-new-", dir=parent) as scratch:
         folder = Path(scratch)
@@ -427,11 +427,11 @@ def _items_alone(folder: Path) -> list[Item]:
 
 
 def _out(problems: Any) -> list[ProblemOut]:
-    found = []
+    rows = []
     for problem in problems:
         in_items = problem.file not in {None, CONFIG_FILE}
         line = f"{problem.file} line {problem.line}: " if in_items and problem.line else ""
         column = f"({problem.field}) " if in_items and problem.field else ""
         field = "items" if in_items else problem.field
-        found.append(ProblemOut(field=field, what=f"{line}{column}{problem.what}", remedy=problem.remedy))
-    return found
+        rows.append(ProblemOut(field=field, what=f"{line}{column}{problem.what}", remedy=problem.remedy))
+    return rows
