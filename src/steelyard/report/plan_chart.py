@@ -52,17 +52,22 @@ def finding(points: pl.DataFrame, target: float) -> str:
     return f"{first['protocol']}: {text}" if only_designs else text
 
 
-def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart:
-    """Draw reliability against budget: in judgments, or in hours where judgments differ in size."""
-    points = plan_points(curve, table)
-    by_hours = points["items_per_judgment"].n_unique() > 1
-    x = "hours" if by_hours else "judgments"
-    needed = (
+def _needed(points: pl.DataFrame, target: float) -> pl.DataFrame:
+    """Return one row for each option: the judgments and hours at which it reaches the target."""
+    return (
         points.unique("option", keep="first", maintain_order=True)
         .sort("place")
         .with_columns(pl.lit(target).alias("target"), hours=pl.col("needed") * pl.col("seconds") / 3600)
         .with_columns(judgments=pl.col("needed"))
     )
+
+
+def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart:
+    """Draw reliability against budget: in judgments, or in hours where judgments differ in size."""
+    points = plan_points(curve, table)
+    by_hours = points["items_per_judgment"].n_unique() > 1
+    x = "hours" if by_hours else "judgments"
+    needed = _needed(points, target)
     longest = float(needed[x].max() or 1) * _OVERSHOOT  # type: ignore[arg-type]
     names = needed["option"].to_list()
     colour = alt.Color(
