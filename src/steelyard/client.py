@@ -92,8 +92,8 @@ class Client:
     @property
     def instructions(self) -> str | None:
         """How to judge, as HTML."""
-        found: str | None = self._begun()["instructions_html"]
-        return found
+        html: str | None = self._begun()["instructions_html"]
+        return html
 
     @property
     def needs(self) -> list[str]:
@@ -105,8 +105,8 @@ class Client:
         name, settings = self._settings[task.stage]
         criteria = settings.get("criteria")
         if isinstance(criteria, list):
-            known = [{k: v for k, v in criterion.items() if v is not None} for criterion in criteria]
-            settings = {**settings, "criteria": {criterion.pop("name"): criterion for criterion in known}}
+            scales = [{k: v for k, v in criterion.items() if v is not None} for criterion in criteria]
+            settings = {**settings, "criteria": {criterion.pop("name"): criterion for criterion in scales}}
         if name == "choice" and "criteria" in settings:
             settings["criteria"] = {key: {"labels": value["labels"]} for key, value in settings["criteria"].items()}
         protocol: Protocol = registry.create("protocols", name, settings)
@@ -178,15 +178,15 @@ class Client:
 
     def _change(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         self._begun()
-        found: dict[str, Any] = self._send(method, path, json=body, headers={"X-CSRF-Token": self._csrf or ""}).json()
-        return found
+        content: dict[str, Any] = self._send(method, path, json=body, headers={"X-CSRF-Token": self._csrf or ""}).json()
+        return content
 
     def _lease(self, count: int) -> tuple[list[Task], NoTask | None]:
-        found = self._change("POST", "/tasks", {"count": count})
-        for task in found["tasks"]:
+        reply = self._change("POST", "/tasks", {"count": count})
+        for task in reply["tasks"]:
             self._settings[task["stage"]] = (task["protocol"], task["settings"])
-        nothing = found["no_task"]
-        tasks = [_task(self.annotator, task) for task in found["tasks"]]
+        nothing = reply["no_task"]
+        tasks = [_task(self.annotator, task) for task in reply["tasks"]]
         return tasks, None if nothing is None else NoTask(nothing["reason"], reason_code=nothing["reason_code"])
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -20,17 +20,17 @@ Kind: TypeAlias = Literal["protocols", "designs", "models"]
 
 @cache
 def _entry_points(kind: Kind) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    entry_points_by_name: dict[str, EntryPoint] = {}
     for entry in entry_points(group=f"steelyard.{kind}"):
         # An editable install can list one distribution twice; only a different target is a clash.
-        if entry.name in found and found[entry.name].value != entry.value:
+        if entry.name in entry_points_by_name and entry_points_by_name[entry.name].value != entry.value:
             raise ConfigError(
                 f"two packages both provide the {kind[:-1]} '{entry.name}': "
-                f"{found[entry.name].value} and {entry.value}.",
+                f"{entry_points_by_name[entry.name].value} and {entry.value}.",
                 "Uninstall one of them.",
             )
-        found[entry.name] = entry
-    return found
+        entry_points_by_name[entry.name] = entry
+    return entry_points_by_name
 
 
 def names(kind: Kind) -> tuple[str, ...]:
@@ -81,34 +81,34 @@ def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) 
     from pydantic import ValidationError
 
     cls = find(kind, name)
-    given = dict(settings or {})
-    known = [f.name for f in fields(cls)]
+    values = dict(settings or {})
+    names = [f.name for f in fields(cls)]
     problems = [
         Problem(
             f"{name} has no setting '{key}'.",
-            renamed_remedy(f"{kind[:-1]}.{key}") or did_you_mean(key, known),
+            renamed_remedy(f"{kind[:-1]}.{key}") or did_you_mean(key, names),
             field=f"{kind[:-1]}.{key}",
         )
-        for key in given
-        if key not in known
+        for key in values
+        if key not in names
     ]
     problems += [
-        Problem(f"{given[f.name]!r} is not a number.", "Write it without quotes.", field=f"{kind[:-1]}.{f.name}")
+        Problem(f"{values[f.name]!r} is not a number.", "Write it without quotes.", field=f"{kind[:-1]}.{f.name}")
         for f in fields(cls)
-        if f.name in given and _is_number(f.default) and not _is_number(given[f.name]) and given[f.name] is not None
+        if f.name in values and _is_number(f.default) and not _is_number(values[f.name]) and values[f.name] is not None
     ]
     try:
-        built = _validator(kind, name).validate_python({k: v for k, v in given.items() if k in known})
+        built = _validator(kind, name).validate_python({k: v for k, v in values.items() if k in names})
     except ValidationError as error:
         named = {problem.field for problem in problems}
-        found = [
+        messages = [
             Problem(
                 f"{details['msg']} (given: {details['input']!r}).",
                 field=".".join([kind[:-1], *map(str, details["loc"])]),
             )
             for details in error.errors()
         ]
-        problems += [problem for problem in found if problem.field not in named]
+        problems += [problem for problem in messages if problem.field not in named]
     else:
         if kind == "protocols":
             problems += [replace(p, field=f"protocol.{p.field}") for p in built.problems()]

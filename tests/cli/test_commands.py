@@ -82,10 +82,10 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     assert "word 49" in table
     assert "… and 47 more" in table
     run("export", "study", "--what", "scores", "-o", "scores.csv", cwd=tmp_path)
-    found = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
-    assert (found[0]["item"], len(found)) == ("word 49", 50)
+    table_rows = list(csv.DictReader((tmp_path / "scores.csv").read_text().splitlines()))
+    assert (table_rows[0]["item"], len(table_rows)) == ("word 49", 50)
     # Two annotators who agree exactly leave the stretch of the scale to the prior of their slopes.
-    assert float(found[0]["score"]) == pytest.approx(49, abs=4)
+    assert float(table_rows[0]["score"]) == pytest.approx(49, abs=4)
     # The plain model is one word away.
     file = tmp_path / "study" / "study.toml"
     assert '"calibrated_scale"  # or the plain mean' in file.read_text()
@@ -249,8 +249,8 @@ def test_what_is_known_about_annotators_fits_a_screen(tmp_path):
 def test_an_interval_is_not_cut_at_a_guessed_scale(tmp_path):
     (tmp_path / "r.csv").write_text("annotator,item,value\na,x,90\nb,x,95\na,y,5\nb,y,9\n")
     guessed = json.loads(run("fit", "r.csv", "-f", "json", cwd=tmp_path).stdout)
-    known = json.loads(run("fit", "r.csv", "--scale", "0", "1000", "-f", "json", cwd=tmp_path).stdout)
-    assert guessed[0]["upper"] == pytest.approx(known[0]["upper"])
+    result = json.loads(run("fit", "r.csv", "--scale", "0", "1000", "-f", "json", cwd=tmp_path).stdout)
+    assert guessed[0]["upper"] == pytest.approx(result[0]["upper"])
     assert guessed[0]["upper"] > 95
 
 

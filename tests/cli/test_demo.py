@@ -72,10 +72,10 @@ def test_the_crowd_answers_on_the_dashboard_a_person_joins_and_ctrl_c_ends_it(st
         assert found["judgments"] >= 5
     process.send_signal(signal.SIGINT)
     process.wait(30)
-    said = process.stderr.read()
-    assert process.returncode == 0, said
-    assert re.search(r"Stopped after \d+ judgments", said)
-    assert "Traceback" not in said
+    errors = process.stderr.read()
+    assert process.returncode == 0, errors
+    assert re.search(r"Stopped after \d+ judgments", errors)
+    assert "Traceback" not in errors
     assert (tmp_path / "verbs" / "study.db").exists()
 
 

@@ -47,8 +47,8 @@ def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
     )
     run("exclude", ".", "bob", "--reason", "guessing", cwd=judged)
     # Each answered three: 0.75, and ann 0.30 more.
-    said = run("pay", ".", cwd=judged).stdout
-    assert "1.80 EUR for 2 annotators, 2.16 with the fee of 20 %" in said
+    output = run("pay", ".", cwd=judged).stdout
+    assert "1.80 EUR for 2 annotators, 2.16 with the fee of 20 %" in output
     run("pay", ".", "-o", "pay.csv", cwd=judged)
     rows = (judged / "pay.csv").read_text().splitlines()
     assert rows[0].startswith("annotator,tasks,hours")
@@ -84,9 +84,9 @@ def test_a_wrong_bonus_is_named_with_its_line(judged):
 
 
 def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
-    asked = run("forget", ".", "bob", cwd=judged, text="n\n", code=1)
-    assert "There are 3 judgments, 6 events in the log and 0 tokens and sessions." in asked.stderr
-    assert "none of 3 scores is another" in asked.stderr
+    prompt = run("forget", ".", "bob", cwd=judged, text="n\n", code=1)
+    assert "There are 3 judgments, 6 events in the log and 0 tokens and sessions." in prompt.stderr
+    assert "none of 3 scores is another" in prompt.stderr
     assert "6 judgments" in run("status", ".", cwd=judged).stdout
     done = run("forget", ".", "bob", cwd=judged, text="y\n")
     assert "Forgotten: 3 judgments" in done.stdout
@@ -100,9 +100,9 @@ def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
 def test_exports_name_nobody_unless_asked(judged, what):
     with Study.open(judged) as study:
         called = {study.privacy.pseudonym(name) for name in ("ann", "bob")}
-    shown = run("export", ".", "--what", what, cwd=judged).stdout
-    assert all(name in shown for name in called)
-    assert "bob" not in shown
+    output = run("export", ".", "--what", what, cwd=judged).stdout
+    assert all(name in output for name in called)
+    assert "bob" not in output
     named = run("export", ".", "--what", what, "--real-ids", cwd=judged).stdout
     assert "bob" in named
     assert not any(name in named for name in called)

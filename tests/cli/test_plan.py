@@ -69,12 +69,12 @@ def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
     done = run(
         "plan", *SMALL, "-p", "direct", "-d", "per_item", "--chart", f"plan.{ending}", "-f", "json", cwd=tmp_path
     )
-    drawn = (tmp_path / f"plan.{ending}").read_bytes()
+    content = (tmp_path / f"plan.{ending}").read_bytes()
     (row,) = json.loads(done.stdout)
     if ending == "png":
-        assert drawn.startswith(b"\x89PNG")
+        assert content.startswith(b"\x89PNG")
     else:
-        text = drawn.decode()
+        text = content.decode()
         assert f"direct reaches 0.70 with {row['judgments']:,} judgments" in text
         assert "cdn." not in text
 

@@ -76,8 +76,8 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
             task = study.ask(f"ann-{number}")
             study.tell(task, {task.item_ids[0]: 90})
         key = study.quality.checks()[0].key
-    said = run("quality", ".", cwd=folder)
-    assert f"check {key} is disputed: 6 of 6 answered otherwise" in " ".join((said.stdout + said.stderr).split())
+    result = run("quality", ".", cwd=folder)
+    assert f"check {key} is disputed: 6 of 6 answered otherwise" in " ".join((result.stdout + result.stderr).split())
     run("resolve-check", ".", key, "wrong", cwd=folder)
     assert "disputed" not in run("quality", ".", cwd=folder).stdout
     assert "Write right or wrong." in run("resolve-check", ".", key, "perhaps", cwd=folder, code=1).stderr

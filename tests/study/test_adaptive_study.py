@@ -89,8 +89,10 @@ def test_two_servers_of_one_database_ask_nothing_twice(make_study):
             if answer_study_with_crowd((study, other)[turn % 2], crowd, truth, rng, most=3) == 0:
                 break
         assert differing_picks(other.events()) == []
-        shown = [(row["annotator"], tuple(sorted(row["items"]))) for row in study.judgments().iter_rows(named=True)]
-        assert len(set(shown)) == len(shown) == tasks
+        assignments = [
+            (row["annotator"], tuple(sorted(row["items"]))) for row in study.judgments().iter_rows(named=True)
+        ]
+        assert len(set(assignments)) == len(assignments) == tasks
 
 
 @pytest.mark.slow

@@ -57,14 +57,14 @@ def test_every_problem_comes_at_once_with_file_and_line(make_study):
     toml = (
         'titel = "T"\nquestion = ""\nitems = "items.csv"\n\n[protocol]\nname = "pairwize"\n\n[annotators]\nleas = 3\n'
     )
-    found = problems(make_study, toml, "id,text\na,a\na,b\n")
-    assert len(found) == 6
-    assert any(re.match(r"study.toml line 1 \(titel\): unknown key 'titel'. Did you mean 'title'", p) for p in found)
-    assert any(p.startswith("study.toml (title): 'title' is missing.") for p in found)
-    assert any(p.startswith("study.toml line 2 (question)") for p in found)
-    assert any(p.startswith("study.toml line 6 (protocol.name)") and "'pairwise'" in p for p in found)
-    assert any(p.startswith("study.toml line 9 (annotators.leas)") and "lease_minutes" in p for p in found)
-    assert any(p.startswith("items.csv line 3") for p in found)
+    messages = problems(make_study, toml, "id,text\na,a\na,b\n")
+    assert len(messages) == 6
+    assert any(re.match(r"study.toml line 1 \(titel\): unknown key 'titel'. Did you mean 'title'", p) for p in messages)
+    assert any(p.startswith("study.toml (title): 'title' is missing.") for p in messages)
+    assert any(p.startswith("study.toml line 2 (question)") for p in messages)
+    assert any(p.startswith("study.toml line 6 (protocol.name)") and "'pairwise'" in p for p in messages)
+    assert any(p.startswith("study.toml line 9 (annotators.leas)") and "lease_minutes" in p for p in messages)
+    assert any(p.startswith("items.csv line 3") for p in messages)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_every_problem_comes_at_once_with_file_and_line(make_study):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(make_study, toml, expected):
-    found = problems(make_study, toml)
-    assert any(expected in problem for problem in found), found
+    messages = problems(make_study, toml)
+    assert any(expected in problem for problem in messages), messages
 
 
 def test_a_folder_without_a_study_says_how_to_make_one(tmp_path):

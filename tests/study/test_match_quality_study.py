@@ -127,8 +127,8 @@ def _check(study: Study, tasks: int) -> None:
     assert differing_picks(study.events()) == []
     frame = study.judgments()
     assert frame.height == tasks
-    shown = [(row["annotator"], tuple(sorted(row["items"]))) for row in frame.iter_rows(named=True)]
-    assert len(set(shown)) == len(shown)
+    assignments = [(row["annotator"], tuple(sorted(row["items"]))) for row in frame.iter_rows(named=True)]
+    assert len(set(assignments)) == len(assignments)
 
 
 def test_groups_are_judged_for_one_source_at_a_time(make_study):

@@ -61,9 +61,9 @@ protocol = { name = "direct" }
         task = study.ask("ann")
         assert study.ask("bob") is None
         study.tell(task, {"winner": "a"})
-        asked = study.ask("bob")
-        assert asked is not None
-        assert asked.protocol == "direct"
+        other_task = study.ask("bob")
+        assert other_task is not None
+        assert other_task.protocol == "direct"
 
 
 @pytest.mark.slow

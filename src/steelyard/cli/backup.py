@@ -39,9 +39,9 @@ def backup(
 
     existing_folder(folder)
     path = output or Path(f"{folder.resolve().name}-{datetime.now():%Y-%m-%d-%H%M%S}{SUFFIX}")
-    made = write_backup(folder, path, database=database)
+    manifest = write_backup(folder, path, database=database)
     size = path.stat().st_size / 1e6
-    print_done(f"{made.events:,} events and {made.files:,} files written to {path} ({size:.1f} MB).")
+    print_done(f"{manifest.events:,} events and {manifest.files:,} files written to {path} ({size:.1f} MB).")
 
 
 def restore(
@@ -60,8 +60,8 @@ def restore(
     from steelyard.cli.output import print_done, print_notes
     from steelyard.study.backup import restore as read_backup
 
-    made = read_backup(file, folder, database=database)
-    print_done(f"{made.events:,} events and {made.files:,} files of {made.made} restored to {folder}.")
+    manifest = read_backup(file, folder, database=database)
+    print_done(f"{manifest.events:,} events and {manifest.files:,} files of {manifest.made} restored to {folder}.")
     if database is not None:
         print_notes(
             [f"its judgments are in the database given: say so in {folder / 'study.toml'}, or to every command"]

@@ -26,9 +26,11 @@ def check(folder: StudyFolder) -> None:
     print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
     for stage in config.stages:
         size = stage.protocol.task_size
-        shown = f"{size} items a task" if size > 1 else "one item a task"
+        task_size = f"{size} items a task" if size > 1 else "one item a task"
         share = f", {stage.share:.0%} of the tasks" if stage.share else ""
-        asked = stage.design.goal(stage.design.new_progress(stage.protocol, items), size).total
+        total = stage.design.goal(stage.design.new_progress(stage.protocol, items), size).total
         name = stage.protocol.name if stage.name == stage.protocol.name else f"{stage.name} ({stage.protocol.name})"
-        console.print(f"  {name}: {shown}, chosen by {stage.design.name}{share}; {asked:,} judgments", soft_wrap=True)
+        console.print(
+            f"  {name}: {task_size}, chosen by {stage.design.name}{share}; {total:,} judgments", soft_wrap=True
+        )
     console.print(f"  scores by {config.model.name}", soft_wrap=True)

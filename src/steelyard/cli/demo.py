@@ -217,8 +217,8 @@ def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Form
             notes.append(f"{chosen.height} of {everything.height} verbs, spread over the ranks (--show 0 for all)")
     else:
         print_frame(everything, form)
-    found = fitted.scores.filter(fitted.scores["score"].is_not_null())
-    agreement = stats.spearmanr([truth[item] for item in found["item"]], found["score"].to_numpy()).statistic
+    scores = fitted.scores.filter(fitted.scores["score"].is_not_null())
+    agreement = stats.spearmanr([truth[item] for item in scores["item"]], scores["score"].to_numpy()).statistic
     notes.append(f"the crowd's answers were simulated; Spearman's ρ with the values it went by: {agreement:.3f}")
     print_notes([*fitted.notes, *notes, "now a study of your own: steelyard new words"])
 

@@ -59,14 +59,14 @@ def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None 
     """Print a scores (or labels) table: all of it, or the first `top` rows of each criterion."""
     import polars as pl
 
-    shown = frame if top is None else pl.concat(part.head(top) for part in _by_criterion(frame).values())
+    rows = frame if top is None else pl.concat(part.head(top) for part in _by_criterion(frame).values())
     if form is not Format.table:
-        print_frame(shown, form)
+        print_frame(rows, form)
         return
     console = Console()
-    console.print(scores_table(shown, title, console.width, frame, level))
-    if shown.height < frame.height:
-        console.print(Text(f"… and {frame.height - shown.height} more (--top 0 for all)", style="dim"))
+    console.print(scores_table(rows, title, console.width, frame, level))
+    if rows.height < frame.height:
+        console.print(Text(f"… and {frame.height - rows.height} more (--top 0 for all)", style="dim"))
 
 
 def scores_table(

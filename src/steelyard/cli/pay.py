@@ -47,7 +47,7 @@ def pay(
     else:
         console = Console(highlight=False)
         numbers = ("tasks", "hours", "checks", "pay", "bonus", "total")
-        shown = table.select(
+        columns = table.select(
             "annotator",
             pl.col("tasks").map_elements("{:,}".format, pl.String),
             pl.col("hours").map_elements("{:,.2f}".format, pl.String),
@@ -55,8 +55,8 @@ def pay(
             *(pl.col(name).map_elements("{:,.2f}".format, pl.String) for name in ("pay", "bonus", "total")),
             pl.when("excluded").then(pl.lit("excluded")).otherwise(pl.lit("")).alias(""),
         )
-        there = {"checks": table["checks_asked"].sum(), "bonus": config.bonus, "": table["excluded"].any()}
-        print_whole(plain_table(shown.drop(name for name, any_ in there.items() if not any_), "", numbers))
+        optional = {"checks": table["checks_asked"].sum(), "bonus": config.bonus, "": table["excluded"].any()}
+        print_whole(plain_table(columns.drop(name for name, any_ in optional.items() if not any_), "", numbers))
         total = float(table["total"].sum())
         fee = f", {total * (1 + config.fee):,.2f} with the fee of {100 * config.fee:g} %" if config.fee else ""
         count = "1 annotator" if table.height == 1 else f"{table.height:,} annotators"

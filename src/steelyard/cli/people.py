@@ -50,8 +50,8 @@ def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> N
 
     with Study.open(existing_folder(folder)) as study:
         if annotator not in study.annotators.excluded:
-            known = ", ".join(study.annotators.excluded) or "nobody"
-            raise TaskError(f"'{annotator}' is not excluded.", f"Excluded: {known}.")
+            excluded = ", ".join(study.annotators.excluded) or "nobody"
+            raise TaskError(f"'{annotator}' is not excluded.", f"Excluded: {excluded}.")
         before = study.status().set_aside
         study.annotators.readmit(annotator, reason)
         again = before - study.status().set_aside

@@ -90,7 +90,7 @@ def _plan_lines(findings: PilotSummary, target: float, currency: str) -> list[st
     if row["judgments"] is None:
         return [wants, f"planner   {target:g} is not reached by {how}: at best {row['best']:.2f}"]
     more = f", {row['cost']:,.2f} {currency}" if row["cost"] is not None else ""
-    said = (
+    sentence = (
         f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in all "
         f"({row['lower']:,} to {row['upper']:,}; {how}), {row['hours']:,.1f} hours{more}"
     )
@@ -98,4 +98,4 @@ def _plan_lines(findings: PilotSummary, target: float, currency: str) -> list[st
     needed = (
         [] if not each else [f"          that is {-(-row['judgments'] // each):,} annotators with {each} tasks each"]
     )
-    return [wants, said, *needed]
+    return [wants, sentence, *needed]

@@ -90,8 +90,8 @@ def plan(
         raise ConfigError(f"'{chart.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
     options = choose_options(items, protocol or (), design or ())
     paces = _paces(seconds, [option.protocol for option in options])
-    given = settings(set_, "--set")
-    populations: tuple[Population, ...] = (Population.of(given),)
+    values = settings(set_, "--set")
+    populations: tuple[Population, ...] = (Population.of(values),)
     notes: list[str] = []
     if pilot is not None:
         from steelyard.formats import read_judgments
@@ -101,10 +101,10 @@ def plan(
         populations = fitted.samples
         notes += [*read.notes, _pilot_note(fitted.population), *fitted.notes]
     console = err_console()
-    shown = (TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
-    with Progress(*shown, console=console, transient=True) as progress:
+    bar_columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
+    with Progress(*bar_columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(options) * REPLICATES)
-        found = simulate_plan(
+        result = simulate_plan(
             items,
             target,
             options,
@@ -114,23 +114,23 @@ def plan(
             jobs=jobs or os.cpu_count() or 1,
             on_progress=lambda steps: progress.advance(bar, steps),
         )
-    table = found.table(price=price, wage=wage, seconds=paces)
+    table = result.table(price=price, wage=wage, seconds=paces)
     if form is Format.table:
-        print_whole(_laid_out(table, found))
+        print_whole(_laid_out(table, result))
     else:
         print_frame(table, form)
     if chart is not None:
         from steelyard.report.plan_chart import plan_chart, save_chart
 
-        save_chart(plan_chart(found.curve, table, target), chart)
+        save_chart(plan_chart(result.curve, table, target), chart)
         notes.append(f"the chart is in {chart}")
-    print_notes([*notes, *_notes(found, populations[0], pilot is not None)])
+    print_notes([*notes, *_notes(result, populations[0], pilot is not None)])
 
 
 def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
     from steelyard.errors import ConfigError, did_you_mean
 
-    found: dict[str, float] = {}
+    seconds_by_protocol: dict[str, float] = {}
     for text in given or []:
         name, equals, value = text.rpartition("=")
         try:
@@ -145,8 +145,8 @@ def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
             raise ConfigError(
                 "one time does not fit several protocols.", "Write --seconds pairwise=9, or choose a --protocol."
             )
-        found |= {name: pace} if equals else dict.fromkeys(protocols, pace)
-    return found
+        seconds_by_protocol |= {name: pace} if equals else dict.fromkeys(protocols, pace)
+    return seconds_by_protocol
 
 
 def _pilot_note(population: Population) -> str:

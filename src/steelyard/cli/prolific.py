@@ -36,12 +36,14 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
     from steelyard.web.studies import slug_of
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        made = make_draft(client, study, _base(study, url), slug_of(folder))
+        study_id = make_draft(client, study, _base(study, url), slug_of(folder))
         if dry_run:
             print_draft(study, drafted=bool(ledger_of(study).study_id))
             return
         print_terms(study)
-        print_done(f"Drafted on Prolific as {made}. Publish it with: steelyard prolific publish {folder} --pilot 10")
+        print_done(
+            f"Drafted on Prolific as {study_id}. Publish it with: steelyard prolific publish {folder} --pilot 10"
+        )
 
 
 @app.command()
@@ -69,22 +71,22 @@ def publish(
     from steelyard.recruitment.prolific import publish as make_public
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        found = offer(client, study, pilot)
-        if found.nothing_to_do:
-            Console(highlight=False).print(f"The study is on Prolific with {found.places} places. Nothing to do.")
+        proposal = offer(client, study, pilot)
+        if proposal.nothing_to_do:
+            Console(highlight=False).print(f"The study is on Prolific with {proposal.places} places. Nothing to do.")
         else:
-            print_offer(study, found)
+            print_offer(study, proposal)
             if not dry_run:
-                ask(cost_question(study, found), yes)
-            make_public(client, study, found)
+                ask(cost_question(study, proposal), yes)
+            make_public(client, study, proposal)
         if dry_run:
             return
-        if not found.nothing_to_do:
+        if not proposal.nothing_to_do:
             print_done(
-                f"{found.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
+                f"{proposal.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
             )
         if pilot is not None and wait:
-            _wait_for_pilot(client, study, found.places, every)
+            _wait_for_pilot(client, study, proposal.places, every)
 
 
 @app.command()
@@ -103,9 +105,9 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
     from steelyard.recruitment.prolific import drafted_id
 
     with open_study(folder) as study, open_client(api, dry=False) as client:
-        there = client.study(drafted_id(study))
+        remote = client.study(drafted_id(study))
         listed, at = client.submissions(drafted_id(study))
-        seen = [read_submission(data, at) for data in listed]
+        statuses = [read_submission(data, at) for data in listed]
         bonuses = received_bonuses(listed)
         rows = [
             {
@@ -115,7 +117,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
                 "answered": study.annotators.progress(one.participant).answered if one.participant else 0,
                 "bonus": bonuses.get(one.participant, 0) / 100,
             }
-            for one in seen
+            for one in statuses
         ]
         currency = study.config.pay.currency
     schema = dict.fromkeys(("participant", "submission", "status"), pl.String)
@@ -124,14 +126,14 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
         print_frame(frame, form)
         return
     console = Console(highlight=False)
-    places = there.get("total_available_places", 0)
+    places = remote.get("total_available_places", 0)
     console.print(
-        f"{there.get('name')}: {there.get('status')}, {there.get('places_taken', 0)} of {places} places taken"
+        f"{remote.get('name')}: {remote.get('status')}, {remote.get('places_taken', 0)} of {places} places taken"
     )
     if frame.height:
         console.print(plain_table(frame.group_by("status").len("submissions").sort("status"), ""))
-    approved = sum(one.status == "APPROVED" for one in seen)
-    paid = approved * int(there.get("reward", 0)) + sum(bonuses.values())
+    approved = sum(one.status == "APPROVED" for one in statuses)
+    paid = approved * int(remote.get("reward", 0)) + sum(bonuses.values())
     console.print(f"Paid to people so far: {money(paid, currency)} (bonuses {money(sum(bonuses.values()), currency)})")
 
 
@@ -145,12 +147,16 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     from steelyard.recruitment.prolific import sync as look
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        found = look(client, study)
+        submissions = look(client, study)
         left = [name for name in study.recruitment.departed if study.annotators.progress(name).answered]
     if dry_run:
         return
-    states = ", ".join(f"{count} {status.lower()}" for status, count in found.status_counts().items()) or "none yet"
-    print_done(f"Submissions: {states}. {found.changed} changed; {found.released_tasks} tasks are free for others.")
+    states = (
+        ", ".join(f"{count} {status.lower()}" for status, count in submissions.status_counts().items()) or "none yet"
+    )
+    print_done(
+        f"Submissions: {states}. {submissions.changed} changed; {submissions.released_tasks} tasks are free for others."
+    )
     if left:
         print_notes(
             [
@@ -207,12 +213,12 @@ def hook(
     with open_study(folder) as study, open_client(api, dry_run) as client:
         target = f"{_base(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
         if not client.hook_secrets(workspace):
-            made = client.create_hook_secret(workspace)
-            Console(highlight=False).print(f"{WEBHOOK_SECRET}={made.get('value', '')}", soft_wrap=True, markup=False)
-        there = [
+            secret = client.create_hook_secret(workspace)
+            Console(highlight=False).print(f"{WEBHOOK_SECRET}={secret.get('value', '')}", soft_wrap=True, markup=False)
+        hooks = [
             one for one in client.hooks(workspace) if (one.get("target_url"), one.get("event_type")) == (target, event)
         ]
-        if not there:
+        if not hooks:
             client.subscribe(workspace, event, target)
     if not dry_run:
         print_done(f"Prolific tells {target} when submissions change.")

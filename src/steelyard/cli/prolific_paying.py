@@ -42,14 +42,14 @@ def approve(
     from steelyard.recruitment.review import review_submissions
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        found = review_submissions(study, look(client, study).submissions)
-        chosen = _named(found, participants) if participants else [review for review in found if review.passes]
-        print_reviews(found, {review.submission for review in chosen})
+        reviews = review_submissions(study, look(client, study).submissions)
+        chosen = _named(reviews, participants) if participants else [review for review in reviews if review.passes]
+        print_reviews(reviews, {review.submission for review in chosen})
         if not chosen:
             Console(highlight=False).print("Nothing to approve.")
             return
         if not dry_run:
-            ask(f"Approve {len(chosen)} of {len(found)} submissions? They are paid, and it cannot be undone.", yes)
+            ask(f"Approve {len(chosen)} of {len(reviews)} submissions? They are paid, and it cannot be undone.", yes)
         done = approve_all(client, study, chosen)
     if not dry_run:
         print_done(f"{done} of {len(chosen)} are approved.")
@@ -117,10 +117,10 @@ def bonus(
         earned = _earned(study)
 
         def again(batch: Batch) -> bool:
-            asked = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
+            request = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
             ask(
-                f"{asked} more than {grace:g} minutes ago, and Prolific shows none of it. Look at your balance there. "
-                "Send it again?",
+                f"{request} more than {grace:g} minutes ago, and Prolific shows none of it. "
+                "Look at your balance there. Send it again?",
                 yes,
             )
             return True
@@ -135,8 +135,8 @@ def bonus(
             print_bonuses(owed, currency)
         if owed and dry_run:
             for names in _chunks(list(owed), bonuses.BATCH_SIZE):
-                made = client.set_up_bonuses(drafted_id(study), {name: owed[name] for name in names})
-                client.pay_bonuses(str(made["id"]))
+                created = client.set_up_bonuses(drafted_id(study), {name: owed[name] for name in names})
+                client.pay_bonuses(str(created["id"]))
             return
         if owed:
             ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)

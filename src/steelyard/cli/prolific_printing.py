@@ -31,8 +31,8 @@ def print_terms(study: Study) -> None:
     from steelyard.recruitment.estimates import estimate_visit, reward, whole_minutes
 
     console = _console()
-    found = estimate_visit(study)
-    console.print(f"Each person gets {found.tasks} tasks at {found.seconds_per_task:.1f} seconds ({found.source})")
+    visit = estimate_visit(study)
+    console.print(f"Each person gets {visit.tasks} tasks at {visit.seconds_per_task:.1f} seconds ({visit.source})")
     console.print(hourly(reward(study), whole_minutes(study), study.config.pay.currency))
 
 
@@ -69,11 +69,11 @@ def print_offer(study: Study, found: Offer) -> None:
     more = f" (now {found.places_now})" if found.published else ""
     console.print(f"{found.places} places{more}{', as a pilot' if found.pilot else ''}")
     stages = study.status().stages
-    wanted = sum(stage.total - stage.done for stage in stages)
+    remaining = sum(stage.total - stage.done for stage in stages)
     tasks = study.config.annotators.max_tasks or 0
-    given = (found.places - (found.places_now if found.published else 0)) * tasks
-    console.print(f"These people give up to {given:,} answers, checks among them; the design wants {wanted:,} more")
-    if given > 1.5 * wanted:
+    places = (found.places - (found.places_now if found.published else 0)) * tasks
+    console.print(f"These people give up to {places:,} answers, checks among them; the design wants {remaining:,} more")
+    if places > 1.5 * remaining:
         print_notes(["that is far more than the design has questions for: who finds nothing left is screened out"])
 
 

@@ -26,8 +26,8 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
     names = protocol.criterion_names()
     answer: dict[str, Any] = {}
     for item in items:
-        shown = item.text if len(items) > 1 else ""
-        values = {name: _ask_value(protocol, item, shown, name, prompt) for name in names}
+        label = item.text if len(items) > 1 else ""
+        values = {name: _ask_value(protocol, item, label, name, prompt) for name in names}
         answer[item.id] = values[ONLY] if names == (ONLY,) else values
     return answer
 

@@ -47,7 +47,7 @@ def quality(
     if table.height == 0:
         console.print("Nobody has judged anything yet.")
         return
-    shown = [
+    rows = [
         {
             "annotator": row["annotator"],
             "judgments": row["judgments"],
@@ -60,7 +60,7 @@ def quality(
         }
         for row in table.iter_rows(named=True)
     ]
-    console.print(plain_table(pl.DataFrame(shown), ""))
+    console.print(plain_table(pl.DataFrame(rows), ""))
     for annotator, reason in applied.items():
         print_done(f"{annotator} is excluded: {reason}.")
     disputed = [check for check in checks if check.disputed]

@@ -58,7 +58,7 @@ def simulate(
     console = err_console()
     with Progress(TextColumn("simulating"), BarColumn(), console=console, transient=True) as progress:
         bar = progress.add_task("", total=STUDIES)
-        found = forecast_study(
+        forecast = forecast_study(
             config,
             items,
             checks=read_checks(path, config, items),
@@ -72,12 +72,12 @@ def simulate(
             on_progress=lambda: progress.advance(bar),
         )
     if form is Format.table:
-        _print(Console(highlight=False), config, found)
+        _print(Console(highlight=False), config, forecast)
     else:
-        _print_rows(found, form)
+        _print_rows(forecast, form)
     print_notes(
         [
-            *found.warnings,
+            *forecast.warnings,
             f"annotators and scores are simulated ({STUDIES} studies); the interval is the 90 % range",
         ]
     )

@@ -24,31 +24,31 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from steelyard.study import Study
 
     with Study.open(existing_folder(folder)) as study:
-        found = study.status()
+        current = study.status()
     if form is not Format.table:
-        stages = [asdict(stage) for stage in found.stages]
-        whole = {key: value for key, value in asdict(found).items() if key != "stages"}
+        stages = [asdict(stage) for stage in current.stages]
+        whole = {key: value for key, value in asdict(current).items() if key != "stages"}
         frame = pl.DataFrame([{**whole, **{f"stage_{key}": value for key, value in s.items()}} for s in stages])
         print_frame(frame, form)
         return
     console = Console(highlight=False)
-    console.print(Text(found.title, style="bold"))
+    console.print(Text(current.title, style="bold"))
     counted = {
-        "items": found.items,
-        "annotators": found.annotators,
-        "judgments": found.judgments,
-        "imported": found.imported,
-        "late": found.late,
-        "revised": found.revisions,
-        "skipped": found.skips,
-        "flagged": found.flags,
-        "abandoned": found.expired,
-        "set aside": found.set_aside,
+        "items": current.items,
+        "annotators": current.annotators,
+        "judgments": current.judgments,
+        "imported": current.imported,
+        "late": current.late,
+        "revised": current.revisions,
+        "skipped": current.skips,
+        "flagged": current.flags,
+        "abandoned": current.expired,
+        "set aside": current.set_aside,
     }
     always = {"items", "annotators", "judgments"}
     console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
-    if found.state != "open":
-        console.print(f"The study is {found.state}.")
+    if current.state != "open":
+        console.print(f"The study is {current.state}.")
     rows = [
         {
             "stage": stage.name,
@@ -57,6 +57,6 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
             "": f"{100 * stage.done // max(1, stage.total)} %",
             "out now": stage.leased,
         }
-        for stage in found.stages
+        for stage in current.stages
     ]
     console.print(plain_table(pl.DataFrame(rows), ""))
