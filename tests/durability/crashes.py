@@ -21,7 +21,7 @@ from steelyard import Study
 from steelyard.designs import PerItem
 from steelyard.study import differing_picks, rebuild
 from steelyard.study.events import Event
-from tests.durability.crowd import Crowd, Place, PlatformLedger
+from tests.durability.crowd import Crowd, CrowdRecord, Place
 from tests.study.crowds import SETUPS, check_places, check_shown_once, one_person, write_items
 from tests.web.processes import ServeProcess
 
@@ -186,7 +186,7 @@ async def _kill(process: ServeProcess, crowd: Crowd, tally: Tally, kills: int, c
         await asyncio.to_thread(process.start)
 
 
-def _check(study: Study, books: PlatformLedger, live: dict[str, object], tally: Tally) -> None:
+def _check(study: Study, books: CrowdRecord, live: dict[str, object], tally: Tally) -> None:
     """Hold a study against the crowd's books, its design, the live server's figures, and its own log."""
     assert books.failures == []
     events = list(study.events())
@@ -197,7 +197,7 @@ def _check(study: Study, books: PlatformLedger, live: dict[str, object], tally: 
     assert set(counted) <= set(books.sent), "an answer is there that nobody sent"
     answers = {event.judgment_id: event for event in events if event.kind in {"judgment", "revision"}}
     for key, answer in books.acknowledged.items():
-        assert answers[key].data["answer"] == answer, f"{key} is not as it was acknowledged"
+        assert answers[key].data.answer == answer, f"{key} is not as it was acknowledged"
         assert answers[key].annotator == books.sent[key]
     status = study.status()
     assert live["judgments"] == status.judgments == len(counted), "the server counted otherwise than the log"

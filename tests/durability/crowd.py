@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass
-class PlatformLedger:
+class CrowdRecord:
     """What the crowd of one study sent, what was acknowledged, and what went wrong."""
 
     sent: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class PlatformLedger:
 class Annotator:
     """One person with a browser: asks, looks, answers, and sends again whatever was not acknowledged."""
 
-    def __init__(self, url: str, place: Place, name: str, books: PlatformLedger, look: float, seed: int) -> None:
+    def __init__(self, url: str, place: Place, name: str, books: CrowdRecord, look: float, seed: int) -> None:
         self.name = name
         self.waiting = False
         """Whether a request is under way."""
@@ -132,7 +132,7 @@ class Crowd:
     """Annotators spread over the studies of a server."""
 
     def __init__(self, url: str, places: Sequence[Place], people: int, look: float, seed: int = 1) -> None:
-        self.books = {place.slug: PlatformLedger() for place in places}
+        self.books = {place.slug: CrowdRecord() for place in places}
         self.annotators = []
         for number in range(people):
             place = places[number % len(places)]

@@ -179,7 +179,7 @@ def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, plat
     done = prolific("publish", "--pilot", "2", "--every", "0.2", "--yes")
     crowd.join(30)
     assert "2 of 2 have finished" in done.stderr
-    assert "Words: 2 people, 24 answers" in done.stdout
+    assert "Words: 2 annotators, 24 answers" in done.stdout
     # Six seconds a task, twelve tasks: 72 seconds for 6.00, which is 300 an hour.
     assert "6.0 s (half of them 6.0 to 6.0) a task; 72.0 s (half of them 72.0 to 72.0) a person" in done.stdout
     assert "6.00 $ a person: 300.00 $ an hour" in done.stdout
@@ -191,4 +191,4 @@ def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, plat
     # The full run is the same study, grown.
     prolific("publish", "--yes")
     assert (only(platform)["status"], only(platform)["total_available_places"]) == ("ACTIVE", 3)
-    assert run("pilot", "words", cwd=folder.parent).stdout.startswith("Words: 2 people")
+    assert run("pilot", "words", cwd=folder.parent).stdout.startswith("Words: 2 annotators")

@@ -58,7 +58,7 @@ def test_annotators_fail_checks_as_often_as_they_lapse():
 
 def test_a_forecast_counts_checks_and_repeats_and_excludes_careless_annotators():
     items = make_items(40)
-    quality = {"repeats": 0.1, "repeat_after": 3, "checks": {"file": "checks.csv", "rate": 0.2, "at_least": 3}}
+    quality = {"repeat_rate": 0.1, "repeat_after": 3, "checks": {"file": "checks.csv", "rate": 0.2, "min_checks": 3}}
     design = {"name": "per_item", "judgments": 6}
     plain = forecast_study(make_config({"name": "direct"}, design), items, people=20)
     config = make_config({"name": "direct"}, design, quality=quality)
