@@ -81,6 +81,7 @@ def check(fitted: Fit) -> None:
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float)), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "case"), FITS, ids=str)
 def test_every_model_fits_degenerate_answers(name: str, kind: str, case: str):
     observations = CASES[kind][case]
