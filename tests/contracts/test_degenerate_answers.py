@@ -88,6 +88,7 @@ def test_every_model_fits_degenerate_answers(name: str, kind: str, case: str):
     check(fit(name, observations, gold_of(kind, observations) if name in NEEDS_GOLD else None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "case"), FITS, ids=str)
 def test_every_model_fits_degenerate_answers_without_names(name: str, kind: str, case: str):
     gold = gold_of(kind, CASES[kind][case]) if name in NEEDS_GOLD else None
