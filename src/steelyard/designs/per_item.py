@@ -17,7 +17,7 @@ from steelyard.protocols.base import Protocol
 
 @dataclass(frozen=True, slots=True)
 class PerItem(Design):
-    """Show single items, or pages of them, until each has `judgments` judgments from distinct annotators.
+    """Show single items, or pages of them, until each is judged by enough distinct annotators.
 
     Items with the fewest judgments come first, in random order among equals, so that an unfinished study is balanced.
     """

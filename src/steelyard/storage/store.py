@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
@@ -42,7 +42,6 @@ _FINISH = (
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
 _CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
-_ANSWERED = select(func.count()).select_from(tasks).where(tasks.c.study == _STUDY, tasks.c.state == "answered")
 _CONFIG = (
     select(events)
     .join(studies, (events.c.study == studies.c.id) & (events.c.seq == studies.c.config_seq))
@@ -170,11 +169,6 @@ class Store:
             options["isolation_level"] = "REPEATABLE READ"
         with said_plainly(*READ), self._engine.connect().execution_options(**options) as connection:
             yield Snapshot(connection, self._study)
-
-    def answered(self) -> int:
-        """Count the judgments."""
-        with self._reading() as connection:
-            return int(connection.execute(_ANSWERED, {"in_study": self._study}).scalar_one())
 
     def config_event(self) -> StoredEvent | None:
         """Return the last event of the configuration, if there is one."""
