@@ -101,8 +101,9 @@ class TupleRows(NamedTuple):
 class Evidence:
     """All that was observed. `item` has the code of each item that was judged, in the order of their ids.
 
-    `annotator` is that of each responder, UNKNOWN where nobody is named. `fixed` responders answer as people
-    usually do: of them nothing of their own can be learnt. Group 0 sets the scale.
+    `annotator` is that of each responder, UNKNOWN where nobody is named. `fixed` responders answer as the population
+    does: they have no parameters of their own. `witnesses` counts the other responders of the same group with whom each
+    shares items (no further than a few). Group 0 sets the scale.
     """
 
     item: IntArray
@@ -110,6 +111,7 @@ class Evidence:
     annotator: IntArray
     fixed: NDArray[np.bool_]
     gold: NDArray[np.bool_]
+    witnesses: IntArray
     ratings: RatingRows
     pairs: PairRows
     tuples: TupleRows
@@ -146,6 +148,7 @@ class Evidence:
             annotator,
             fixed,
             is_gold,
+            _witnesses(coded, responders, len(annotator)),
             _rating_rows(coded, responders, len(annotator)),
             _pair_rows(coded, responders, len(judged_items)),
             _tuple_rows(coded, responders),
@@ -290,6 +293,16 @@ def _responders(coded: Sequence[_Coded], rank: IntArray) -> tuple[tuple[Group, .
         groups.append(Group(part.kind, count, count + len(present), part.scale, part.bounded, steps))
         count += len(present)
     return tuple(groups), np.concatenate(annotators), of_row
+
+
+def _witnesses(coded: Sequence[_Coded], responders: Sequence[IntArray], n_responders: int) -> IntArray:
+    """Count the other responders with whom each shares items: the most that some item of theirs has."""
+    witnesses = np.zeros(n_responders, np.int32)
+    for part, who in zip(coded, responders, strict=True):
+        pairs = np.unique(np.column_stack([part.item, who[part.row]]), axis=0)
+        answerers = np.bincount(pairs[:, 0], minlength=int(part.item.max(initial=0)) + 1)
+        np.maximum.at(witnesses, pairs[:, 1], (answerers[pairs[:, 0]] - 1).astype(np.int32))
+    return witnesses
 
 
 def _merged_gold(groups: tuple[Group, ...], coded: Sequence[_Coded]) -> tuple[Group, ...]:

@@ -1,12 +1,12 @@
-"""Compiled draws of the calibrated scale's Gibbs sampler, one block of unknowns each.
+"""Compiled draws of latent responses and item locations for the calibrated scale's Gibbs sampler.
 
 A responder is one annotator under one way of asking. Its answer about an item at x starts from a latent response
 `intercept + slope · (x − origin)`, with noise: a rating is where the response falls on the scale, a comparison is which
-of two responses is the higher. Given the responses everything else is Gaussian.
+of two responses is the higher. Given the responses, items are Gaussian.
 
 Rows of ratings are sorted by responder, so that `first[r]` to `first[r + 1]` are one responder's, and by answer
-within a responder. Sums by item (`weight`, `pull`: precision, and precision times mean) are filled by one pass and
-used up by `draw_items`.
+within a responder. Sums by item (`weight`, `pull`: precision, and precision times mean) are filled by the draws of
+responses and cleared by the draw of items. Rows that are held out for validation are skipped.
 """
 
 from __future__ import annotations
@@ -24,25 +24,15 @@ from steelyard.observations import FloatArray
 if TYPE_CHECKING:
     from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 
-NEAR_ENOUGH, MOST_STEPS = 1e-4, 300
-"""How near conjugate gradients come to the joint draw, in standard deviations of an item given its neighbours, and
-their most steps."""
+CG_TOLERANCE, CG_STEPS = 1e-4, 300
+"""Tolerance of conjugate gradients, in standard deviations of an item given its neighbours, and the most steps."""
 
-MIN_RATIO = 1.0 / 16.0
-"""Noise variances below this ratio to the mean do not lower the expected slope further."""
-
-MIN_NOISE_VARIANCE = 1e-3**2
-"""Smallest noise variance of a rating, on [0, 1]: a slider is read to about a thousandth of its length.
-
-Without a lower bound the posterior of the noise is improper where annotators agree exactly."""
+HELD_OUT = 2
+"""Outcome of a comparison that is held out."""
 
 
 class Items(NamedTuple):
-    """The items' locations x, their population mean and variance, and sums of what the responses say of each.
-
-    `weight` and `pull` are precision, and precision times mean; the conditional mean and variance are those of an
-    item given all others.
-    """
+    """Item locations x, their population mean and variance, and the sums of what the responses say of each."""
 
     x: FloatArray
     origin: float
@@ -50,8 +40,6 @@ class Items(NamedTuple):
     variance: float
     weight: FloatArray
     pull: FloatArray
-    conditional_mean: FloatArray
-    conditional_variance: FloatArray
 
 
 class Responders(NamedTuple):
@@ -64,33 +52,15 @@ class Responders(NamedTuple):
     shift: FloatArray
 
 
-class RaterPrior(NamedTuple):
-    """The prior of every rater; the intercept and slope of `fixed` raters are the prior means."""
-
-    fixed: NDArray[np.bool_]
-    intercept: FloatArray
-    slope: FloatArray
-    intercept_variance: FloatArray
-    slope_variance: FloatArray
-    noise: FloatArray
-    freedom: FloatArray
-    stretch: FloatArray
-
-
 class PairAnswers(NamedTuple):
-    """The latent differences behind comparisons, which comparisons were lapses, and the tie margin."""
+    """The latent differences behind comparisons, which comparisons were lapses, and the tie margin.
+
+    Comparisons that are held out count as lapses: they say nothing of the items.
+    """
 
     response: FloatArray
     lapsed: NDArray[np.bool_]
     margin: float
-
-
-class ResponderSums(NamedTuple):
-    """By responder: squared differences of items, their products with responses, and the number of lapses."""
-
-    square: FloatArray
-    cross: FloatArray
-    lapses: FloatArray
 
 
 class ShiftSums(NamedTuple):
@@ -174,6 +144,8 @@ def draw_ratings(
         base = intercept[r] - slope[r] * origin
         gain = slope[r] / variance[r]
         for o in range(first[r], first[r + 1]):
+            if lower[o] == -inf and upper[o] == inf:
+                continue
             level = base + shift[shift_of[o]]
             if lower[o] < upper[o]:
                 middle = level + slope[r] * x[item[o]]
@@ -183,51 +155,49 @@ def draw_ratings(
 
 
 @compiled
-def draw_pairs(
-    rng: np.random.Generator,
-    rows: PairRows,
-    answers: PairAnswers,
-    items: Items,
-    responders: Responders,
-    sums: ResponderSums,
-) -> None:
-    """Draw which comparisons were lapses, and by how much the left response was above the right one in the others.
+def pair_chance(middle: float, outcome: int, margin: float) -> float:
+    """Return the probability of an outcome, without lapses, where the expected difference is `middle`."""
+    if outcome > 0:
+        return below(middle - margin)
+    if outcome < 0:
+        return below(-middle - margin)
+    return below(margin - middle) - below(-margin - middle)
 
-    By responder, adds up the squared differences of the items and their products with the responses, for the slope.
-    """
+
+@compiled
+def draw_pairs(
+    rng: np.random.Generator, rows: PairRows, answers: PairAnswers, items: Items, responders: Responders
+) -> None:
+    """Draw which comparisons were lapses, and by how much the left response was above the right one in the others."""
     left, right, responder, outcome, _, _ = rows
     response, lapsed, margin = answers
-    square, cross, lapses = sums
     x, slope, lapse_rate = items.x, responders.slope, responders.lapse_rate
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     for m in range(len(left)):
+        if outcome[m] == HELD_OUT:
+            lapsed[m] = True
+            continue
         r = responder[m]
-        u = x[left[m]] - x[right[m]]
-        middle = slope[r] * u
+        middle = slope[r] * (x[left[m]] - x[right[m]])
+        lapsed[m] = False
+        if lapse_rate[r] > 0.0:
+            lapse = lapse_rate[r] * guess
+            chance = (1.0 - lapse_rate[r]) * pair_chance(middle, outcome[m], margin)
+            if rng.random() * (lapse + chance) < lapse:
+                lapsed[m] = True
+                continue
         if outcome[m] > 0:
             low, high = margin, inf
         elif outcome[m] < 0:
             low, high = -inf, -margin
         else:
             low, high = -margin, margin
-        chance = below(high - middle) - below(low - middle)
-        lapsed[m] = rng.random() * (lapse_rate[r] * guess + (1.0 - lapse_rate[r]) * chance) < lapse_rate[r] * guess
-        if lapsed[m]:
-            lapses[r] += 1.0
-            continue
         response[m] = middle + between(rng, low - middle, high - middle)
-        square[r] += u * u
-        cross[r] += u * response[m]
 
 
 @compiled
 def draw_tuples(
-    rng: np.random.Generator,
-    rows: TupleRows,
-    response: FloatArray,
-    items: Items,
-    responders: Responders,
-    sums: ResponderSums,
+    rng: np.random.Generator, rows: TupleRows, response: FloatArray, items: Items, responders: Responders
 ) -> None:
     """Draw the responses to the items of each tuple, which are sorted by tier, the best first.
 
@@ -235,10 +205,12 @@ def draw_tuples(
     """
     first, item, tier, responder = rows
     x, origin, weight, pull = items.x, items.origin, items.weight, items.pull
-    slope, square, cross = responders.slope, sums.square, sums.cross
+    slope = responders.slope
     sd = sqrt(0.5)
     for t in range(len(first) - 1):
         r = responder[t]
+        if r < 0:
+            continue
         begin, end = first[t], first[t + 1]
         gain = 2.0 * slope[r]
         high = inf
@@ -254,14 +226,11 @@ def draw_tuples(
                 following += 1
             least = inf
             for o in range(at, stop):
-                u = x[item[o]] - origin
-                middle = slope[r] * u
+                middle = slope[r] * (x[item[o]] - origin)
                 response[o] = middle + sd * between(rng, (low - middle) / sd, (high - middle) / sd)
                 least = min(least, response[o])
                 weight[item[o]] += gain * slope[r]
                 pull[item[o]] += gain * (response[o] + slope[r] * origin)
-                square[r] += 2.0 * u * u
-                cross[r] += 2.0 * u * response[o]
             high = least
             at = stop
 
@@ -275,13 +244,13 @@ def draw_items_jointly(
     responders: Responders,
     work: FloatArray,
 ) -> None:
-    """Draw all items at once; `work` is room for four numbers an item.
+    """Draw all items at once, and clear the sums; `work` is room for four numbers an item.
 
-    Where comparisons tie each item to its neighbours only, as in a session that pairs the close ones, drawing one
-    after the other takes for ever to move a stretch of the scale. The exact joint draw is the solution of a linear
-    system with noise on its right side (Papandreou & Yuille 2010), here by conjugate gradients.
+    Where comparisons link each item only to its neighbours, as in a session that pairs close items, drawing one item
+    after the other mixes very slowly. The exact joint draw is the solution of a linear system with noise on its right
+    side (Papandreou & Yuille 2010), here by conjugate gradients.
     """
-    x, _, mean, variance, weight, pull, _, _ = items
+    x, _, mean, variance, weight, pull = items
     left, right, responder, _, _, _ = pairs
     response, lapsed, _ = answers
     slope = responders.slope
@@ -305,7 +274,7 @@ def draw_items_jointly(
         direction[i] = residual[i] / diagonal[i]
         size += residual[i] * direction[i]
     steps = 0
-    while size > NEAR_ENOUGH**2 * n and steps < MOST_STEPS:
+    while size > CG_TOLERANCE**2 * n and steps < CG_STEPS:
         steps += 1
         for i in range(n):
             image[i] = (weight[i] + 1.0 / variance) * direction[i]
@@ -326,22 +295,16 @@ def draw_items_jointly(
             size += residual[i] * residual[i] / diagonal[i]
         for i in range(n):
             direction[i] = residual[i] / diagonal[i] + size / before * direction[i]
+    weight[:] = 0.0
+    pull[:] = 0.0
 
 
 @compiled
 def draw_items(
-    rng: np.random.Generator,
-    items: Items,
-    pairs: PairRows,
-    answers: PairAnswers,
-    responders: Responders,
-    is_drawn: bool,
+    rng: np.random.Generator, items: Items, pairs: PairRows, answers: PairAnswers, responders: Responders
 ) -> None:
-    """Draw the items one after the other, unless `is_drawn`; clear the sums.
-
-    Stores the mean and variance of each, given the others.
-    """
-    x, _, mean, variance, weight, pull, conditional_mean, conditional_variance = items
+    """Draw the items one after the other, and clear the sums."""
+    x, _, mean, variance, weight, pull = items
     left, right, responder, _, pair_start, pair_row = pairs
     response, lapsed, _ = answers
     slope = responders.slope
@@ -358,10 +321,7 @@ def draw_items(
                 total += s * (response[m] + s * x[right[m]])
             else:
                 total += s * (s * x[left[m]] - response[m])
-        conditional_mean[i] = total / precision
-        conditional_variance[i] = 1.0 / precision
-        if not is_drawn:
-            x[i] = conditional_mean[i] + rng.standard_normal() * sqrt(conditional_variance[i])
+        x[i] = total / precision + rng.standard_normal() / sqrt(precision)
         weight[i] = 0.0
         pull[i] = 0.0
 
@@ -376,7 +336,7 @@ def draw_shifts(
     sums: ShiftSums,
 ) -> None:
     """Draw the shift of every answer that holds several ratings; shift 0 is that of the others, and stays 0."""
-    first, item, shift_of, _, _, _ = rows
+    first, item, shift_of, lower, upper, _ = rows
     x, origin = items.x, items.origin
     intercept, slope, variance, _, shift = responders
     shift_variance, precision, pull = sums
@@ -386,7 +346,7 @@ def draw_shifts(
         base = intercept[r] - slope[r] * origin
         for o in range(first[r], first[r + 1]):
             s = shift_of[o]
-            if s > 0:
+            if s > 0 and not (lower[o] == -inf and upper[o] == inf):
                 precision[s] += 1.0 / variance[r]
                 pull[s] += (response[o] - base - slope[r] * x[item[o]]) / variance[r]
     for s in range(1, len(shift)):
@@ -395,88 +355,19 @@ def draw_shifts(
 
 
 @compiled
-def stretched(ratio: float, stretch: float) -> float:
-    """Return the expected slope, relative to the mean slope, at a ratio of noise variance to mean noise variance."""
-    return float(min(max(ratio, MIN_RATIO), 1.0 / MIN_RATIO) ** (0.5 * stretch))
-
-
-@compiled
-def draw_raters(
-    rng: np.random.Generator,
-    rows: RatingRows,
-    response: FloatArray,
-    items: Items,
-    prior: RaterPrior,
-    responders: Responders,
-) -> None:
-    """Draw every rater's intercept, slope and noise.
-
-    The slope expected of a rater is `mean_slope` times (noise / mean noise) to the power `stretch`.
-    """
-    first, item, shift_of, _, _, _ = rows
-    x, origin = items.x, items.origin
-    fixed, mean_intercept, mean_slope, intercept_variance, slope_variance, mean_variance, freedom, stretch = prior
-    intercept, slope, variance, _, shift = responders
-    for r in range(len(first) - 1):
-        n = float(first[r + 1] - first[r])
-        if n == 0.0:
-            continue
-        su = suu = sz = szu = szz = 0.0
-        expected = mean_slope[r] * stretched(variance[r] / mean_variance[r], stretch[r])
-        for o in range(first[r], first[r + 1]):
-            u = x[item[o]] - origin
-            z = response[o] - shift[shift_of[o]] - mean_intercept[r] - expected * u
-            su += u
-            suu += u * u
-            sz += z
-            szu += z * u
-            szz += z * z
-        d0 = d1 = 0.0
-        if not fixed[r]:
-            v = variance[r]
-            p00 = n / v + 1.0 / intercept_variance[r]
-            p11 = suu / v + 1.0 / slope_variance[r]
-            p01 = su / v
-            det = p00 * p11 - p01 * p01
-            m0 = (p11 * sz - p01 * szu) / (det * v)
-            m1 = (p00 * szu - p01 * sz) / (det * v)
-            e0, e1 = rng.standard_normal(), rng.standard_normal()
-            d0 = m0 + e0 * sqrt(p11 / det)
-            # Given d0, the other is Gaussian with precision p11.
-            d1 = m1 - p01 / p11 * (d0 - m0) + e1 / sqrt(p11)
-        intercept[r] = mean_intercept[r] + d0
-        slope[r] = expected + d1
-        residual_sum = szz - 2.0 * (d0 * sz + d1 * szu) + n * d0 * d0 + 2.0 * d0 * d1 * su + d1 * d1 * suu
-        half = 0.5 * (freedom[r] * mean_variance[r] + max(residual_sum, 0.0))
-        new_variance = max(half / rng.standard_gamma(0.5 * (freedom[r] + n)), MIN_NOISE_VARIANCE)
-        if stretch[r] > 0.0 and not fixed[r]:
-            # What the slope says of the noise: taken as often as it allows.
-            other = mean_slope[r] * stretched(new_variance / mean_variance[r], stretch[r])
-            gain = (slope[r] - expected) ** 2 - (slope[r] - other) ** 2
-            if log(rng.random()) > gain / (2.0 * slope_variance[r]):
-                continue
-        variance[r] = new_variance
-
-
-@compiled
-def margin_likelihood(
-    rows: PairRows,
-    items: Items,
-    responders: Responders,
-    margin: float,
+def pair_log_likelihood(
+    rows: PairRows, x: FloatArray, slope: FloatArray, lapse_rate: FloatArray, margin: float, factor: float
 ) -> float:
-    """Return the log likelihood of all comparisons at a tie margin."""
+    """Return the log likelihood of all comparisons with every location multiplied by `factor`."""
     left, right, responder, outcome, _, _ = rows
-    x, slope, lapse_rate = items.x, responders.slope, responders.lapse_rate
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     total = 0.0
     for m in range(len(left)):
+        if outcome[m] == HELD_OUT:
+            continue
         r = responder[m]
-        middle = slope[r] * (x[left[m]] - x[right[m]])
-        if outcome[m] == 0:
-            chance = below(margin - middle) - below(-margin - middle)
-        else:
-            chance = below(outcome[m] * middle - margin)
-        total += log((1.0 - lapse_rate[r]) * chance + lapse_rate[r] / 3.0)
+        chance = pair_chance(factor * slope[r] * (x[left[m]] - x[right[m]]), outcome[m], margin)
+        total += log(max((1.0 - lapse_rate[r]) * chance + lapse_rate[r] * guess, 1e-300))
     return total
 
 

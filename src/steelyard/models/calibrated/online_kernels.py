@@ -8,7 +8,7 @@ filtering; removing and recomputing it is expectation propagation.
 
 from __future__ import annotations
 
-from math import erf, exp, inf, log, sqrt
+from math import erfc, exp, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ def density(t: float) -> float:
 @compiled
 def below(t: float) -> float:
     """Return the standard Gaussian's distribution function."""
-    return 0.5 * (1.0 + erf(t * 0.7071067811865476))
+    return 0.5 * erfc(-t * 0.7071067811865476)
 
 
 @compiled

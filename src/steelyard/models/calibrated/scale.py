@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -13,14 +12,17 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import special
 
-from steelyard.errors import ConvergenceWarning
+from steelyard.errors import ConvergenceWarning, SteelyardWarning
+from steelyard.models.calibrated.checks import judgment_warnings
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
-from steelyard.models.calibrated.sampler import Chain, Sums
+from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung
+from steelyard.models.calibrated.posterior import Posterior, sample
+from steelyard.models.calibrated.reference import disagreement
+from steelyard.models.calibrated.responder_kernels import ALPHA
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
-from steelyard.models.inference.diagnostics import rhat as rhat_of
 from steelyard.models.labels.table import nullable
 from steelyard.models.table import Uncertainty, count_by_item, score_table
 from steelyard.observations import (
@@ -34,24 +36,31 @@ from steelyard.observations import (
     Ratings,
 )
 
-CHAINS = 2
-RHAT_LIMIT = 1.3
-"""Largest median R̂ of the items at which the chains count as converged."""
-
-MANY_ROWS = 200_000
-"""Above this many rows a quarter of the draws is enough: every location is estimated precisely."""
+_EFFECTS = {
+    "none": "no differences between annotators",
+    "bias": "bias",
+    "slope": "bias and scale use",
+    "noise": "bias, scale use and noise",
+    "random": "bias, scale use, noise and random answering",
+}
+_COMPARED_EFFECTS = {
+    "none": "no differences between annotators",
+    "slope": "precision",
+    "random": "precision, lapses and random answering",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedScale(Model):
     """Place items on one latent scale, from ratings, comparisons, choices and rankings together.
 
-    An annotator's response to an item at x is b + a·x + noise, with the annotator's bias b, slope a (scale use) and
-    noise; an answer with several ratings has a common shift. A rating is the response, censored at the ends of a
+    An annotator's response to an item at x is b + a·x + noise, with the annotator's bias b, positive slope a (scale use)
+    and noise; an answer with several ratings has a common shift. A rating is the response, censored at the ends of a
     slider or rounded to the steps of a scale. In a comparison the higher response wins, within a margin it is a tie,
-    and a few answers are lapses; choices and rankings order the responses. Annotators' parameters are pooled partially,
-    with heavy tails. The score is the expected answer: on the ratings' scale where there are ratings, else in units of
-    the responses' noise, as in Thurstone's model.
+    and a few answers are lapses; choices and rankings order the responses. Annotators' parameters are pooled partially.
+    Which of them are estimated is decided by cross-validation: each must predict held-out judgments better. The score is
+    the expected answer: on the ratings' scale where there are ratings, else in units of the responses' noise, as in
+    Thurstone's model.
 
     Posterior by Gibbs sampling; the order of judgments and the names of annotators do not matter.
     """
@@ -60,23 +69,31 @@ class CalibratedScale(Model):
     accepts: ClassVar[tuple[str, ...]] = ("ratings", "choices", "rankings", "comparisons", "mixed")
 
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 1000
     seed: Annotated[int, Field(ge=0, description="random seed")] = 0
+    annotator_effects: Annotated[
+        Literal["auto", "none", "bias", "slope", "noise", "random"],
+        Field(
+            description="differences between annotators, each with all before it: none, bias, slope (scale use), noise, "
+            "random answering; auto chooses by cross-validation"
+        ),
+    ] = "auto"
 
     def fit(self, observations: Ratings | Comparisons | Choices | Rankings | Mixed, gold: Gold | None = None) -> Fit:
         """Score every item; `gold` gives the known scores of some, which hold the scale in place."""
         self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold)
-        chains = self.sample(evidence)
-        scale = _Scaled.of(evidence, chains, self.level)
-        n_items = len(observations.items)
+        choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
+        choice = choose_rung(evidence, choice_seed) if self.annotator_effects == "auto" else Choice(self.annotator_effects)
+        posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
+        scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())
         is_judged = judgments > 0
-        spread = [np.full(n_items, np.nan) for _ in range(4)]
-        for whole, part in zip(spread, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
-            whole[evidence.item] = part
-        score, sd, lower, upper = (np.where(is_judged, values, np.nan) for values in spread)
-        draws = np.full((len(scale.draws), n_items), np.nan)
+        whole = [np.full(len(observations.items), np.nan) for _ in range(4)]
+        for values, part in zip(whole, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
+            values[evidence.item] = part
+        score, sd, lower, upper = (np.where(is_judged, values, np.nan) for values in whole)
+        draws = np.full((len(scale.draws), len(observations.items)), np.nan)
         draws[:, evidence.item] = scale.draws
         table = score_table(
             observations.items,
@@ -88,26 +105,35 @@ class CalibratedScale(Model):
             bounds=evidence.groups[0].scale if evidence.groups[0].bounded else None,
             level=self.level,
         )
-        rhat = _rhat(chains)
-        notes = _notes(evidence, chains)
-        if rhat > RHAT_LIMIT:
-            notes += (f"the two chains have not converged (R̂ {rhat:.2f}): increase draws",)
-            warnings.warn(f"{self.name}: {notes[-1]}.", ConvergenceWarning, stacklevel=2)
-        people = _annotators(observations, evidence, chains, self.level)
-        sweeps = sum(chain.count for chain in chains)
-        return Fit(self.name, self.settings(), table, people, notes, sweeps, rhat <= RHAT_LIMIT)
+        alarms = self._alarms(posterior, observations, score, sd)
+        return Fit(
+            self.name,
+            self.settings(),
+            table,
+            _annotators(observations, posterior, self.level),
+            (*alarms, *_notes(posterior, choice)),
+            posterior.sweeps,
+            posterior.diagnostics.converged,
+        )
 
-    def sample(self, evidence: Evidence) -> list[Sums]:
-        """Run the chains side by side."""
-        many = evidence.n_rows > MANY_ROWS
-        draws = max(10, self.draws // (4 if many else 1) // CHAINS)
-        burn_in = draws // 2 if many else max(100, draws // 2)
-
-        def run(seed: np.random.SeedSequence) -> Sums:
-            return Chain(evidence, np.random.default_rng(seed)).run(burn_in, draws)
-
-        with ThreadPoolExecutor(CHAINS) as threads:
-            return list(threads.map(run, np.random.SeedSequence(self.seed).spawn(CHAINS)))
+    def _alarms(
+        self, posterior: Posterior, observations: Observations, score: FloatArray, sd: FloatArray
+    ) -> tuple[str, ...]:
+        """Warn of chains that disagree, of annotators against the scale, and of scores far from a simple estimate."""
+        diagnostics, evidence = posterior.diagnostics, posterior.evidence
+        alarms: list[str] = []
+        if not diagnostics.converged:
+            alarms.append(
+                f"the chains have not converged (R̂ {diagnostics.rhat:.2f} of the {diagnostics.where}, smallest effective "
+                f"sample size {min(diagnostics.bulk_ess, diagnostics.tail_ess):.0f}): increase draws, or set "
+                "annotator_effects to a simpler choice"
+            )
+            warnings.warn(f"{self.name}: {alarms[0]}.", ConvergenceWarning, stacklevel=3)
+        others = judgment_warnings(evidence, observations.annotators)
+        others += disagreement(evidence, score[evidence.item], sd[evidence.item])
+        for alarm in others:
+            warnings.warn(f"{self.name}: {alarm}.", SteelyardWarning, stacklevel=3)
+        return (*alarms, *others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,37 +147,21 @@ class _Scaled:
     draws: FloatArray
 
     @classmethod
-    def of(cls, evidence: Evidence, chains: list[Sums], level: float) -> _Scaled:
-        mean, square, spread = (_mean(chains, name) for name in ("middle", "middle_square", "spread"))
-        sd = np.sqrt(spread + np.maximum(square - mean**2, 0.0))
-        half = special.ndtri((1 + level) / 2) * sd
-        group = evidence.groups[0]
-        draws = np.concatenate([chain.draws for chain in chains])
-        score = _mean(chains, "score")
+    def of(cls, posterior: Posterior, level: float) -> _Scaled:
+        x, draws = posterior.x, posterior.scores()
+        half = special.ndtri((1 + level) / 2) * x.std(axis=0, ddof=1)
+        ends = [x.mean(axis=0) - half, x.mean(axis=0) + half]
+        score, sd = draws.mean(axis=0), draws.std(axis=0, ddof=1)
+        group = posterior.evidence.groups[0]
         if not group.rates:
-            return cls(score, sd, mean - half, mean + half, draws)
-        ends = [mean - half, mean + half]
+            return cls(score, sd, *ends, draws)
         if group.bounded:
-            n_groups = len(evidence.groups)
-            population = _mean(chains, "population")
-            noise = float(population[2 * n_groups] + population[3 * n_groups])
+            variance = float(posterior.answer_variance(posterior.population[:, 0]).mean())
             for end in ends:
-                typical_response(end.copy(), np.zeros(len(end)), noise, group.edge, end)
+                typical_response(end.copy(), np.zeros(len(end)), variance, group.edge, end)
         low, high = group.scale
         width = high - low
-        return cls(
-            low + width * score,
-            width * draws.std(axis=0, ddof=1),
-            low + width * ends[0],
-            low + width * ends[1],
-            low + width * draws,
-        )
-
-
-def _mean(chains: list[Sums], name: str) -> FloatArray:
-    """Return the mean of a total over all draws."""
-    total = np.sum([getattr(chain, name) for chain in chains], axis=0)
-    return np.asarray(total / sum(chain.count for chain in chains))
+        return cls(low + width * score, width * sd, low + width * ends[0], low + width * ends[1], low + width * draws)
 
 
 def _unit(evidence: Evidence, score: FloatArray, judged: NDArray[np.bool_]) -> FloatArray:
@@ -164,17 +174,10 @@ def _unit(evidence: Evidence, score: FloatArray, judged: NDArray[np.bool_]) -> F
     return share
 
 
-def _rhat(chains: list[Sums]) -> float:
-    """Return the median R̂ of the items' locations."""
-    within = np.mean([chain.spread / chain.count for chain in chains], axis=0)
-    within = within + np.mean([chain.middle_square / chain.count - chain.mean**2 for chain in chains], axis=0)
-    return float(np.median(rhat_of(np.array([chain.mean for chain in chains]), within)))
-
-
-def _annotators(observations: Observations, evidence: Evidence, chains: list[Sums], level: float) -> pl.DataFrame:
+def _annotators(observations: Observations, posterior: Posterior, level: float) -> pl.DataFrame:
     """Return a table of annotators: in the user's scale for ratings, else in units of the responses' noise."""
-    mean = _mean(chains, "line")
-    sd = np.sqrt(np.maximum(_mean(chains, "line_square") - mean**2, 0.0))
+    evidence = posterior.evidence
+    mean, sd = posterior.line()
     half = special.ndtri((1 + level) / 2) * sd
     judgments = np.bincount(
         observations.annotator[observations.annotator != UNKNOWN], minlength=len(observations.annotators)
@@ -185,9 +188,8 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
             "judgments": pl.Series(judgments, dtype=pl.Int64),
         }
     )
-    population = _mean(chains, "population")
-    n_groups = len(evidence.groups)
-    several = len({g.rates for g in evidence.groups}) < n_groups
+    usual_slope = np.exp(posterior.population[:, :, ALPHA].mean(axis=0))
+    several = len({g.rates for g in evidence.groups}) < len(evidence.groups)
     for number, group in enumerate(evidence.groups):
         who = np.arange(group.first, group.last)
         who = who[evidence.annotator[who] != UNKNOWN]
@@ -196,13 +198,9 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
         low, high = group.scale
         tag = f"{group.kind} {number + 1} " if several else ""
         if group.rates:
-            columns = {
-                "bias": (0, high - low),
-                "scale": (1, 1 / population[n_groups + number]),
-                "noise": (2, high - low),
-            }
+            columns = {"bias": (0, high - low), "scale": (1, 1 / usual_slope[number]), "noise": (2, high - low)}
         else:
-            columns = {"precision": (1, 1 / population[n_groups + number])}
+            columns = {"precision": (1, 1 / usual_slope[number])}
             if group.kind == Comparisons.kind:
                 columns["lapse_rate"] = (3, 1.0)
         random = np.full(len(observations.annotators), np.nan)
@@ -212,17 +210,42 @@ def _annotators(observations: Observations, evidence: Evidence, chains: list[Sum
             for suffix, values in (("", mean), ("_lower", mean - half), ("_upper", mean + half)):
                 whole = np.full(len(observations.annotators), np.nan)
                 whole[evidence.annotator[who]] = values[row, who] * unit
-                if name in ("noise", "lapse_rate"):
-                    whole = np.maximum(whole, 0.0)
-                frame = frame.with_columns(nullable(whole).alias(tag + name + suffix))
+                frame = frame.with_columns(
+                    nullable(whole if name == "bias" else np.maximum(whole, 0.0)).alias(tag + name + suffix)
+                )
     return frame
 
 
-def _notes(evidence: Evidence, chains: list[Sums]) -> tuple[str, ...]:
-    """Note which judgments set the scale, and the posterior predictive checks."""
-    notes: tuple[str, ...] = ()
+def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
+    """Note which judgments set the scale, which differences between annotators are modelled, and the checks."""
+    evidence, diagnostics = posterior.evidence, posterior.diagnostics
+    notes: list[str] = []
     if len(evidence.groups) > 1:
         first = evidence.groups[0]
         what = "the first ratings" if first.rates else f"the {first.kind}"
-        notes += (f"the scale is that of {what}; other answers are converted to it",)
-    return notes + tuple(dict.fromkeys(check for chain in chains[:1] for check in chain.checks))
+        notes.append(f"the scale is that of {what}; other answers are converted to it")
+    notes.append(_effects(evidence, choice))
+    notes.append(
+        f"chains: R̂ at most {diagnostics.rhat:.2f}, effective sample size at least "
+        f"{min(diagnostics.bulk_ess, diagnostics.tail_ess):,.0f}"
+    )
+    coverage, wins = posterior.predictive_coverage(), posterior.expected_wins()
+    if coverage is not None:
+        notes.append(f"check: {100 * coverage:.1f} % of the ratings lie where the model expects 95 % of them")
+    if wins is not None:
+        notes.append(
+            f"check: the likelier item is expected to win {100 * wins[0]:.1f} % of the decided comparisons, and won "
+            f"{100 * wins[1]:.1f} %"
+        )
+    return tuple(notes)
+
+
+def _effects(evidence: Evidence, choice: Choice) -> str:
+    """Say which differences between annotators the model has, and why."""
+    words = _EFFECTS if any(g.rates for g in evidence.groups) else _COMPARED_EFFECTS
+    what = f"annotators: {words[choice.rung]}"
+    if not choice.tried:
+        return what
+    if choice.rung == choice.tried[0]:
+        return f"{what}; further differences do not predict held-out judgments better"
+    return f"{what}, which predict held-out judgments better (cross-validated error {100 * choice.gain:.1f} % lower)"

@@ -1,20 +1,75 @@
-"""Convergence diagnostics of Markov chains."""
+"""Convergence diagnostics of Markov chains (Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021)."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import special, stats
 
 from steelyard.observations import FloatArray
 
 
-def rhat(means: FloatArray, within: FloatArray) -> FloatArray:
-    """Return the potential scale reduction R̂ = √(1 + between / within) (Gelman & Rubin 1992).
+def rhat(draws: FloatArray) -> FloatArray:
+    """Return the rank-normalised split R̂ of every quantity: the larger of that of the values and of their folds.
 
     Parameters
     ----------
-    means
-        Mean of every quantity (columns) in every chain (rows).
-    within
-        Variance of every quantity within a chain.
+    draws
+        Array of chains × draws × quantities, with at least four draws a chain.
     """
-    return np.asarray(np.sqrt(1 + means.var(axis=0, ddof=1) / np.maximum(within, 1e-12)))
+    halves = _split(draws)
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(_plain_rhat(_rank_normalised(halves)), _plain_rhat(_rank_normalised(folded)))
+
+
+def bulk_ess(draws: FloatArray) -> FloatArray:
+    """Return the effective sample size for the centre of every quantity's distribution."""
+    return _ess(_rank_normalised(_split(draws)))
+
+
+def tail_ess(draws: FloatArray) -> FloatArray:
+    """Return the effective sample size for the 5 % and 95 % quantiles, the smaller of both."""
+    low, high = np.quantile(draws, (0.05, 0.95), axis=(0, 1))
+    return np.minimum(_ess(_split((draws <= low).astype(float))), _ess(_split((draws <= high).astype(float))))
+
+
+def _split(draws: FloatArray) -> FloatArray:
+    """Halve every chain, so that a drift within a chain shows as a difference between chains."""
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, half : 2 * half]])
+
+
+def _rank_normalised(draws: FloatArray) -> FloatArray:
+    """Replace draws by Gaussian quantiles of their ranks over all chains."""
+    flat = draws.reshape(-1, draws.shape[2])
+    ranks = stats.rankdata(flat, axis=0)
+    return np.asarray(special.ndtri((ranks - 0.375) / (len(flat) + 0.25))).reshape(draws.shape)
+
+
+def _plain_rhat(draws: FloatArray) -> FloatArray:
+    count = draws.shape[1]
+    within = draws.var(axis=1, ddof=1).mean(axis=0)
+    between = draws.mean(axis=1).var(axis=0, ddof=1)
+    # A quantity that never changes has converged.
+    is_constant = (within <= 1e-12) & (between <= 1e-12)
+    return np.where(is_constant, 1.0, np.sqrt((count - 1) / count + between / np.maximum(within, 1e-12)))
+
+
+def _ess(draws: FloatArray) -> FloatArray:
+    """Return the effective sample size from the autocorrelations, cut off by Geyer's initial monotone sequence."""
+    chains, count, quantities = draws.shape
+    total = float(chains * count)
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    size = 1 << (2 * count - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size, axis=1)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :count].mean(axis=0) / count
+    within = covariance[0] * count / (count - 1)
+    pooled = within * (count - 1) / count + draws.mean(axis=1).var(axis=0, ddof=1)
+    correlation = 1.0 - (within - covariance) / np.maximum(pooled, 1e-300)
+    correlation[0] = 1.0
+    even = count - count % 2
+    pairs = correlation[:even:2] + correlation[1:even:2]
+    is_positive = np.cumprod(pairs > 0, axis=0).astype(bool)
+    monotone = np.minimum.accumulate(np.where(is_positive, pairs, np.inf), axis=0)
+    time = -1.0 + 2.0 * np.where(is_positive, monotone, 0.0).sum(axis=0)
+    ess = total / np.maximum(time, 1.0 / np.log10(max(total, 10.0)))
+    return np.where(pooled <= 1e-12, total, ess) if quantities else ess

@@ -1,0 +1,461 @@
+"""Compiled sweeps of the calibrated scale's Gibbs sampler: one chain of joint draws of items and annotators.
+
+Item locations are x_i ~ N(m, s²). `gibbs_kernels` draws latent responses and items, `responder_kernels` annotators
+and their populations; here these are put together, with moves that change many unknowns at once.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
+from steelyard.models.calibrated.gibbs_kernels import (
+    HELD_OUT,
+    Items,
+    PairAnswers,
+    Responders,
+    ShiftSums,
+    draw_items,
+    draw_items_jointly,
+    draw_pairs,
+    draw_ratings,
+    draw_shifts,
+    draw_tuples,
+    pair_chance,
+    pair_log_likelihood,
+    typical_response,
+)
+from steelyard.models.calibrated.online_kernels import below
+from steelyard.models.calibrated.responder_kernels import (
+    ALPHA,
+    BETA,
+    COUNT,
+    FLOOR,
+    INTERCEPT,
+    KAPPA,
+    LAMBDA,
+    LAPSE_PRIOR,
+    LOG_NOISE,
+    LOG_SLOPE,
+    OMEGA_A,
+    OMEGA_B,
+    RANDOM,
+    RANDOM_SLOPE,
+    TAIL_WEIGHT,
+    UU,
+    ZU,
+    ZZ,
+    Crowd,
+    Ladder,
+    U,
+    Z,
+    draw_population,
+    draw_random,
+    draw_responders,
+    prior_density,
+    slice_sd,
+    variance_of,
+)
+from steelyard.models.compiled import compiled
+from steelyard.observations import FloatArray
+
+MEAN_PRIOR = (0.5, 0.5)
+"""Prior mean and sd of the items' mean m on a rating scale of length 1. Of compared items, m is 0."""
+
+RATED_SD, COMPARED_SD = 0.3, 2.5
+"""Scales of the half-normal priors of the items' sd s: on a rating scale of length 1, and of compared items."""
+
+SHIFT_SD = 0.05
+"""Scale of the half-normal prior of the sd of shifts."""
+
+MARGIN_PRIOR = (log(0.4), 1.0)
+"""Prior mean and sd of the log tie margin."""
+
+MANY_PAIRS = 100_000
+"""Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
+
+# Entries of the common unknowns, and steps of their random walks.
+MEAN, SD, SHIFT, MARGIN, MARGIN_STEP, FACTOR_STEP, SWEEP = 0, 1, 2, 3, 4, 5, 6
+
+
+class Rows(NamedTuple):
+    """All judgments, by how the model reads them."""
+
+    ratings: RatingRows
+    pairs: PairRows
+    tuples: TupleRows
+
+
+class Problem(NamedTuple):
+    """What a chain draws from: the rows to use, all rows, the rung of the model, and the origin of the scale.
+
+    By group: whether ratings are bounded, the number of steps above the lowest, and the `edges` between steps.
+    """
+
+    rows: Rows
+    whole: Rows
+    rung: Ladder
+    origin: float
+    bounded: NDArray[np.bool_]
+    steps: NDArray[np.int64]
+    edges: FloatArray
+
+
+class Draw(NamedTuple):
+    """The latest draw of everything but the responders; changed in place."""
+
+    x: FloatArray
+    rating_response: FloatArray
+    pair_response: FloatArray
+    lapsed: NDArray[np.bool_]
+    tuple_response: FloatArray
+    shift: FloatArray
+    slope: FloatArray
+    noise: FloatArray
+    lapse_rate: FloatArray
+    common: FloatArray
+    work: FloatArray
+    shift_work: FloatArray
+    responder_work: FloatArray
+
+
+class Trace(NamedTuple):
+    """Records of the draws: locations, population parameters and common unknowns by draw.
+
+    `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
+    `score` has sums for the rows that are held out: expected answers of ratings, probabilities of comparisons, and
+    scores of tuples.
+    """
+
+    x: FloatArray
+    population: FloatArray
+    common: FloatArray
+    line: FloatArray
+    score: tuple[FloatArray, FloatArray, FloatArray]
+
+
+@compiled
+def items_of(draw: Draw, origin: float) -> Items:
+    """Return the items as the draws of `gibbs_kernels` take them."""
+    return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
+
+
+@compiled
+def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
+    """Copy intercepts, slopes and noise variances to where the draws of responses read them."""
+    for r in range(len(crowd.line)):
+        line = crowd.line[r]
+        intercept[r] = line[INTERCEPT]
+        draw.slope[r] = exp(line[LOG_SLOPE])
+        draw.noise[r] = variance_of(line[LOG_NOISE], crowd.population[crowd.group[r], FLOOR])
+
+
+@compiled
+def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladder, is_free: bool) -> None:
+    """Update the tie margin and, if items are free to stretch, their scale, with the responses integrated out."""
+    common = draw.common
+    margin = common[MARGIN]
+    now = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, 1.0)
+    if margin > 0.0:
+        other = margin * exp(common[MARGIN_STEP] * rng.standard_normal())
+        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, other, 1.0)
+        gain = then - now + 0.5 * ((log(margin) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
+        gain -= 0.5 * ((log(other) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
+        is_accepted = log(rng.random()) < gain
+        if is_accepted:
+            common[MARGIN] = margin = other
+            now = then
+        common[MARGIN_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
+    if is_free:
+        step = common[FACTOR_STEP] * rng.standard_normal()
+        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, exp(step))
+        sd = common[SD]
+        gain = then - now + step - 0.5 * ((sd * exp(step)) ** 2 - sd * sd) / COMPARED_SD**2
+        is_accepted = log(rng.random()) < gain
+        if is_accepted:
+            draw.x[:] = draw.x * exp(step)
+            common[SD] *= exp(step)
+        common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
+
+
+@compiled
+def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: FloatArray, work: FloatArray) -> None:
+    """Update every responder's lapse rate by a random walk on the log scale, with lapses integrated out."""
+    left, right, responder, outcome, _, _ = rows
+    margin = draw.common[MARGIN]
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    other, gain = work[0], work[1]
+    for r in range(len(compared)):
+        rate = draw.lapse_rate[r]
+        other[r] = rate * exp(1.2 / sqrt(1.0 + 0.05 * compared[r] * rate) * rng.standard_normal())
+        gain[r] = -inf
+        if compared[r] > 0.0 and 1e-8 < other[r] < 0.999:
+            gain[r] = LAPSE_PRIOR[0] * log(other[r] / rate)
+            gain[r] += (LAPSE_PRIOR[1] - 1.0) * log((1.0 - other[r]) / (1.0 - rate))
+            # The proposal's width depends on the rate: the ratio of its densities there and back.
+            there = 1.2 / sqrt(1.0 + 0.05 * compared[r] * rate)
+            back = 1.2 / sqrt(1.0 + 0.05 * compared[r] * other[r])
+            step = log(other[r] / rate)
+            gain[r] += log(there / back) + 0.5 * step * step * (1.0 / there**2 - 1.0 / back**2)
+    for m in range(len(left)):
+        r = responder[m]
+        if outcome[m] == HELD_OUT or gain[r] == -inf:
+            continue
+        chance = pair_chance(draw.slope[r] * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
+        gain[r] += log(((1.0 - other[r]) * chance + other[r] * guess) / (chance + draw.lapse_rate[r] * (guess - chance)))
+    for r in range(len(compared)):
+        if gain[r] > -inf and log(rng.random()) < gain[r]:
+            draw.lapse_rate[r] = other[r]
+
+
+@compiled
+def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
+    """Fill the sums by responder from the latent responses."""
+    sums = crowd.sums
+    sums[:] = 0.0
+    first, item, shift_of, lower, upper, _ = rows.ratings
+    for r in range(len(first) - 1):
+        for o in range(first[r], first[r + 1]):
+            if lower[o] == -inf and upper[o] == inf:
+                continue
+            u, z = draw.x[item[o]] - origin, draw.rating_response[o] - draw.shift[shift_of[o]]
+            sums[r, COUNT] += 1.0
+            sums[r, U] += u
+            sums[r, UU] += u * u
+            sums[r, Z] += z
+            sums[r, ZU] += z * u
+            sums[r, ZZ] += z * z
+    pairs = rows.pairs
+    for m in range(len(pairs.left)):
+        if not draw.lapsed[m]:
+            u = draw.x[pairs.left[m]] - draw.x[pairs.right[m]]
+            sums[pairs.responder[m], UU] += u * u
+            sums[pairs.responder[m], ZU] += u * draw.pair_response[m]
+            sums[pairs.responder[m], ZZ] += draw.pair_response[m] ** 2
+    tuples = rows.tuples
+    for t in range(len(tuples.first) - 1):
+        r = tuples.responder[t]
+        if r < 0:
+            continue
+        for o in range(tuples.first[t], tuples.first[t + 1]):
+            u = draw.x[tuples.item[o]] - origin
+            sums[r, UU] += 2.0 * u * u
+            sums[r, ZU] += 2.0 * u * draw.tuple_response[o]
+            sums[r, ZZ] += 2.0 * draw.tuple_response[o] ** 2
+
+
+@compiled
+def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -> None:
+    """Draw the mean (of rated items) and the sd of the items."""
+    x, common = draw.x, draw.common
+    if is_rated:
+        precision = len(x) / common[SD] ** 2 + 1.0 / MEAN_PRIOR[1] ** 2
+        total = x.sum() / common[SD] ** 2 + MEAN_PRIOR[0] / MEAN_PRIOR[1] ** 2
+        common[MEAN] = total / precision + rng.standard_normal() / sqrt(precision)
+    squares = ((x - common[MEAN]) ** 2).sum()
+    common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
+
+
+@compiled
+def move_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
+    """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
+    draw.x[:] = draw.x + by
+    draw.common[MEAN] += by if crowd.rates[0] else 0.0
+    for r in range(len(crowd.line)):
+        if crowd.rates[crowd.group[r]]:
+            crowd.line[r, INTERCEPT] -= exp(crowd.line[r, LOG_SLOPE]) * by
+    tuples = rows.tuples
+    for t in range(len(tuples.first) - 1):
+        r = tuples.responder[t]
+        if r >= 0:
+            for o in range(tuples.first[t], tuples.first[t + 1]):
+                draw.tuple_response[o] += exp(crowd.line[r, LOG_SLOPE]) * by
+
+
+@compiled
+def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, rung: Ladder) -> None:
+    """Draw the common level of items against intercepts, where only their priors determine it."""
+    common = draw.common
+    weight = pull = 0.0
+    for r in range(len(crowd.line)):
+        g = crowd.group[r]
+        if not crowd.rates[g]:
+            continue
+        if not (rung.bias and crowd.own[r]):
+            return
+        slope = exp(crowd.line[r, LOG_SLOPE])
+        pooling = crowd.line[r, TAIL_WEIGHT] / crowd.population[g, OMEGA_B] ** 2
+        weight += pooling * slope * slope
+        pull += pooling * slope * (crowd.line[r, INTERCEPT] - crowd.population[g, BETA])
+    if crowd.rates[0]:
+        weight += 1.0 / MEAN_PRIOR[1] ** 2
+        pull += (MEAN_PRIOR[0] - common[MEAN]) / MEAN_PRIOR[1] ** 2
+    else:
+        weight += len(draw.x) / common[SD] ** 2
+        pull -= draw.x.sum() / common[SD] ** 2
+    move_level(rng, rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
+
+
+@compiled
+def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -> None:
+    """Stretch all items against all slopes by a random walk: no answer changes, only priors do."""
+    common, population = draw.common, crowd.population
+    is_rated = crowd.rates[0]
+    own = crowd.first[1] - crowd.first[0]
+    for r in range(crowd.first[0], crowd.first[1]):
+        if not crowd.own[r]:
+            return
+    step = (0.1 + 0.5 * rng.random()) / sqrt(float(own)) * rng.standard_normal()
+    times = exp(step)
+    sd, scale = common[SD], RATED_SD if is_rated else COMPARED_SD
+    gain = step - 0.5 * ((sd * times) ** 2 - sd * sd) / scale**2
+    mean, noise_mean = common[MEAN], population[0, LAMBDA]
+    if is_rated:
+        mean = origin + (mean - origin) * times
+        gain += step + 0.5 * ((common[MEAN] - MEAN_PRIOR[0]) ** 2 - (mean - MEAN_PRIOR[0]) ** 2) / MEAN_PRIOR[1] ** 2
+        noise_mean += population[0, KAPPA] * step
+        gain += prior_density(LAMBDA, noise_mean, population[0]) - prior_density(
+            LAMBDA, population[0, LAMBDA], population[0]
+        )
+    for r in range(crowd.first[0], crowd.first[1]):
+        slope = crowd.line[r, LOG_SLOPE]
+        if crowd.line[r, RANDOM] > 0.0:
+            gain -= step + 0.5 * (exp(2.0 * (slope - step)) - exp(2.0 * slope)) / RANDOM_SLOPE**2
+        else:
+            gain -= 0.5 * ((slope - step) ** 2 - slope * slope) / population[0, OMEGA_A] ** 2
+    for g in range(1, len(population)):
+        alpha = population[g, ALPHA]
+        gain += prior_density(ALPHA, alpha - step, population[g]) - prior_density(ALPHA, alpha, population[g])
+    if log(rng.random()) < gain:
+        draw.x[:] = origin + (draw.x - origin) * times
+        common[MEAN], common[SD] = mean, sd * times
+        population[0, LAMBDA] = noise_mean
+        population[1:, ALPHA] -= step
+        for r in range(len(crowd.line)):
+            crowd.line[r, LOG_SLOPE] -= step
+
+
+@compiled
+def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:
+    """Draw every unknown once, given all others."""
+    rows, rung, origin = problem.rows, problem.rung, problem.origin
+    common = draw.common
+    intercept = draw.responder_work[2]
+    set_lines(crowd, draw, intercept)
+    has_pairs = len(rows.pairs.left) > 0
+    passes_over_pairs = has_pairs and (len(rows.pairs.left) <= MANY_PAIRS or int(common[SWEEP]) % 10 == 0)
+    if passes_over_pairs:
+        is_free = not crowd.rates.any() and len(rows.tuples.item) == 0
+        move_pairs(rng, rows.pairs, draw, rung, is_free)
+        if rung.random:
+            move_lapses(rng, rows.pairs, draw, crowd.compared, draw.responder_work[:2])
+    responders = Responders(intercept, draw.slope, draw.noise, draw.lapse_rate, draw.shift)
+    if len(rows.ratings.item):
+        draw_ratings(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders)
+    answers = PairAnswers(draw.pair_response, draw.lapsed, common[MARGIN])
+    if has_pairs:
+        draw_pairs(rng, rows.pairs, answers, items_of(draw, origin), responders)
+    if len(rows.tuples.item):
+        draw_tuples(rng, rows.tuples, draw.tuple_response, items_of(draw, origin), responders)
+    if passes_over_pairs:
+        draw_items_jointly(rng, items_of(draw, origin), rows.pairs, answers, responders, draw.work[2:])
+    else:
+        draw_items(rng, items_of(draw, origin), rows.pairs, answers, responders)
+    if len(draw.shift) > 1:
+        sums = ShiftSums(common[SHIFT] ** 2, draw.shift_work[0], draw.shift_work[1])
+        draw_shifts(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders, sums)
+        squares = (draw.shift**2).sum()
+        common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
+    add_up(rows, draw, crowd, origin)
+    draw_responders(rng, crowd, rung)
+    for g in range(len(crowd.rates)):
+        if rung.random:
+            draw_random(rng, crowd, g)
+        draw_population(rng, crowd, rung, g)
+    draw_item_population(rng, draw, crowd.rates[0])
+    draw_level(rng, rows, draw, crowd, rung)
+    if rung.slope:
+        stretch(rng, draw, crowd, origin)
+    common[SWEEP] += 1.0
+
+
+@compiled
+def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
+    """Keep the latest draw."""
+    trace.x[at] = draw.x
+    trace.population[at] = crowd.population
+    trace.common[at] = draw.common[:4]
+    for r in range(len(crowd.line)):
+        line, prior = crowd.line[r], crowd.population[crowd.group[r]]
+        noise = sqrt(variance_of(line[LOG_NOISE], prior[FLOOR]))
+        values = (line[INTERCEPT] - prior[BETA], exp(line[LOG_SLOPE]), noise, draw.lapse_rate[r], line[RANDOM])
+        for row in range(5):
+            trace.line[0, row, r] += values[row]
+            trace.line[1, row, r] += values[row] * values[row]
+
+
+@compiled
+def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, prediction: FloatArray) -> None:
+    """Add up the expected answers of the ratings that are held out, on [0, 1]."""
+    first, item, shift_of, lower, upper, _ = problem.rows.ratings
+    at, out, spread = np.empty(1), np.empty(1), np.zeros(1)
+    for r in range(len(first) - 1):
+        line, g = crowd.line[r], crowd.group[r]
+        noise = variance_of(line[LOG_NOISE], crowd.population[g, FLOOR])
+        slope = exp(line[LOG_SLOPE])
+        for o in range(first[r], first[r + 1]):
+            if lower[o] == -inf and upper[o] == inf:
+                at[0] = line[INTERCEPT] + slope * (draw.x[item[o]] - problem.origin) + draw.shift[shift_of[o]]
+                if problem.bounded[g]:
+                    typical_response(at, spread, noise, problem.edges[g, : problem.steps[g]], out)
+                    prediction[o] += out[0]
+                else:
+                    prediction[o] += at[0]
+
+
+@compiled
+def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
+    """Add up the predictive probabilities of the comparisons that are held out."""
+    left, right, responder, outcome, _, _ = problem.rows.pairs
+    margin = draw.common[MARGIN]
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    for m in range(len(left)):
+        if outcome[m] == HELD_OUT:
+            r = responder[m]
+            middle = exp(crowd.line[r, LOG_SLOPE]) * (draw.x[left[m]] - draw.x[right[m]])
+            chance = pair_chance(middle, problem.whole.pairs.outcome[m], margin)
+            score[m] += (1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess
+
+
+@compiled
+def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
+    """Add up a score of the tuples that are held out: the geometric mean of the probabilities of the pairs it orders."""
+    first, item, tier, responder = problem.rows.tuples
+    for t in range(len(first) - 1):
+        if responder[t] >= 0:
+            continue
+        slope = exp(crowd.line[problem.whole.tuples.responder[t], LOG_SLOPE])
+        total, count = 0.0, 0
+        for i in range(first[t], first[t + 1]):
+            for j in range(i + 1, first[t + 1]):
+                if tier[j] > tier[i]:
+                    total += log(max(below(slope * (draw.x[item[i]] - draw.x[item[j]])), 1e-300))
+                    count += 1
+        score[t] += exp(total / count) if count else 1.0
+
+
+@compiled
+def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, trace: Trace, burn_in: int) -> None:
+    """Discard `burn_in` sweeps, then keep one draw for every row of the trace."""
+    for _ in range(burn_in):
+        sweep(rng, problem, draw, crowd)
+    for at in range(len(trace.x)):
+        sweep(rng, problem, draw, crowd)
+        record(crowd, draw, trace, at)
+        predict_ratings(problem, draw, crowd, trace.score[0])
+        score_pairs(problem, draw, crowd, trace.score[1])
+        score_tuples(problem, draw, crowd, trace.score[2])

@@ -1,0 +1,154 @@
+"""What a reader of calibrated scores must know of the judgments: annotators against the scale, camps, unlinked items.
+
+The checks use simple statistics of the judgments and not the model, so that they also hold where the model fails.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+from scipy.sparse import csgraph
+
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
+
+MOST_NAMED = 5
+"""Number of annotators that a note names."""
+
+AGAINST = 1e-3
+"""Significance, over all annotators together (Bonferroni), at which one counts as answering against the scale."""
+
+CAMP = 0.2
+"""Smallest fraction of the annotators that makes a camp instead of single annotators against the scale."""
+
+FEW_ANSWERS = 5
+"""Number of answers below which nothing is said of an annotator."""
+
+
+class Answers(NamedTuple):
+    """Judgments of any kind as values of items by responders, relative to the answer's other items or to the mean."""
+
+    responder: IntArray
+    item: IntArray
+    value: FloatArray
+
+
+def judgment_warnings(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+    """Return sentences about unlinked items, and about annotators whose answers carry no or contrary information."""
+    return (*_unlinked(evidence), *_constant(evidence, annotators), *_against(evidence, annotators))
+
+
+def _names(responders: NDArray[np.integer], evidence: Evidence, annotators: Index) -> str:
+    names = [annotators[int(evidence.annotator[r])] for r in responders]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _unlinked(evidence: Evidence) -> tuple[str, ...]:
+    """Say if items fall into parts that no annotator's ratings, and no comparison, links."""
+    n_items, n_responders = len(evidence.item), len(evidence.annotator)
+    who = np.repeat(np.arange(n_responders), np.diff(evidence.ratings.first))
+    tuple_of = np.repeat(np.arange(len(evidence.tuples.responder)), np.diff(evidence.tuples.first))
+    last = n_items + n_responders
+    one = np.concatenate([evidence.ratings.item, evidence.pairs.left, evidence.tuples.item]).astype(np.int64)
+    other = np.concatenate([n_items + who, evidence.pairs.right, last + tuple_of])
+    size = last + len(evidence.tuples.responder)
+    links = sparse.coo_array((np.ones(len(one), np.int8), (one, other)), shape=(size, size))
+    part = csgraph.connected_components(links, directed=False)[1][:n_items]
+    count = len(np.unique(part))
+    if count == 1:
+        return ()
+    what = "annotator or comparison" if evidence.groups[0].rates else "comparison"
+    return (
+        f"the items fall into {count} parts that no {what} links: scores of different parts can only be compared if "
+        "the parts are alike on average",
+    )
+
+
+def _constant(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+    """Name annotators who gave every item the same rating."""
+    ratings = evidence.ratings
+    rows = np.diff(ratings.first)
+    who = np.repeat(np.arange(len(rows)), rows)
+    least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
+    np.minimum.at(least, who, ratings.value)
+    np.maximum.at(most, who, ratings.value)
+    constant = np.flatnonzero((rows >= FEW_ANSWERS) & (least == most) & (evidence.annotator != UNKNOWN))
+    if len(constant) == 0:
+        return ()
+    verb = "gives" if len(constant) == 1 else "give"
+    return (f"{_names(constant, evidence, annotators)} {verb} every item the same rating, which says nothing about items",)
+
+
+def _answers(evidence: Evidence) -> Answers:
+    """Bring all judgments into one form, those of annotators without a name left out."""
+    ratings, pairs, tuples = evidence.ratings, evidence.pairs, evidence.tuples
+    who = np.repeat(np.arange(len(evidence.annotator)), np.diff(ratings.first))
+    mean = np.bincount(who, ratings.value, minlength=len(evidence.annotator)) / np.maximum(np.diff(ratings.first), 1)
+    size = np.diff(tuples.first)
+    tuple_of = np.repeat(np.arange(len(size)), size)
+    middle = np.bincount(tuple_of, tuples.tier, minlength=len(size)) / np.maximum(size, 1)
+    responder = [who, pairs.responder, pairs.responder, tuples.responder[tuple_of]]
+    item = [ratings.item, pairs.left, pairs.right, tuples.item]
+    outcome = pairs.outcome.astype(np.float64)
+    value = [ratings.value - mean[who], outcome, -outcome, middle[tuple_of] - tuples.tier]
+    responders = np.concatenate(responder)
+    is_named = (evidence.annotator[responders] != UNKNOWN) & ~evidence.gold[responders]
+    return Answers(responders[is_named], np.concatenate(item)[is_named], np.concatenate(value)[is_named])
+
+
+def _against(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+    """Name annotators whose answers oppose the others', and say if there are two camps."""
+    answers = _answers(evidence)
+    if len(answers.value) == 0:
+        return ()
+    statistic, is_tested = _opposition(answers, len(evidence.annotator), len(evidence.item))
+    limit = special.ndtri(AGAINST / max(int(is_tested.sum()), 1))
+    against = np.flatnonzero(is_tested & (statistic < limit))
+    if len(against) == 0:
+        return ()
+    if len(against) >= max(2, CAMP * is_tested.sum()):
+        return (
+            f"annotators disagree about the direction of the scale: {len(against)} of {int(is_tested.sum())} order items "
+            f"against the others ({_names(against, evidence, annotators)}); one scale does not describe everybody",
+        )
+    verb = "answers" if len(against) == 1 else "answer"
+    return (f"{_names(against, evidence, annotators)} {verb} against the scale of the others: check for a reversed scale",)
+
+
+def _opposition(answers: Answers, n_responders: int, n_items: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return a z statistic of each responder's agreement with the scale of all others, and who has enough answers.
+
+    The scale is the first factor of answers by responders and items, with a sign for each responder, found by
+    alternating least squares, so that two camps do not cancel; the larger camp determines its direction.
+    """
+    responder, item, value = answers
+    loading = np.ones(n_responders)
+    for _ in range(30):
+        weight = np.bincount(item, loading[responder] ** 2, minlength=n_items)
+        factor = np.bincount(item, loading[responder] * value, minlength=n_items) / np.maximum(weight, 1e-12)
+        square = np.bincount(responder, factor[item] ** 2, minlength=n_responders)
+        loading = np.bincount(responder, factor[item] * value, minlength=n_responders) / np.maximum(square, 1e-12)
+        loading /= max(float(np.abs(loading).max()), 1e-12)
+    weight = np.bincount(item, loading[responder] ** 2, minlength=n_items)
+    pull = np.bincount(item, loading[responder] * value, minlength=n_items)
+    # Agreement of each with the factor from everybody else's answers.
+    key = responder.astype(np.int64) * n_items + item
+    _, cell, count = np.unique(key, return_inverse=True, return_counts=True)
+    own = np.bincount(cell, value)[cell]
+    rest = weight[item] - count[cell] * loading[responder] ** 2
+    others = np.where(rest > 1e-9, (pull[item] - loading[responder] * own) / np.maximum(rest, 1e-9), 0.0)
+    answered = np.bincount(responder, others != 0, minlength=n_responders)
+    mean = np.bincount(responder, others, minlength=n_responders) / np.maximum(np.bincount(responder, minlength=n_responders), 1)
+    centred = np.where(others != 0, others - mean[responder], 0.0)
+    cross, squares, values = (
+        np.bincount(responder, product, minlength=n_responders)
+        for product in (centred * value, centred**2, value**2 * (others != 0))
+    )
+    is_tested = (answered >= FEW_ANSWERS) & (squares > 0) & (values > 0)
+    r = np.where(is_tested, cross / np.sqrt(np.maximum(squares * values, 1e-300)), 0.0)
+    statistic = np.arctanh(np.clip(r, -0.999999, 0.999999)) * np.sqrt(np.maximum(answered - 3, 1))
+    return statistic if statistic[is_tested].sum() >= 0 else -statistic, is_tested

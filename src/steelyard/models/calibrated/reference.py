@@ -1,0 +1,88 @@
+"""Comparison of calibrated scores with a simple estimate from the same judgments.
+
+The simple estimate is the mean rating less annotators' mean deviations or, for comparisons, choices and rankings, a
+Bradley–Terry fit. A model that says something else, beyond the uncertainty of both, must be looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.observations import UNKNOWN, FloatArray
+
+MOST_OUTSIDE = 0.2
+"""Largest fraction of the items whose simple estimate may lie more than two standard errors from the score."""
+
+PRIOR_RATINGS = 1.0
+"""Number of average ratings with which an annotator's mean deviation is pooled."""
+
+
+def disagreement(evidence: Evidence, score: FloatArray, sd: FloatArray) -> tuple[str, ...]:
+    """Return a sentence if the scores disagree with the simple estimate more than both are uncertain."""
+    if len(score) < 3 or not np.isfinite(score).all():
+        return ()
+    is_rated = evidence.groups[0].rates
+    simple, error = _mean_rating(evidence) if is_rated else _strength(evidence)
+    known = np.isfinite(simple) & np.isfinite(error)
+    if known.sum() < 3 or np.ptp(simple[known]) == 0 or np.ptp(score[known]) == 0:
+        return ()
+    name = "mean ratings" if is_rated else "a Bradley–Terry fit"
+    correlation = float(np.corrcoef(score[known], simple[known])[0, 1])
+    slope = correlation * float(score[known].std() / simple[known].std())
+    fitted = score[known].mean() + slope * (simple[known] - simple[known].mean())
+    off = np.abs(score[known] - fitted) / np.sqrt(sd[known] ** 2 + (slope * error[known]) ** 2 + 1e-24)
+    outside = float((off > 2).mean())
+    if correlation > 0 and outside <= MOST_OUTSIDE:
+        return ()
+    return (
+        f"the scores disagree with {name} of the same judgments (r = {correlation:.2f}, {100 * outside:.0f} % of the items "
+        "further apart than both estimates allow): compare both before you use them",
+    )
+
+
+def _mean_rating(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of the first group's ratings of each item less annotators' mean deviations, and its error."""
+    first = evidence.groups[0]
+    last = int(evidence.ratings.first[first.last])
+    item, value = evidence.ratings.item[:last], evidence.ratings.value[:last]
+    who = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))[:last]
+    n_items = len(evidence.item)
+    count, rows = np.bincount(item, minlength=n_items), np.bincount(who, minlength=len(evidence.annotator))
+    bias, location = np.zeros(len(evidence.annotator)), np.zeros(n_items)
+    named = evidence.annotator != UNKNOWN
+    for _ in range(10):
+        location = np.bincount(item, value - bias[who], minlength=n_items) / np.maximum(count, 1)
+        bias = np.bincount(who, value - location[item], minlength=len(bias)) / (rows + PRIOR_RATINGS) * named
+    residual = value - bias[who] - location[item]
+    variance = float((residual**2).sum()) / max(last - n_items, 1)
+    return np.where(count > 0, location, np.nan), np.sqrt(variance / np.maximum(count, 1))
+
+
+def _strength(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """Return Bradley–Terry strengths with a unit Gaussian prior, by Newton's method on the diagonal, and their errors."""
+    left, right, win = _pairs(evidence)
+    n_items = len(evidence.item)
+    strength, curvature = np.zeros(n_items), np.ones(n_items)
+    for _ in range(60):
+        chance = 1 / (1 + np.exp(-(strength[left] - strength[right])))
+        gradient = np.bincount(left, win - chance, minlength=n_items) - np.bincount(right, win - chance, minlength=n_items)
+        weight = chance * (1 - chance)
+        curvature = np.bincount(left, weight, minlength=n_items) + np.bincount(right, weight, minlength=n_items) + 0.05
+        strength = strength + 0.5 * (gradient - 0.05 * strength) / curvature
+    return strength - strength.mean(), 1 / np.sqrt(curvature)
+
+
+def _pairs(evidence: Evidence) -> tuple[FloatArray, ...]:
+    """Return all comparisons, with those that choices and rankings imply: left, right, and 1, ½ or 0 for the left."""
+    pairs, tuples = evidence.pairs, evidence.tuples
+    left, right, win = [pairs.left], [pairs.right], [(pairs.outcome + 1) / 2]
+    size = np.diff(tuples.first)
+    for gap in range(1, int(size.max(initial=0))):
+        one = np.arange(len(tuples.item) - gap)
+        number = np.repeat(np.arange(len(size)), size)
+        ordered = (number[one] == number[one + gap]) & (tuples.tier[one] < tuples.tier[one + gap])
+        left.append(tuples.item[one[ordered]])
+        right.append(tuples.item[one[ordered] + gap])
+        win.append(np.ones(int(ordered.sum())))
+    return np.concatenate(left), np.concatenate(right), np.concatenate(win)
