@@ -13,8 +13,18 @@ from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.calibrated.methods import PAPER, read_slider_tasks
 from reproductions.cheap_fast.recordings import read_affect, read_similarities
 from reproductions.easl.sliders import SLIDERS
+from steelyard.models.calibrated.chain import Chain
 from steelyard.models.calibrated.evidence import Evidence
-from steelyard.models.calibrated.sampler import Chain
+from steelyard.models.calibrated.ladder import RUNGS, choose_rung
+from steelyard.models.calibrated.responder_kernels import (
+    FLOOR,
+    INTERCEPT,
+    LAMBDA,
+    LOG_NOISE,
+    LOG_SLOPE,
+    OMEGA_A,
+    OMEGA_B,
+)
 from steelyard.observations import UNKNOWN, FloatArray, Ratings
 from steelyard.reliability.splitting import take
 
@@ -93,17 +103,18 @@ def predict(training: Ratings, rest: Ratings, draws: int, rng: np.random.Generat
     named = evidence.annotator != UNKNOWN
     responder[evidence.annotator[named]] = np.flatnonzero(named)
     item, who = place[rest.item], responder[rest.annotator]
-    chain = Chain(evidence, rng)
+    rung = choose_rung(evidence, np.random.SeedSequence(0)).rung
+    chain = Chain(evidence, rng, RUNGS[rung])
+    chain.collect(150, 1)
     predictions = np.full((draws, len(rest)), np.nan)
-    for sweep in range(draws + 150):
-        chain.sweep(sweep)
-        if sweep < 150:
-            continue
+    for number in range(draws):
+        x = chain.collect(0, 1).x[0]
+        line, population = chain.crowd.line, chain.crowd.population[0]
         new = who == UNKNOWN
-        anybody = chain.mean_intercept[0] + np.sqrt(chain.intercept_variance[0]) * rng.standard_normal(len(who))
-        point = np.where(new, anybody, chain.intercept[who])
-        slope = np.where(new, 1.0, chain.slope[who])
-        noise = np.where(new, chain.mean_noise[0], chain.noise[who])
-        response = point + slope * (chain.x[item] - chain.origin) + np.sqrt(noise) * rng.standard_normal(len(who))
-        predictions[sweep - 150] = np.where(item == UNKNOWN, np.nan, response)
+        anybody = rng.standard_normal((2, len(who)))
+        intercept = np.where(new, 0.5 + population[OMEGA_B] * anybody[0] * RUNGS[rung].bias, line[who, INTERCEPT])
+        slope = np.exp(np.where(new, population[OMEGA_A] * anybody[1] * RUNGS[rung].slope, line[who, LOG_SLOPE]))
+        noise = np.exp(2 * np.where(new, population[LAMBDA], line[who, LOG_NOISE])) + population[FLOOR] ** 2
+        response = intercept + slope * (x[item] - 0.5) + np.sqrt(noise) * rng.standard_normal(len(who))
+        predictions[number] = np.where(item == UNKNOWN, np.nan, response)
     return predictions

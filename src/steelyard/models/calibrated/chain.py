@@ -108,7 +108,9 @@ class Chain:
             population=np.empty((draws, *self.crowd.population.shape)),
             common=np.empty((draws, 4)),
             line=np.zeros((2, 5, n_responders)),
-            score=(np.zeros(len(rows.ratings.item)), np.zeros(len(rows.pairs.left)), np.zeros(len(rows.tuples.responder))),
+            score=tuple(  # type: ignore[arg-type]  # four arrays
+                np.zeros(len(part)) for part in (rows.ratings.item, rows.pairs.left, rows.tuples.responder, rows.ratings.item)
+            ),
         )
         run(self.rng, self.problem, self.draw, self.crowd, trace, burn_in)
         return trace

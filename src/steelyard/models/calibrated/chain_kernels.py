@@ -29,7 +29,7 @@ from steelyard.models.calibrated.gibbs_kernels import (
     pair_log_likelihood,
     typical_response,
 )
-from steelyard.models.calibrated.online_kernels import below
+from steelyard.models.calibrated.online_kernels import below, density
 from steelyard.models.calibrated.responder_kernels import (
     ALPHA,
     BETA,
@@ -77,6 +77,9 @@ MARGIN_PRIOR = (log(0.4), 1.0)
 
 MANY_PAIRS = 100_000
 """Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
+
+STRETCHES = 4
+"""Steps of the random walk of the items' scale against the slopes in a sweep."""
 
 # Entries of the common unknowns, and steps of their random walks.
 MEAN, SD, SHIFT, MARGIN, MARGIN_STEP, FACTOR_STEP, SWEEP = 0, 1, 2, 3, 4, 5, 6
@@ -127,15 +130,15 @@ class Trace(NamedTuple):
     """Records of the draws: locations, population parameters and common unknowns by draw.
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
-    `score` has sums for the rows that are held out: expected answers of ratings, probabilities of comparisons, and
-    scores of tuples.
+    `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
+    expected answers of ratings.
     """
 
     x: FloatArray
     population: FloatArray
     common: FloatArray
     line: FloatArray
-    score: tuple[FloatArray, FloatArray, FloatArray]
+    score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @compiled
@@ -183,6 +186,93 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladde
 
 
 @compiled
+def slope_density(rows: PairRows, draw: Draw, r: int, span: NDArray[np.int64], log_slope: float) -> float:
+    """Return the log likelihood of one responder's comparisons at a slope, with the responses integrated out."""
+    left, right, _, outcome, _, _ = rows
+    margin, lapse, slope = draw.common[MARGIN], draw.lapse_rate[r], exp(log_slope)
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    total = 0.0
+    for m in range(span[0], span[1]):
+        if outcome[m] != HELD_OUT:
+            chance = pair_chance(slope * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
+            total += log(max((1.0 - lapse) * chance + lapse * guess, 1e-300))
+    return total
+
+
+@compiled
+def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
+    """Return the log prior density of a responder's log slope."""
+    if line[RANDOM] > 0.0:
+        relative = exp(log_slope - prior[ALPHA]) / RANDOM_SLOPE
+        return log_slope - 0.5 * relative * relative
+    return -0.5 * ((log_slope - prior[ALPHA]) / prior[OMEGA_A]) ** 2
+
+
+@compiled
+def move_slopes(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd) -> None:
+    """Draw the slopes of responders who compare by slice sampling, with the responses integrated out."""
+    span = np.zeros(2, np.int64)
+    while span[0] < len(rows.left):
+        r = rows.responder[span[0]]
+        span[1] = span[0]
+        while span[1] < len(rows.left) and rows.responder[span[1]] == r:
+            span[1] += 1
+        if crowd.own[r]:
+            line, prior = crowd.line[r], crowd.population[crowd.group[r]]
+            value = line[LOG_SLOPE]
+            level = slope_density(rows, draw, r, span, value) + slope_prior(line, prior, value)
+            level -= rng.standard_exponential()
+            width = 3.0 * min(prior[OMEGA_A], 0.5)
+            low = value - width * rng.random()
+            high = low + width
+            while slope_density(rows, draw, r, span, low) + slope_prior(line, prior, low) > level:
+                low -= width
+            while slope_density(rows, draw, r, span, high) + slope_prior(line, prior, high) > level:
+                high += width
+            for _ in range(60):
+                other = low + (high - low) * rng.random()
+                if slope_density(rows, draw, r, span, other) + slope_prior(line, prior, other) >= level:
+                    line[LOG_SLOPE] = other
+                    break
+                if other < value:
+                    low = other
+                else:
+                    high = other
+            draw.slope[r] = exp(line[LOG_SLOPE])
+        span[0] = span[1]
+
+
+@compiled
+def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd, g: int) -> None:
+    """Stretch the deviations of the slopes of a group that compares, with their sd, by a random walk.
+
+    The responses are integrated out.
+    """
+    prior = crowd.population[g]
+    step = 0.4 * rng.standard_normal()
+    other = log(prior[OMEGA_A]) + step
+    gain = prior_density(OMEGA_A, other, prior) - prior_density(OMEGA_A, log(prior[OMEGA_A]), prior)
+    span = np.zeros(2, np.int64)
+    while span[0] < len(rows.left):
+        r = rows.responder[span[0]]
+        span[1] = span[0]
+        while span[1] < len(rows.left) and rows.responder[span[1]] == r:
+            span[1] += 1
+        if crowd.group[r] == g and crowd.own[r] and crowd.line[r, RANDOM] == 0.0:
+            now = crowd.line[r, LOG_SLOPE]
+            then = prior[ALPHA] + (now - prior[ALPHA]) * exp(step)
+            gain += slope_density(rows, draw, r, span, then) - slope_density(rows, draw, r, span, now)
+        span[0] = span[1]
+    if log(rng.random()) < gain and other > -12.0:
+        prior[OMEGA_A] = exp(other)
+        for r in range(crowd.first[g], crowd.first[g + 1]):
+            line = crowd.line[r]
+            if crowd.own[r] and line[RANDOM] == 0.0:
+                line[LOG_SLOPE] = prior[ALPHA] + (line[LOG_SLOPE] - prior[ALPHA]) * exp(step)
+                draw.slope[r] = exp(line[LOG_SLOPE])
+
+
+@compiled
 def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: FloatArray, work: FloatArray) -> None:
     """Update every responder's lapse rate by a random walk on the log scale, with lapses integrated out."""
     left, right, responder, outcome, _, _ = rows
@@ -210,6 +300,33 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
     for r in range(len(compared)):
         if gain[r] > -inf and log(rng.random()) < gain[r]:
             draw.lapse_rate[r] = other[r]
+
+
+@compiled
+def stretch_shifts(rng: np.random.Generator, rows: RatingRows, draw: Draw, responders: Responders, origin: float) -> None:
+    """Multiply all shifts and their sd by a factor, in a random walk."""
+    first, item, shift_of, lower, upper, _ = rows
+    cross = square = 0.0
+    for r in range(len(first) - 1):
+        base = responders.intercept[r] - responders.slope[r] * origin
+        for o in range(first[r], first[r + 1]):
+            shift = draw.shift[shift_of[o]]
+            if shift != 0.0 and not (lower[o] == -inf and upper[o] == inf):
+                residual = draw.rating_response[o] - base - responders.slope[r] * draw.x[item[o]]
+                cross += shift * residual / responders.noise[r]
+                square += shift * shift / responders.noise[r]
+    sd = draw.common[SHIFT]
+    for _ in range(4):
+        step = 0.7 * rng.standard_normal()
+        times = exp(step)
+        gain = (times - 1.0) * cross - 0.5 * (times * times - 1.0) * square
+        gain += step - 0.5 * ((sd * times) ** 2 - sd * sd) / SHIFT_SD**2
+        if sd * times > 1e-5 and log(rng.random()) < gain:
+            draw.shift[:] = draw.shift * times
+            sd *= times
+            cross *= times
+            square *= times * times
+    draw.common[SHIFT] = sd
 
 
 @compiled
@@ -351,6 +468,11 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if passes_over_pairs:
         is_free = not crowd.rates.any() and len(rows.tuples.item) == 0
         move_pairs(rng, rows.pairs, draw, rung, is_free)
+        if rung.slope:
+            move_slopes(rng, rows.pairs, draw, crowd)
+            for g in range(len(crowd.rates)):
+                if not crowd.rates[g]:
+                    move_slope_sd(rng, rows.pairs, draw, crowd, g)
         if rung.random:
             move_lapses(rng, rows.pairs, draw, crowd.compared, draw.responder_work[:2])
     responders = Responders(intercept, draw.slope, draw.noise, draw.lapse_rate, draw.shift)
@@ -370,6 +492,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
         draw_shifts(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders, sums)
         squares = (draw.shift**2).sum()
         common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
+        stretch_shifts(rng, rows.ratings, draw, responders, origin)
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):
@@ -379,7 +502,8 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     draw_item_population(rng, draw, crowd.rates[0])
     draw_level(rng, rows, draw, crowd, rung)
     if rung.slope:
-        stretch(rng, draw, crowd, origin)
+        for _ in range(STRETCHES):
+            stretch(rng, draw, crowd, origin)
     common[SWEEP] += 1.0
 
 
@@ -399,22 +523,26 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
 
 
 @compiled
-def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, prediction: FloatArray) -> None:
-    """Add up the expected answers of the ratings that are held out, on [0, 1]."""
+def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArray, chance: FloatArray) -> None:
+    """Add up the expected answers, on [0, 1], and the predictive densities of the ratings that are held out."""
     first, item, shift_of, lower, upper, _ = problem.rows.ratings
+    whole = problem.whole.ratings
     at, out, spread = np.empty(1), np.empty(1), np.zeros(1)
     for r in range(len(first) - 1):
         line, g = crowd.line[r], crowd.group[r]
         noise = variance_of(line[LOG_NOISE], crowd.population[g, FLOOR])
-        slope = exp(line[LOG_SLOPE])
+        slope, sd = exp(line[LOG_SLOPE]), sqrt(noise)
         for o in range(first[r], first[r + 1]):
-            if lower[o] == -inf and upper[o] == inf:
-                at[0] = line[INTERCEPT] + slope * (draw.x[item[o]] - problem.origin) + draw.shift[shift_of[o]]
-                if problem.bounded[g]:
-                    typical_response(at, spread, noise, problem.edges[g, : problem.steps[g]], out)
-                    prediction[o] += out[0]
-                else:
-                    prediction[o] += at[0]
+            if not (lower[o] == -inf and upper[o] == inf):
+                continue
+            at[0] = line[INTERCEPT] + slope * (draw.x[item[o]] - problem.origin) + draw.shift[shift_of[o]]
+            low, high = (whole.lower[o] - at[0]) / sd, (whole.upper[o] - at[0]) / sd
+            chance[o] += density(low) / sd if low == high else below(high) - below(low)
+            if problem.bounded[g]:
+                typical_response(at, spread, noise, problem.edges[g, : problem.steps[g]], out)
+                answer[o] += out[0]
+            else:
+                answer[o] += at[0]
 
 
 @compiled
@@ -456,6 +584,6 @@ def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, tr
     for at in range(len(trace.x)):
         sweep(rng, problem, draw, crowd)
         record(crowd, draw, trace, at)
-        predict_ratings(problem, draw, crowd, trace.score[0])
+        predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
         score_pairs(problem, draw, crowd, trace.score[1])
         score_tuples(problem, draw, crowd, trace.score[2])

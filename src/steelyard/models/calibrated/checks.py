@@ -5,6 +5,7 @@ The checks use simple statistics of the judgments and not the model, so that the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ MOST_NAMED = 5
 
 AGAINST = 1e-3
 """Significance, over all annotators together (Bonferroni), at which one counts as answering against the scale."""
+
+LEANING = 0.05
+"""Significance at which an annotator counts towards a camp."""
 
 CAMP = 0.2
 """Smallest fraction of the annotators that makes a camp instead of single annotators against the scale."""
@@ -100,26 +104,47 @@ def _answers(evidence: Evidence) -> Answers:
     return Answers(responders[is_named], np.concatenate(item)[is_named], np.concatenate(value)[is_named])
 
 
-def _against(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
-    """Name annotators whose answers oppose the others', and say if there are two camps."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Opposition:
+    """Responders whose answers oppose the scale of all others, of how many, and whether they are a camp."""
+
+    against: NDArray[np.integer]
+    tested: int
+    is_divided: bool
+
+
+def opposition(evidence: Evidence) -> Opposition:
+    """Find the annotators whose answers oppose the others': single ones, or a camp.
+
+    Of a camp, each annotator may have too few answers to be sure of; it shows in how many lean that way.
+    """
     answers = _answers(evidence)
     if len(answers.value) == 0:
+        return Opposition(np.zeros(0, np.int64), 0, is_divided=False)
+    statistic, is_tested = _agreement(answers, len(evidence.annotator), len(evidence.item))
+    tested = int(is_tested.sum())
+    against = np.flatnonzero(is_tested & (statistic < special.ndtri(AGAINST / max(tested, 1))))
+    leaning = np.flatnonzero(is_tested & (statistic < special.ndtri(LEANING)))
+    is_divided = len(against) >= max(2, CAMP * tested) or len(leaning) >= max(3, CAMP * tested)
+    return Opposition(leaning if is_divided else against, tested, is_divided)
+
+
+def _against(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+    """Name annotators whose answers oppose the others', and say if there are two camps."""
+    result = opposition(evidence)
+    if len(result.against) == 0:
         return ()
-    statistic, is_tested = _opposition(answers, len(evidence.annotator), len(evidence.item))
-    limit = special.ndtri(AGAINST / max(int(is_tested.sum()), 1))
-    against = np.flatnonzero(is_tested & (statistic < limit))
-    if len(against) == 0:
-        return ()
-    if len(against) >= max(2, CAMP * is_tested.sum()):
+    names = _names(result.against, evidence, annotators)
+    if result.is_divided:
         return (
-            f"annotators disagree about the direction of the scale: {len(against)} of {int(is_tested.sum())} order items "
-            f"against the others ({_names(against, evidence, annotators)}); one scale does not describe everybody",
+            f"annotators disagree about the direction of the scale: {len(result.against)} of {result.tested} order items "
+            f"against the others ({names}); one scale does not describe everybody",
         )
-    verb = "answers" if len(against) == 1 else "answer"
-    return (f"{_names(against, evidence, annotators)} {verb} against the scale of the others: check for a reversed scale",)
+    verb = "answers" if len(result.against) == 1 else "answer"
+    return (f"{names} {verb} against the scale of the others: check whether they read the scale the other way round",)
 
 
-def _opposition(answers: Answers, n_responders: int, n_items: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _agreement(answers: Answers, n_responders: int, n_items: int) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return a z statistic of each responder's agreement with the scale of all others, and who has enough answers.
 
     The scale is the first factor of answers by responders and items, with a sign for each responder, found by

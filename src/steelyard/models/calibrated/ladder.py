@@ -1,14 +1,21 @@
 """Which differences between annotators the calibrated scale models: a ladder whose rungs must earn their place.
 
 Each rung adds one kind of difference: bias, slope (scale use), noise, random answering. All rungs predict the same
-held-out judgments (cross-validation), and the one with the lowest error is used. What counts is how well the
-*answer* is predicted, each annotator's errors relative to that annotator's usual error: predicting that somebody's
-answers hardly vary does not count as knowing where the items lie.
+held-out judgments (cross-validation), and two questions are asked.
+
+1. Do differences beyond bias help to locate the items? The *answers* must be predicted better than with bias alone, each
+   annotator's errors relative to that annotator's usual error: predicting that somebody's answers hardly vary is
+   not the same as knowing where the items lie. The outcomes of comparisons, choices and rankings must be predicted
+   better by more than a standard error.
+2. Which of them? The fullest rung whose predictive density is within one standard error (over annotators) of the best
+   one. Pooling makes an unneeded difference cheap, while a crowd whose careless annotators are not modelled gets
+   intervals that are too narrow.
 
 Bias is always modelled where annotators are named: pooling takes it to 0 where annotators do not differ. Slope and
 noise weight annotators against each other, which takes a population of annotators: with few of them, those who resemble
 each other (two models of one family, two students of one teacher) pass for the precise ones. So with fewer than ten
-annotators only bias is modelled.
+annotators only bias is modelled. So it is where annotators disagree about the direction of the scale: weights would
+follow the larger camp, where the average of both is the better summary.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.chain import Chain, HoldOut
+from steelyard.models.calibrated.checks import opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.responder_kernels import Ladder
 from steelyard.observations import FloatArray
@@ -73,42 +81,67 @@ class Choice:
 
 
 def choose_rung(evidence: Evidence, seed: np.random.SeedSequence) -> Choice:
-    """Choose the rung that predicts held-out judgments best; the simpler one of two that are equal."""
+    """Choose the rung with the best predictive density of held-out judgments, if it also predicts answers better."""
     is_rated = any(g.rates for g in evidence.groups)
     names = RATED_RUNGS if is_rated else COMPARED_RUNGS
     own = ~evidence.fixed & ~evidence.gold
     count = len(np.unique(evidence.annotator[own]))
-    if count < FEW_ANNOTATORS:
+    if count < FEW_ANNOTATORS or opposition(evidence).is_divided:
         return Choice(names[0] if count > 1 else "none")
-    losses = _cross_validate(evidence, names, seed)
-    error = {name: loss / losses[0] for name, loss in zip(names, losses, strict=True)}
-    return Choice(min(names, key=lambda name: error[name]), error)
+    errors, log_losses = _cross_validate(evidence, names, seed)
+    error = {name: each / errors[0] for name, each in zip(names, errors, strict=True)}
+    chosen = fullest(log_losses)
+    is_better = errors[chosen] < errors[0] if is_rated else gains(log_losses, chosen)
+    return Choice(names[chosen] if is_better else names[0], error)
 
 
-def _cross_validate(evidence: Evidence, names: Sequence[str], seed: np.random.SeedSequence) -> list[float]:
-    """Return the mean loss of every rung over the held-out rows: squared errors of ratings, log losses of others."""
+def gains(log_losses: FloatArray, rung: int) -> bool:
+    """Return whether a rung's log loss is lower than the simplest rung's by more than one standard error."""
+    difference = log_losses[0] - log_losses[rung]
+    return bool(difference.sum() > np.sqrt(len(difference)) * difference.std(ddof=1))
+
+
+def fullest(log_losses: FloatArray) -> int:
+    """Return the last rung whose log loss (rungs × annotators) is within one standard error of the lowest."""
+    totals = log_losses.sum(axis=1)
+    best = int(totals.argmin())
+    differences = log_losses - log_losses[best]
+    errors = np.sqrt(log_losses.shape[1]) * differences.std(axis=1, ddof=1)
+    return int(np.flatnonzero(differences.sum(axis=1) <= errors)[-1])
+
+
+def _cross_validate(
+    evidence: Evidence, names: Sequence[str], seed: np.random.SeedSequence
+) -> tuple[list[float], FloatArray]:
+    """Return the error of every rung's predictions of answers, and its log loss by responder, over the held-out rows."""
     fold_seed, *starts = seed.spawn(6)
     folds = _folds(evidence, np.random.default_rng(fold_seed))
     jobs = [(name, fold, start) for fold, start in zip(folds, starts, strict=False) for name in names]
 
-    def predicted(job: tuple[str, HoldOut, np.random.SeedSequence]) -> tuple[FloatArray, FloatArray]:
+    def predicted(job: tuple[str, HoldOut, np.random.SeedSequence]) -> tuple[FloatArray, FloatArray, FloatArray]:
         name, fold, start = job
         trace = Chain(evidence, np.random.default_rng(start), RUNGS[name], held_out=fold).collect(BURN_IN, DRAWS)
-        masks = (fold.ratings, fold.pairs, fold.tuples)
-        answer, *chances = (score[mask] / DRAWS for score, mask in zip(trace.score, masks, strict=True))
-        return (answer - evidence.ratings.value[fold.ratings]) ** 2, -np.log(np.maximum(np.concatenate(chances), 1e-12))
+        masks = (fold.ratings, fold.pairs, fold.tuples, fold.ratings)
+        *chances, answer = (score[mask] / DRAWS for score, mask in zip(trace.score, masks, strict=True))
+        rated, compared = (-np.log(np.maximum(part, 1e-12)) for part in (chances[0], np.concatenate(chances[1:])))
+        return (answer - evidence.ratings.value[fold.ratings]) ** 2, rated, compared
 
     with ThreadPoolExecutor(2) as threads:
         parts = list(threads.map(predicted, jobs))
-    squares, logs = (
+    squares, rated, compared = (
         [np.concatenate([part[which] for part in parts[at :: len(names)]]) for at in range(len(names))]
-        for which in (0, 1)
+        for which in range(3)
     )
-    who = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))
-    who = np.concatenate([who[fold.ratings] for fold in folds])
-    usual = _usual_error(squares[0], who)
-    count = max(len(squares[0]) + len(logs[0]), 1)
-    return [float((square / usual).sum() / 2 + log.sum()) / count for square, log in zip(squares, logs, strict=True)]
+    of_rating = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))
+    raters = np.concatenate([of_rating[fold.ratings] for fold in folds])
+    judges = np.concatenate(
+        [who for fold in folds for who in (evidence.pairs.responder[fold.pairs], evidence.tuples.responder[fold.tuples])]
+    )
+    usual = _usual_error(squares[0], raters)
+    errors = [float((square / usual).sum() / 2 + log.sum()) for square, log in zip(squares, compared, strict=True)]
+    who = np.unique(evidence.annotator[np.concatenate([raters, judges])], return_inverse=True)[1]
+    losses = [np.bincount(who, np.concatenate(both)) for both in zip(rated, compared, strict=True)]
+    return errors, np.array(losses)
 
 
 def _usual_error(squares: FloatArray, who: NDArray[np.integer]) -> FloatArray:

@@ -178,11 +178,13 @@ def diagnose(traces: tuple[Trace, ...], evidence: Evidence, rung: Ladder) -> Dia
     if not evidence.groups[0].rates:
         x = x - x.mean(axis=2, keepdims=True)
     chosen = np.unique(np.linspace(0, x.shape[2] - 1, MOST_ITEMS).astype(int)) if x.shape[2] > MOST_ITEMS else slice(None)
-    rates = np.array([group.rates for group in evidence.groups])
+    # On a scale of two steps the prior alone determines the noise: only slope / noise is identified.
+    rates = np.array([group.rates and len(group.edge) != 1 for group in evidence.groups])
     population = np.array([trace.population for trace in traces])
     active = [population[:, :, rates, at] for at, on in _parameters(rung) if on]
     if rung.slope and not evidence.fixed.all():
-        active.append(population[:, :, :, OMEGA_A])
+        identified = np.array([not group.rates or len(group.edge) != 1 for group in evidence.groups])
+        active.append(population[:, :, identified, OMEGA_A])
     common = np.array([trace.common[:, 1:2] for trace in traces])
     shared = np.concatenate([common, *active], axis=2)
     gaps = [rhat(x[:, :, chosen]), rhat(shared)]

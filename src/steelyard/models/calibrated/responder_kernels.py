@@ -32,7 +32,7 @@ LOG_NOISE_PRIOR = (log(0.15), 0.7)
 KAPPA_PRIOR = (0.5, 0.25)
 """Prior mean and sd of κ: around the weights of the plain mean."""
 
-INTERCEPT_SD, SLOPE_SD, NOISE_SD = 0.1, 0.4, 0.3
+INTERCEPT_SD, SLOPE_SD, NOISE_SD = 0.1, 0.25, 0.3
 """Scales of the half-normal priors of ω_b (on a scale of length 1), ω_a and ω_l."""
 
 INTERCEPT_PRIOR = (0.5, 0.5)
@@ -41,7 +41,7 @@ INTERCEPT_PRIOR = (0.5, 0.5)
 SLOPE_PRIOR_SD = 1.5
 """Prior sd of α of groups after the first."""
 
-RANDOM_SLOPE, RANDOM_NOISE = 0.1, (log(0.3), 0.4)
+RANDOM_SLOPE, RANDOM_NOISE = 0.2, (log(0.3), 0.4)
 """Annotators who answer at random: scale of the half-normal prior of the slope, relative to the population's; mean
 and sd of the log noise sd."""
 
@@ -190,6 +190,85 @@ def draw_responders(rng: np.random.Generator, crowd: Crowd, rung: Ladder) -> Non
 
 
 @compiled
+def line_log_prior(line: FloatArray, prior: FloatArray) -> float:
+    """Return the log prior density of a responder's slope and noise with the odds of being random, on the log scale."""
+    slope = line[LOG_SLOPE] - prior[ALPHA]
+    if line[RANDOM] > 0.0:
+        relative = exp(slope) / RANDOM_SLOPE
+        # Half-normal, with the Jacobian of the log; up to 1/√2π, like the log-normal below.
+        density = log(prior[RANDOM_RATE]) + log(2.0 * relative) - 0.5 * relative * relative
+        if prior[RATES] > 0.0:
+            off = (line[LOG_NOISE] - RANDOM_NOISE[0]) / RANDOM_NOISE[1]
+            density -= 0.5 * off * off + log(RANDOM_NOISE[1])
+        return density
+    density = log(1.0 - prior[RANDOM_RATE]) - 0.5 * (slope / prior[OMEGA_A]) ** 2 - log(prior[OMEGA_A])
+    if prior[RATES] > 0.0:
+        off = (line[LOG_NOISE] - prior[LAMBDA] - prior[KAPPA] * slope) / prior[OMEGA_L]
+        density -= 0.5 * off * off + log(prior[OMEGA_L])
+    return density
+
+
+@compiled
+def marginal_likelihood(sums: FloatArray, line: FloatArray, prior: FloatArray) -> float:
+    """Return the log likelihood of a rater's responses with the intercept integrated out, up to a constant."""
+    slope, beta, count = exp(line[LOG_SLOPE]), prior[BETA], sums[COUNT]
+    variance = variance_of(line[LOG_NOISE], prior[FLOOR])
+    pooling = prior[OMEGA_B] ** 2 / line[TAIL_WEIGHT]
+    one = sums[Z] - slope * sums[U] - count * beta
+    squares = sums[ZZ] - 2.0 * slope * sums[ZU] + slope * slope * sums[UU]
+    squares += beta * (count * beta - 2.0 * (sums[Z] - slope * sums[U]))
+    total = squares / variance - one * one * pooling / (variance * (variance + count * pooling))
+    return -0.5 * (count * log(variance) + log(1.0 + count * pooling / variance) + total)
+
+
+@compiled
+def noise_proposal(sums: FloatArray, line: FloatArray, prior: FloatArray) -> tuple[float, float]:
+    """Return mean and sd of a Gaussian near the posterior of a rater's log noise, given the slope."""
+    slope, count = exp(line[LOG_SLOPE]), max(sums[COUNT], 1.0)
+    mean = (sums[Z] - slope * sums[U]) / count
+    squares = sums[ZZ] - 2.0 * slope * sums[ZU] + slope * slope * sums[UU] - count * mean * mean
+    # Three pseudo-observations of a fifth of the scale.
+    variance = (max(squares, 0.0) + 3.0 * 0.04) / (count + 3.0)
+    return 0.5 * log(variance), 1.0 / sqrt(2.0 * (count + 3.0)) + 0.1
+
+
+@compiled
+def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, prior: FloatArray) -> None:
+    """Propose that a rater is of the other kind, regular or random, with a new slope, noise and intercept."""
+    other = line.copy()
+    other[RANDOM] = 1.0 - line[RANDOM]
+    for_slope = 0.0
+    for at in range(2):
+        # Proposal densities of the slope: the prior of each kind, without the odds.
+        each = line if at == 0 else other
+        sign = 1.0 if at == 0 else -1.0
+        if each[RANDOM] > 0.0:
+            if at == 1:
+                each[LOG_SLOPE] = prior[ALPHA] + log(RANDOM_SLOPE * abs(rng.standard_normal()) + 1e-300)
+            relative = exp(each[LOG_SLOPE] - prior[ALPHA]) / RANDOM_SLOPE
+            for_slope += sign * (log(2.0 * relative) - 0.5 * relative * relative)
+        else:
+            if at == 1:
+                each[LOG_SLOPE] = prior[ALPHA] + prior[OMEGA_A] * rng.standard_normal()
+            off = (each[LOG_SLOPE] - prior[ALPHA]) / prior[OMEGA_A]
+            for_slope += sign * (-0.5 * off * off - log(prior[OMEGA_A]))
+    mean, sd = noise_proposal(sums, other, prior)
+    other[LOG_NOISE] = mean + sd * rng.standard_normal()
+    there = -0.5 * ((other[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
+    mean, sd = noise_proposal(sums, line, prior)
+    back = -0.5 * ((line[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
+    gain = line_log_prior(other, prior) - line_log_prior(line, prior) + for_slope + back - there
+    gain += marginal_likelihood(sums, other, prior) - marginal_likelihood(sums, line, prior)
+    if log(rng.random()) < gain:
+        line[:] = other
+        variance = variance_of(line[LOG_NOISE], prior[FLOOR])
+        pooling = line[TAIL_WEIGHT] / prior[OMEGA_B] ** 2
+        precision = sums[COUNT] / variance + pooling
+        total = (sums[Z] - exp(line[LOG_SLOPE]) * sums[U]) / variance + pooling * prior[BETA]
+        line[INTERCEPT] = total / precision + rng.standard_normal() / sqrt(precision)
+
+
+@compiled
 def draw_random(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     """Draw which responders of a group answer at random, from their slopes and noise, and the proportion.
 
@@ -197,30 +276,28 @@ def draw_random(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     random, since otherwise items could lie anywhere.
     """
     prior = crowd.population[g]
-    rate = prior[RANDOM_RATE]
     regular = eligible = count = 0
     for r in range(crowd.first[g], crowd.first[g + 1]):
-        regular += crowd.line[r, RANDOM] == 0.0
+        regular += int(crowd.line[r, RANDOM] == 0.0)
     for r in range(crowd.first[g], crowd.first[g + 1]):
         if not (crowd.own[r] and crowd.may_be_random[r]):
             continue
         line = crowd.line[r]
         eligible += 1
-        slope = line[LOG_SLOPE] - prior[ALPHA]
-        relative = exp(slope) / RANDOM_SLOPE
-        # Log densities of the log slope, both up to 1/√2π: log-normal, and half-normal with its Jacobian.
-        odds = log(rate) - log(1.0 - rate) + log(2.0) + log(relative) - 0.5 * relative * relative
-        odds += 0.5 * (slope / prior[OMEGA_A]) ** 2 + log(prior[OMEGA_A])
-        if crowd.rates[g]:
-            noise = (line[LOG_NOISE] - RANDOM_NOISE[0]) / RANDOM_NOISE[1]
-            expected = (line[LOG_NOISE] - prior[LAMBDA] - prior[KAPPA] * slope) / prior[OMEGA_L]
-            odds += 0.5 * (expected * expected - noise * noise) + log(prior[OMEGA_L] / RANDOM_NOISE[1])
-        is_random = rng.random() < 1.0 / (1.0 + exp(min(-odds, 700.0)))
-        if line[RANDOM] == 0.0 and is_random and regular <= 2:
-            is_random = False
-        regular += int(line[RANDOM] > 0.0) - int(is_random)
-        line[RANDOM] = 1.0 if is_random else 0.0
-        count += int(is_random)
+        was_random = line[RANDOM] > 0.0
+        if was_random or regular > 2:
+            if crowd.rates[g]:
+                flip_random(rng, crowd.sums[r], line, prior)
+            regular += int(was_random) - int(line[RANDOM] > 0.0)
+        was_random = line[RANDOM] > 0.0
+        if was_random or regular > 2:
+            now = line_log_prior(line, prior)
+            line[RANDOM] = 1.0 - line[RANDOM]
+            odds = line_log_prior(line, prior) - now
+            if rng.random() >= 1.0 / (1.0 + exp(min(-odds, 700.0))):
+                line[RANDOM] = 1.0 - line[RANDOM]
+            regular += int(was_random) - int(line[RANDOM] > 0.0)
+        count += int(line[RANDOM] > 0.0)
     one = rng.standard_gamma(RANDOM_PRIOR[0] + count)
     other = rng.standard_gamma(RANDOM_PRIOR[1] + eligible - count)
     prior[RANDOM_RATE] = min(max(one / (one + other), 1e-6), 1.0 - 1e-6)
