@@ -398,7 +398,7 @@ def draw_noise_line(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     prior = crowd.population[g]
     count = slope_sum = slope_squares = noise_sum = product_sum = 0.0
     for r in range(crowd.first[g], crowd.first[g + 1]):
-        if crowd.is_gold[r]:
+        if crowd.is_gold[r] and not crowd.own[r]:
             continue
         if not crowd.own[r]:
             # Ratings without a name have the population's noise itself, so that λ is not free given the others.
