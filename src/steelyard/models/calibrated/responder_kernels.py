@@ -54,6 +54,12 @@ LAPSE_PRIOR = (0.5, 24.5)
 MIN_LOG_SD = -12.0
 """Smallest log of a population sd, for numerical reasons."""
 
+STEPS_OUT = 24
+"""Most steps by which slice sampling widens its interval.
+
+They are divided between both ends at random, as Neal (2003, Fig. 3) has it: with a limit for each end the draws would not
+be exact where it is reached."""
+
 # Columns of the sums by responder: the number of responses z, and sums of u = x − origin, u², z, z·u and z².
 COUNT, U, UU, Z, ZU, ZZ = 0, 1, 2, 3, 4, 5
 # Columns of a line: intercept, log slope, log noise sd, tail weight, whether random.
@@ -146,11 +152,12 @@ def slice_responder(
     level = responder_density(parameter, value, sums, line, prior) - rng.standard_exponential()
     low = value - width * rng.random()
     high = low + width
-    for _ in range(12):
+    steps_down = int(STEPS_OUT * rng.random())
+    for _ in range(steps_down):
         if responder_density(parameter, low, sums, line, prior) < level:
             break
         low -= width
-    for _ in range(12):
+    for _ in range(STEPS_OUT - 1 - steps_down):
         if responder_density(parameter, high, sums, line, prior) < level:
             break
         high += width
@@ -368,11 +375,12 @@ def slice_shared(rng: np.random.Generator, parameter: int, width: float, crowd: 
     level = shared_density(parameter, value, crowd, g) - rng.standard_exponential()
     low = value - width * rng.random()
     high = low + width
-    for _ in range(8):
+    steps_down = int(STEPS_OUT * rng.random())
+    for _ in range(steps_down):
         if shared_density(parameter, low, crowd, g) < level:
             break
         low -= width
-    for _ in range(8):
+    for _ in range(STEPS_OUT - 1 - steps_down):
         if shared_density(parameter, high, crowd, g) < level:
             break
         high += width
@@ -400,8 +408,9 @@ def slice_sd(rng: np.random.Generator, sd: float, count: float, squares: float, 
     level = value - 0.5 * (sd / scale) ** 2 - count * value - 0.5 * squares / (sd * sd) - rng.standard_exponential()
     low = value - width * rng.random()
     high = low + width
+    steps_down = int(STEPS_OUT * rng.random())
     for end in range(2):
-        for _ in range(12):
+        for _ in range(steps_down if end == 0 else STEPS_OUT - 1 - steps_down):
             at = low if end == 0 else high
             other = exp(at)
             if at - 0.5 * (other / scale) ** 2 - count * at - 0.5 * squares / (other * other) < level:
@@ -466,7 +475,7 @@ def draw_noise_line(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     prior = crowd.population[g]
     count = slope_sum = slope_squares = noise_sum = product_sum = 0.0
     for r in range(crowd.first[g], crowd.first[g + 1]):
-        if crowd.is_gold[r]:
+        if crowd.is_gold[r] and not crowd.own[r]:
             continue
         if not crowd.own[r]:
             # Ratings without a name have the population's noise itself, so that λ is not free given the others.
