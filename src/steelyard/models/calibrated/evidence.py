@@ -29,6 +29,9 @@ from steelyard.observations import (
 MOST_STEPS = 11
 """A scale of up to so many steps is taken as steps; values on a finer one as a slider's."""
 
+BEYOND = 1.0
+"""How far beyond the end of a slider a response may lie that was cut there, as a share of the scale."""
+
 GOLD_NOISE = 0.02
 """How far a gold score may be off, as a share of the scale."""
 
@@ -350,8 +353,8 @@ def _interval(part: _Coded) -> tuple[FloatArray, FloatArray]:
         step = np.rint(y * (len(edges) - 2)).astype(np.int64)
         return edges[step], edges[step + 1]
     lower, upper = y.copy(), y.copy()
-    lower[y <= 0] = -np.inf
-    upper[y >= 1] = np.inf
+    lower[y <= 0] = -BEYOND
+    upper[y >= 1] = 1 + BEYOND
     return lower, upper
 
 
