@@ -4,10 +4,19 @@ from reproductions.base import Experiment
 from reproductions.calibrated.comparisons import Comparisons
 from reproductions.calibrated.held_out import HeldOut
 from reproductions.calibrated.mixed import MixedProtocols
-from reproductions.calibrated.never_worse import NeverWorse
+from reproductions.calibrated.non_inferior import NonInferior
+from reproductions.calibrated.panels import Panels
 from reproductions.calibrated.ratings import FewerRatings
 from reproductions.calibrated.spam import Spam
 
-EXPERIMENTS: tuple[type[Experiment], ...] = (FewerRatings, Comparisons, NeverWorse, MixedProtocols, HeldOut, Spam)
+EXPERIMENTS: tuple[type[Experiment], ...] = (
+    FewerRatings,
+    Comparisons,
+    NonInferior,
+    Panels,
+    MixedProtocols,
+    HeldOut,
+    Spam,
+)
 
-__all__ = ["EXPERIMENTS", "Comparisons", "FewerRatings", "HeldOut", "MixedProtocols", "NeverWorse", "Spam"]
+__all__ = ["EXPERIMENTS", "Comparisons", "FewerRatings", "HeldOut", "MixedProtocols", "NonInferior", "Panels", "Spam"]

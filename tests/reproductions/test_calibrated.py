@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NeverWorse, Spam
+from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
 from reproductions.calibrated.methods import Crowd, needed
 from reproductions.running import ignore_progress
 
@@ -67,7 +67,7 @@ def test_held_out_judgments_are_predicted(shared_data: Path):
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
-    outcome = NeverWorse().small().run(shared_data, ignore_progress)
+    outcome = NonInferior().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
     assert outcome.table["gain"].to_numpy().mean() > -0.01
     assert {"affect, anger", "RTE", "WMT 2021 cs-en", "word similarity"} <= set(outcome.table["data"])

@@ -109,7 +109,8 @@ class Chain:
             common=np.empty((draws, 4)),
             line=np.zeros((2, 5, n_responders)),
             score=tuple(  # type: ignore[arg-type]  # four arrays
-                np.zeros(len(part)) for part in (rows.ratings.item, rows.pairs.left, rows.tuples.responder, rows.ratings.item)
+                np.zeros(len(part))
+                for part in (rows.ratings.item, rows.pairs.left, rows.tuples.responder, rows.ratings.item)
             ),
         )
         run(self.rng, self.problem, self.draw, self.crowd, trace, burn_in)
@@ -124,7 +125,9 @@ def _without(rows: Rows, held_out: HoldOut) -> Rows:
     outcome = np.where(held_out.pairs, HELD_OUT, pairs.outcome).astype(np.int8)
     responder = np.where(held_out.tuples, UNKNOWN, tuples.responder).astype(np.int32)
     return Rows(
-        ratings._replace(lower=lower, upper=upper), pairs._replace(outcome=outcome), tuples._replace(responder=responder)
+        ratings._replace(lower=lower, upper=upper),
+        pairs._replace(outcome=outcome),
+        tuples._replace(responder=responder),
     )
 
 

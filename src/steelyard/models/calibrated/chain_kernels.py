@@ -142,6 +142,31 @@ class Trace(NamedTuple):
 
 
 @compiled
+def total_of(values: FloatArray) -> float:
+    """Return a sum; loops like this one compile much faster than array expressions."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@compiled
+def squares_of(values: FloatArray, middle: float) -> float:
+    """Return the sum of squared deviations."""
+    total = 0.0
+    for value in values:
+        total += (value - middle) ** 2
+    return total
+
+
+@compiled
+def multiply(values: FloatArray, factor: float) -> None:
+    """Multiply in place."""
+    for at in range(len(values)):
+        values[at] *= factor
+
+
+@compiled
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
     return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
@@ -180,7 +205,7 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladde
         gain = then - now + step - 0.5 * ((sd * exp(step)) ** 2 - sd * sd) / COMPARED_SD**2
         is_accepted = log(rng.random()) < gain
         if is_accepted:
-            draw.x[:] = draw.x * exp(step)
+            multiply(draw.x, exp(step))
             common[SD] *= exp(step)
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
 
@@ -251,7 +276,7 @@ def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: C
     prior = crowd.population[g]
     step = 0.4 * rng.standard_normal()
     other = log(prior[OMEGA_A]) + step
-    gain = prior_density(OMEGA_A, other, prior) - prior_density(OMEGA_A, log(prior[OMEGA_A]), prior)
+    gain = prior_density(np.int64(OMEGA_A), other, prior) - prior_density(np.int64(OMEGA_A), log(prior[OMEGA_A]), prior)
     span = np.zeros(2, np.int64)
     while span[0] < len(rows.left):
         r = rows.responder[span[0]]
@@ -296,14 +321,18 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
         if outcome[m] == HELD_OUT or gain[r] == -inf:
             continue
         chance = pair_chance(draw.slope[r] * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
-        gain[r] += log(((1.0 - other[r]) * chance + other[r] * guess) / (chance + draw.lapse_rate[r] * (guess - chance)))
+        gain[r] += log(
+            ((1.0 - other[r]) * chance + other[r] * guess) / (chance + draw.lapse_rate[r] * (guess - chance))
+        )
     for r in range(len(compared)):
         if gain[r] > -inf and log(rng.random()) < gain[r]:
             draw.lapse_rate[r] = other[r]
 
 
 @compiled
-def stretch_shifts(rng: np.random.Generator, rows: RatingRows, draw: Draw, responders: Responders, origin: float) -> None:
+def stretch_shifts(
+    rng: np.random.Generator, rows: RatingRows, draw: Draw, responders: Responders, origin: float
+) -> None:
     """Multiply all shifts and their sd by a factor, in a random walk."""
     first, item, shift_of, lower, upper, _ = rows
     cross = square = 0.0
@@ -322,7 +351,7 @@ def stretch_shifts(rng: np.random.Generator, rows: RatingRows, draw: Draw, respo
         gain = (times - 1.0) * cross - 0.5 * (times * times - 1.0) * square
         gain += step - 0.5 * ((sd * times) ** 2 - sd * sd) / SHIFT_SD**2
         if sd * times > 1e-5 and log(rng.random()) < gain:
-            draw.shift[:] = draw.shift * times
+            multiply(draw.shift, times)
             sd *= times
             cross *= times
             square *= times * times
@@ -333,7 +362,9 @@ def stretch_shifts(rng: np.random.Generator, rows: RatingRows, draw: Draw, respo
 def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
     """Fill the sums by responder from the latent responses."""
     sums = crowd.sums
-    sums[:] = 0.0
+    for r in range(len(sums)):
+        for column in range(sums.shape[1]):
+            sums[r, column] = 0.0
     first, item, shift_of, lower, upper, _ = rows.ratings
     for r in range(len(first) - 1):
         for o in range(first[r], first[r + 1]):
@@ -371,16 +402,17 @@ def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -
     x, common = draw.x, draw.common
     if is_rated:
         precision = len(x) / common[SD] ** 2 + 1.0 / MEAN_PRIOR[1] ** 2
-        total = x.sum() / common[SD] ** 2 + MEAN_PRIOR[0] / MEAN_PRIOR[1] ** 2
+        total = total_of(x) / common[SD] ** 2 + MEAN_PRIOR[0] / MEAN_PRIOR[1] ** 2
         common[MEAN] = total / precision + rng.standard_normal() / sqrt(precision)
-    squares = ((x - common[MEAN]) ** 2).sum()
+    squares = squares_of(x, common[MEAN])
     common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
 
 
 @compiled
 def move_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
-    draw.x[:] = draw.x + by
+    for i in range(len(draw.x)):
+        draw.x[i] += by
     draw.common[MEAN] += by if crowd.rates[0] else 0.0
     for r in range(len(crowd.line)):
         if crowd.rates[crowd.group[r]]:
@@ -413,7 +445,7 @@ def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, r
         pull += (MEAN_PRIOR[0] - common[MEAN]) / MEAN_PRIOR[1] ** 2
     else:
         weight += len(draw.x) / common[SD] ** 2
-        pull -= draw.x.sum() / common[SD] ** 2
+        pull -= total_of(draw.x) / common[SD] ** 2
     move_level(rng, rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
 
 
@@ -435,7 +467,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
         mean = origin + (mean - origin) * times
         gain += step + 0.5 * ((common[MEAN] - MEAN_PRIOR[0]) ** 2 - (mean - MEAN_PRIOR[0]) ** 2) / MEAN_PRIOR[1] ** 2
         noise_mean += population[0, KAPPA] * step
-        gain += prior_density(LAMBDA, noise_mean, population[0]) - prior_density(
+        gain += prior_density(np.int64(LAMBDA), noise_mean, population[0]) - prior_density(
             LAMBDA, population[0, LAMBDA], population[0]
         )
     for r in range(crowd.first[0], crowd.first[1]):
@@ -446,12 +478,14 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
             gain -= 0.5 * ((slope - step) ** 2 - slope * slope) / population[0, OMEGA_A] ** 2
     for g in range(1, len(population)):
         alpha = population[g, ALPHA]
-        gain += prior_density(ALPHA, alpha - step, population[g]) - prior_density(ALPHA, alpha, population[g])
+        gain += prior_density(np.int64(ALPHA), alpha - step, population[g]) - prior_density(np.int64(ALPHA), alpha, population[g])
     if log(rng.random()) < gain:
-        draw.x[:] = origin + (draw.x - origin) * times
+        for i in range(len(draw.x)):
+            draw.x[i] = origin + (draw.x[i] - origin) * times
         common[MEAN], common[SD] = mean, sd * times
         population[0, LAMBDA] = noise_mean
-        population[1:, ALPHA] -= step
+        for g in range(1, len(population)):
+            population[g, ALPHA] -= step
         for r in range(len(crowd.line)):
             crowd.line[r, LOG_SLOPE] -= step
 
@@ -466,7 +500,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     has_pairs = len(rows.pairs.left) > 0
     passes_over_pairs = has_pairs and (len(rows.pairs.left) <= MANY_PAIRS or int(common[SWEEP]) % 10 == 0)
     if passes_over_pairs:
-        is_free = not crowd.rates.any() and len(rows.tuples.item) == 0
+        is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
         move_pairs(rng, rows.pairs, draw, rung, is_free)
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
@@ -490,7 +524,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if len(draw.shift) > 1:
         sums = ShiftSums(common[SHIFT] ** 2, draw.shift_work[0], draw.shift_work[1])
         draw_shifts(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders, sums)
-        squares = (draw.shift**2).sum()
+        squares = squares_of(draw.shift, 0.0)
         common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
         stretch_shifts(rng, rows.ratings, draw, responders, origin)
     add_up(rows, draw, crowd, origin)
@@ -510,9 +544,13 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
 @compiled
 def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
     """Keep the latest draw."""
-    trace.x[at] = draw.x
-    trace.population[at] = crowd.population
-    trace.common[at] = draw.common[:4]
+    for i in range(len(draw.x)):
+        trace.x[at, i] = draw.x[i]
+    for g in range(len(crowd.population)):
+        for parameter in range(crowd.population.shape[1]):
+            trace.population[at, g, parameter] = crowd.population[g, parameter]
+    for entry in range(4):
+        trace.common[at, entry] = draw.common[entry]
     for r in range(len(crowd.line)):
         line, prior = crowd.line[r], crowd.population[crowd.group[r]]
         noise = sqrt(variance_of(line[LOG_NOISE], prior[FLOOR]))

@@ -84,7 +84,9 @@ def _constant(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
     if len(constant) == 0:
         return ()
     verb = "gives" if len(constant) == 1 else "give"
-    return (f"{_names(constant, evidence, annotators)} {verb} every item the same rating, which says nothing about items",)
+    return (
+        f"{_names(constant, evidence, annotators)} {verb} every item the same rating, which says nothing about items",
+    )
 
 
 def _answers(evidence: Evidence) -> Answers:
@@ -167,7 +169,9 @@ def _agreement(answers: Answers, n_responders: int, n_items: int) -> tuple[Float
     rest = weight[item] - count[cell] * loading[responder] ** 2
     others = np.where(rest > 1e-9, (pull[item] - loading[responder] * own) / np.maximum(rest, 1e-9), 0.0)
     answered = np.bincount(responder, others != 0, minlength=n_responders)
-    mean = np.bincount(responder, others, minlength=n_responders) / np.maximum(np.bincount(responder, minlength=n_responders), 1)
+    mean = np.bincount(responder, others, minlength=n_responders) / np.maximum(
+        np.bincount(responder, minlength=n_responders), 1
+    )
     centred = np.where(others != 0, others - mean[responder], 0.0)
     cross, squares, values = (
         np.bincount(responder, product, minlength=n_responders)

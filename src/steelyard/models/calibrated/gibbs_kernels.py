@@ -295,8 +295,9 @@ def draw_items_jointly(
             size += residual[i] * residual[i] / diagonal[i]
         for i in range(n):
             direction[i] = residual[i] / diagonal[i] + size / before * direction[i]
-    weight[:] = 0.0
-    pull[:] = 0.0
+    for i in range(n):
+        weight[i] = 0.0
+        pull[i] = 0.0
 
 
 @compiled
@@ -340,8 +341,9 @@ def draw_shifts(
     x, origin = items.x, items.origin
     intercept, slope, variance, _, shift = responders
     shift_variance, precision, pull = sums
-    precision[:] = 0.0
-    pull[:] = 0.0
+    for s in range(len(precision)):
+        precision[s] = 0.0
+        pull[s] = 0.0
     for r in range(len(first) - 1):
         base = intercept[r] - slope[r] * origin
         for o in range(first[r], first[r + 1]):

@@ -135,7 +135,11 @@ def _cross_validate(
     of_rating = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))
     raters = np.concatenate([of_rating[fold.ratings] for fold in folds])
     judges = np.concatenate(
-        [who for fold in folds for who in (evidence.pairs.responder[fold.pairs], evidence.tuples.responder[fold.tuples])]
+        [
+            who
+            for fold in folds
+            for who in (evidence.pairs.responder[fold.pairs], evidence.tuples.responder[fold.tuples])
+        ]
     )
     usual = _usual_error(squares[0], raters)
     errors = [float((square / usual).sum() / 2 + log.sum()) for square, log in zip(squares, compared, strict=True)]

@@ -143,7 +143,9 @@ class Posterior:
         for_it, against = (special.ndtr(sign * np.abs(difference) - margin) for sign in (1, -1))
         guess = 1 / 3 if margin > 0 else 0.5
         for_it, against = ((1 - lapse[who]) * chance + guess * lapse[who] for chance in (for_it, against))
-        return float((for_it / (for_it + against)).mean()), float((np.sign(difference) == pairs.outcome[decided]).mean())
+        return float((for_it / (for_it + against)).mean()), float(
+            (np.sign(difference) == pairs.outcome[decided]).mean()
+        )
 
 
 def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSequence) -> Posterior:
@@ -177,7 +179,9 @@ def diagnose(traces: tuple[Trace, ...], evidence: Evidence, rung: Ladder) -> Dia
     x = np.array([trace.x for trace in traces])
     if not evidence.groups[0].rates:
         x = x - x.mean(axis=2, keepdims=True)
-    chosen = np.unique(np.linspace(0, x.shape[2] - 1, MOST_ITEMS).astype(int)) if x.shape[2] > MOST_ITEMS else slice(None)
+    chosen = (
+        np.unique(np.linspace(0, x.shape[2] - 1, MOST_ITEMS).astype(int)) if x.shape[2] > MOST_ITEMS else slice(None)
+    )
     # On a scale of two steps the prior alone determines the noise: only slope / noise is identified.
     rates = np.array([group.rates and len(group.edge) != 1 for group in evidence.groups])
     population = np.array([trace.population for trace in traces])

@@ -66,7 +66,9 @@ def _strength(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     strength, curvature = np.zeros(n_items), np.ones(n_items)
     for _ in range(60):
         chance = 1 / (1 + np.exp(-(strength[left] - strength[right])))
-        gradient = np.bincount(left, win - chance, minlength=n_items) - np.bincount(right, win - chance, minlength=n_items)
+        gradient = np.bincount(left, win - chance, minlength=n_items) - np.bincount(
+            right, win - chance, minlength=n_items
+        )
         weight = chance * (1 - chance)
         curvature = np.bincount(left, weight, minlength=n_items) + np.bincount(right, weight, minlength=n_items) + 0.05
         strength = strength + 0.5 * (gradient - 0.05 * strength) / curvature

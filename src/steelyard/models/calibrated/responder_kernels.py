@@ -191,9 +191,9 @@ def draw_responders(rng: np.random.Generator, crowd: Crowd, rung: Ladder) -> Non
             off = (line[INTERCEPT] - prior[BETA]) / prior[OMEGA_B]
             line[TAIL_WEIGHT] = rng.standard_gamma(0.5 * (TAIL + 1.0)) / (0.5 * (TAIL + off * off))
         if rung.slope:
-            slice_responder(rng, LOG_SLOPE, sums, line, prior)
+            slice_responder(rng, np.int64(LOG_SLOPE), sums, line, prior)
         if crowd.rates[g] and (rung.noise or line[RANDOM] > 0.0):
-            slice_responder(rng, LOG_NOISE, sums, line, prior)
+            slice_responder(rng, np.int64(LOG_NOISE), sums, line, prior)
 
 
 @compiled
@@ -242,7 +242,9 @@ def noise_proposal(sums: FloatArray, line: FloatArray, prior: FloatArray) -> tup
 @compiled
 def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, prior: FloatArray) -> None:
     """Propose that a rater is of the other kind, regular or random, with a new slope, noise and intercept."""
-    other = line.copy()
+    other = np.empty(5)
+    for at in range(5):
+        other[at] = line[at]
     other[RANDOM] = 1.0 - line[RANDOM]
     for_slope = 0.0
     for at in range(2):
@@ -267,7 +269,8 @@ def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, pr
     gain = line_log_prior(other, prior) - line_log_prior(line, prior) + for_slope + back - there
     gain += marginal_likelihood(sums, other, prior) - marginal_likelihood(sums, line, prior)
     if log(rng.random()) < gain:
-        line[:] = other
+        for at in range(5):
+            line[at] = other[at]
         variance = variance_of(line[LOG_NOISE], prior[FLOOR])
         pooling = line[TAIL_WEIGHT] / prior[OMEGA_B] ** 2
         precision = sums[COUNT] / variance + pooling
@@ -450,23 +453,23 @@ def draw_population(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int
             noises += (line[LOG_NOISE] - prior[LAMBDA] - prior[KAPPA] * slope) ** 2
     if count > 0.0 and rates and rung.bias:
         prior[OMEGA_B] = slice_sd(rng, prior[OMEGA_B], count, intercepts, INTERCEPT_SD)
-        slice_shared(rng, OMEGA_B, 1.0, crowd, g)
+        slice_shared(rng, np.int64(OMEGA_B), 1.0, crowd, g)
     if count > 0.0 and rates and rung.noise:
         prior[OMEGA_L] = slice_sd(rng, prior[OMEGA_L], regular, noises, NOISE_SD)
         draw_noise_line(rng, crowd, g)
-        slice_shared(rng, OMEGA_L, 1.0, crowd, g)
+        slice_shared(rng, np.int64(OMEGA_L), 1.0, crowd, g)
     if count > 0.0 and rung.slope:
         prior[OMEGA_A] = slice_sd(rng, prior[OMEGA_A], regular, slopes, SLOPE_SD)
-        slice_shared(rng, OMEGA_A, 1.0, crowd, g)
+        slice_shared(rng, np.int64(OMEGA_A), 1.0, crowd, g)
         if rates:
-            slice_shared(rng, KAPPA, 0.3, crowd, g)
+            slice_shared(rng, np.int64(KAPPA), 0.3, crowd, g)
     if rates:
-        slice_shared(rng, LAMBDA, 0.1, crowd, g)
+        slice_shared(rng, np.int64(LAMBDA), 0.1, crowd, g)
     if g > 0:
         draw_means(rng, crowd, rung, g)
-        slice_shared(rng, ALPHA, 0.3, crowd, g)
+        slice_shared(rng, np.int64(ALPHA), 0.3, crowd, g)
         if rates:
-            slice_shared(rng, BETA, 0.1, crowd, g)
+            slice_shared(rng, np.int64(BETA), 0.1, crowd, g)
 
 
 @compiled
@@ -520,6 +523,6 @@ def draw_means(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int) -> 
         alpha = total / precision + rng.standard_normal() / sqrt(precision)
         # The expected noise of each stays if λ moves along; what changes is the prior of λ.
         other = prior[LAMBDA] + prior[KAPPA] * (alpha - prior[ALPHA]) if rates else prior[LAMBDA]
-        gain = prior_density(LAMBDA, other, prior) - prior_density(LAMBDA, prior[LAMBDA], prior)
+        gain = prior_density(np.int64(LAMBDA), other, prior) - prior_density(np.int64(LAMBDA), prior[LAMBDA], prior)
         if log(rng.random()) < gain:
             prior[ALPHA], prior[LAMBDA] = alpha, other

@@ -84,7 +84,9 @@ class CalibratedScale(Model):
         self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold)
         choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
-        choice = choose_rung(evidence, choice_seed) if self.annotator_effects == "auto" else Choice(self.annotator_effects)
+        choice = (
+            choose_rung(evidence, choice_seed) if self.annotator_effects == "auto" else Choice(self.annotator_effects)
+        )
         posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
         scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())

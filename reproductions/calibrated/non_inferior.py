@@ -1,4 +1,4 @@
-"""Never worse: the calibrated scale against the plain estimate on recorded judgments of many kinds."""
+"""Non-inferior: the calibrated scale against the plain estimate on recorded judgments of many kinds."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class NeverWorse(Experiment):
+class NonInferior(Experiment):
     """Score few judgments both ways, correlate with gold or with judgments set aside, and resample the items."""
 
-    name: ClassVar[str] = "calibrated.never_worse"
+    name: ClassVar[str] = "calibrated.non_inferior"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Never worse: gain over the plain estimate on recorded judgments"
+    title: ClassVar[str] = "Non-inferior: gain over the plain estimate on recorded judgments"
     data: ClassVar[tuple[str, ...]] = (
         "snow2008/affect.csv.gz",
         "snow2008/wordsim.csv.gz",
@@ -162,7 +162,7 @@ class NeverWorse(Experiment):
 class _Whole:
     """Score all comparisons of a session."""
 
-    settings: NeverWorse
+    settings: NonInferior
     comparisons: Comparisons
     reference: FloatArray
 
@@ -175,7 +175,7 @@ class _Whole:
 class _Scoring:
     """How to make a trial: some judgments of each item against a reference, or half of the comparisons."""
 
-    settings: NeverWorse
+    settings: NonInferior
     observations: Ratings | Comparisons
     reference: FloatArray | None
     count: int

@@ -1,0 +1,213 @@
+"""Which differences between annotators are modelled, positive slopes, convergence, and warnings about the judgments."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.calibrated_scenes import compared, in_tuples, rated
+from steelyard.errors import ConvergenceWarning, SteelyardWarning
+from steelyard.models.calibrated.chain import Chain
+from steelyard.models.calibrated.checks import opposition
+from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.ladder import RUNGS, choose_rung, fullest
+from steelyard.models.calibrated.posterior import sample
+from steelyard.models.calibrated.reference import disagreement
+from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.comparisons.bradley_terry import BradleyTerry
+from steelyard.models.fit import Fit
+from steelyard.models.ratings.mean import Mean
+from steelyard.observations import Comparisons, Index, Observations, Ratings
+
+SEED = np.random.SeedSequence(0)
+
+
+def panel(values: np.ndarray, scale: tuple[float, float] = (0, 100)) -> Ratings:
+    """Return the ratings of annotators (rows) who all rated the same items (columns)."""
+    who, item = np.indices(values.shape)
+    return Ratings(
+        items=Index([f"i{n:03d}" for n in range(values.shape[1])]),
+        annotators=Index([f"a{n:02d}" for n in range(values.shape[0])]),
+        annotator=who.ravel().astype(np.int32),
+        item=item.ravel().astype(np.int32),
+        value=values.ravel().astype(float),
+        scale=scale,
+    )
+
+
+def scores(fit: Fit) -> np.ndarray:
+    return fit.scores.sort("item")["score"].to_numpy()
+
+
+def warned_by(observations: Observations, draws: int = 100) -> tuple[Fit, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = CalibratedScale(draws=draws).fit(observations)  # type: ignore[arg-type]
+    return fit, [str(each.message) for each in caught if not issubclass(each.category, ConvergenceWarning)]
+
+
+# The ladder
+
+
+@pytest.mark.parametrize(("annotators", "rung"), [(1, "none"), (3, "bias"), (8, "bias")])
+def test_with_few_annotators_only_bias_is_modelled(annotators: int, rung: str):
+    rng = np.random.default_rng(0)
+    values = np.clip(rng.uniform(20, 80, 40) + rng.normal(0, 10, (annotators, 40)), 0, 100)
+    choice = choose_rung(Evidence.of("calibrated_scale", panel(values)), SEED)
+    assert (choice.rung, choice.tried) == (rung, ())
+
+
+def test_a_crowd_that_differs_is_calibrated_and_one_that_does_not_loses_nothing():
+    told, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
+    choice = choose_rung(Evidence.of("calibrated_scale", told), SEED)
+    assert choice.rung in ("slope", "noise", "random")
+    assert choice.gain > 0
+    alike, truth = rated(np.random.default_rng(1), bias=0.0, use=0.0, each=8)
+    fit, _ = warned_by(alike)
+    plain = scores(Mean(draws=20).fit(alike))
+    assert np.corrcoef(scores(fit), truth)[0, 1] > np.corrcoef(plain, truth)[0, 1] - 0.005
+
+
+def test_the_fullest_rung_within_one_standard_error_is_chosen():
+    # Losses by rung and annotator: the second is better than the first for everybody, the third for one annotator only.
+    base = np.full(20, 10.0)
+    one = base - 1 + 0.1 * np.arange(20) / 20
+    other = one.copy()
+    other[0] += 5.0
+    assert fullest(np.array([base, one, other])) == 2
+    assert fullest(np.array([base, one, one + 0.5])) == 1
+    assert fullest(np.array([base, base + 1, base + 2])) == 0
+
+
+def test_the_fit_says_which_differences_it_models_and_why():
+    told, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
+    fit, _ = warned_by(told)
+    (note,) = [note for note in fit.notes if note.startswith("annotators:")]
+    assert "predict held-out judgments better" in note
+    assert any(note.startswith("chains: R̂") for note in fit.notes)
+    forced = CalibratedScale(draws=100, annotator_effects="none").fit(told)
+    assert any("no differences between annotators" in note for note in forced.notes)
+
+
+# Failures on recorded panels of few annotators: a constant annotator, and a scale that turns around
+
+
+def test_a_nearly_constant_annotator_does_not_take_over_the_scale():
+    """A panel of three: two who see the items, and one who nearly always answers 4 of 5."""
+    rng = np.random.default_rng(3)
+    truth = rng.uniform(1, 5, 100)
+    values = np.clip(np.rint(truth + rng.normal(0, 0.8, (3, 100))), 1, 5)
+    values[2] = 4
+    values[2, :3] = 5
+    told = panel(values, (1, 5))
+    plain = np.corrcoef(scores(Mean(draws=20).fit(told)), truth)[0, 1]
+    for seed in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SteelyardWarning)
+            fit = CalibratedScale(draws=100, seed=seed).fit(told)
+        assert np.corrcoef(scores(fit), truth)[0, 1] > plain - 0.02
+
+
+def test_a_third_of_reversed_judges_cannot_turn_the_scale_around():
+    told, truth = compared(np.random.default_rng(4), each=20)
+    is_reversed = told.annotator % 3 == 0
+    told = replace(told, outcome=np.where(is_reversed, -told.outcome, told.outcome).astype(np.int8))
+    fit, _ = warned_by(told)
+    assert stats.spearmanr(scores(fit), scores(BradleyTerry(draws=20).fit(told))).statistic > 0.6
+    assert stats.spearmanr(scores(fit), truth).statistic > 0.5
+
+
+def test_slopes_are_positive_in_every_draw():
+    told, _ = rated(np.random.default_rng(5), random=0.3)
+    chain = Chain(Evidence.of("calibrated_scale", told), np.random.default_rng(0), RUNGS["random"])
+    trace = chain.collect(20, 20)
+    assert (trace.line[0, 1] > 0).all()
+
+
+# Convergence
+
+
+def test_chains_from_dispersed_starts_agree():
+    told, _ = rated(np.random.default_rng(6))
+    posterior = sample(Evidence.of("calibrated_scale", told), RUNGS["bias"], 400, SEED)
+    assert len(posterior.chains) == 4
+    assert posterior.diagnostics.converged
+    assert posterior.diagnostics.rhat < 1.05
+    assert min(posterior.diagnostics.bulk_ess, posterior.diagnostics.tail_ess) >= 100
+
+
+def test_chains_that_cannot_agree_in_time_are_reported(monkeypatch: pytest.MonkeyPatch):
+    # So many comparisons between two groups of items, with one between the groups, that nothing fixes their distance.
+    monkeypatch.setattr("steelyard.models.calibrated.posterior.MOST_ROUNDS", 1)
+    monkeypatch.setattr("steelyard.models.calibrated.posterior.BURN_IN", 0)
+    told, _ = compared(np.random.default_rng(7), each=40)
+    with pytest.warns(ConvergenceWarning, match=r"R̂ .* increase draws"):
+        fit = CalibratedScale(draws=20).fit(told)
+    assert not fit.converged
+
+
+# Warnings about the judgments
+
+
+def test_ordinary_judgments_are_not_warned_about():
+    for seed in range(5):
+        for told in (
+            rated(np.random.default_rng(seed))[0],
+            compared(np.random.default_rng(seed))[0],
+            in_tuples(np.random.default_rng(seed), ranked=True)[0],
+        ):
+            assert len(opposition(Evidence.of("calibrated_scale", told)).against) == 0
+
+
+def test_a_constant_annotator_is_named():
+    told, _ = rated(np.random.default_rng(8), each=8)
+    _, messages = warned_by(replace(told, value=np.where(told.annotator == 2, 60.0, told.value)))
+    assert any("w002 gives every item the same rating" in message for message in messages)
+
+
+def test_a_reversed_annotator_is_named():
+    told, _ = rated(np.random.default_rng(8), each=10)
+    _, messages = warned_by(replace(told, value=np.where(told.annotator == 3, 100 - told.value, told.value)))
+    assert any("w003 answers against the scale" in message for message in messages)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "comparisons"])
+def test_two_camps_are_reported(kind: str):
+    told: Ratings | Comparisons
+    if kind == "ratings":
+        told, _ = rated(np.random.default_rng(8), each=8)
+        told = replace(told, value=np.where(told.annotator % 2 == 0, 100 - told.value, told.value))
+    else:
+        told, _ = compared(np.random.default_rng(8), each=20)
+        told = replace(told, outcome=np.where(told.annotator % 2 == 0, -told.outcome, told.outcome).astype(np.int8))
+    _, messages = warned_by(told)
+    assert any("annotators disagree about the direction of the scale" in message for message in messages)
+
+
+def test_items_that_nothing_links_are_reported():
+    told, _ = compared(np.random.default_rng(9), items=20, each=12)
+    half = told.left < 10
+    apart = replace(told, right=np.where(half, told.right % 10, 10 + told.right % 10).astype(np.int32))
+    distinct = apart.left != apart.right
+    apart = replace(
+        apart,
+        **{name: getattr(apart, name)[distinct] for name in ("left", "right", "outcome", "annotator", "task")},
+    )
+    _, messages = warned_by(apart)
+    assert any("2 parts that no comparison links" in message for message in messages)
+
+
+def test_scores_that_contradict_the_simple_estimate_are_reported():
+    told, _ = rated(np.random.default_rng(10), each=10)
+    evidence = Evidence.of("calibrated_scale", told)
+    mean = scores(Mean(draws=20).fit(told)) / 100
+    sd = np.full(len(mean), 0.05)
+    assert disagreement(evidence, mean, sd) == ()
+    (sentence,) = disagreement(evidence, -mean, sd)
+    assert "disagree with mean ratings" in sentence
+    shuffled = np.random.default_rng(0).permutation(mean)
+    assert disagreement(evidence, shuffled, sd) != ()
