@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.models.calibrated.chain import ORIGIN, SLIDER_FLOOR, STEP_FLOOR, USUAL_SPREAD, WITNESSES
 from steelyard.models.calibrated.chain_kernels import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
-from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.evidence import BEYOND, Evidence
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.responder_kernels import (
     ALPHA,
@@ -86,6 +86,7 @@ SCENES = {
     "best_worst": Scene(("best_worst",), items=10, annotators=5, questions=8),
     "rankings": Scene(("rankings",), items=8, annotators=5, questions=4, size=5),
     "mixed": Scene(("slider", "comparisons"), items=10, annotators=6, questions=10),
+    "compared_twice": Scene(("comparisons", "best_worst"), items=8, annotators=5, questions=8),
     "two_scales": Scene(("slider", "steps"), items=10, annotators=6, questions=10),
 }
 
@@ -221,6 +222,8 @@ def rate(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray,
             "task": (who * pages + item // scene.page).astype(np.int32),
             "tasks": Index([f"t{code}" for code in range(scene.annotators * pages)]),
         }
+    if not steps and (response.min() < -BEYOND or response.max() > 1 + BEYOND):
+        return None
     value = np.clip(response, 0, 1)
     if steps:
         value = np.round(value * (steps - 1)) / (steps - 1)
@@ -252,13 +255,15 @@ def compare(
 def order(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray, ask: str) -> Observations:
     """Simulate best–worst choices or rankings of distinct random tuples."""
     who, shown, rank = [], [], []
+    origin = ORIGIN if scene.asks[0] in STEPS else 0.0
     for annotator in range(scene.annotators):
         tuples: set[frozenset[int]] = set()
         while len(tuples) < scene.questions:
             tuples.add(frozenset(rng.permutation(scene.items)[: scene.size].tolist()))
         for items in sorted(tuples, key=sorted):
             codes = np.array(sorted(items))
-            response = exp(line[annotator, LOG_SLOPE]) * truth.x[codes] + sqrt(0.5) * rng.standard_normal(len(codes))
+            response = exp(line[annotator, LOG_SLOPE]) * (truth.x[codes] - origin)
+            response += sqrt(0.5) * rng.standard_normal(len(codes))
             truth.tuples[annotator, items] = dict(zip(codes.tolist(), response.tolist(), strict=True))
             who.append(annotator)
             shown.append(codes)
@@ -281,7 +286,8 @@ def order(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray
 def draw_case(rng: np.random.Generator, scene: Scene, rung: str) -> Case:
     """Draw parameters and observations until the observations are read as what they are.
 
-    Rejection depends on the observations alone, so that posteriors stay what they are.
+    This rejection depends on the observations alone, so that posteriors stay what they are. Studies with a response far
+    beyond the ends of a slider are rejected, too: that is part of the model (`BEYOND`).
     """
     while True:
         truth = draw_truth(rng, scene, RUNGS[rung])
