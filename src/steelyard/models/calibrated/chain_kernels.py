@@ -505,7 +505,8 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
             for g in range(len(crowd.rates)):
-                if not crowd.rates[g]:
+                # The likelihood of choices and rankings is not integrated out: their groups keep their slopes.
+                if crowd.compared[crowd.first[g]] > 0.0:
                     move_slope_sd(rng, rows.pairs, draw, crowd, g)
         if rung.random:
             move_lapses(rng, rows.pairs, draw, crowd.compared, draw.responder_work[:2])
