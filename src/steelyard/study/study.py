@@ -29,9 +29,8 @@ from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
-from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import kind_for
+from steelyard.study.fitting import comparisons_of_duplicates, kind_for, with_duplicates
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import tomlkit
 from pydantic import BaseModel, ConfigDict, Field
+from tomlkit.items import Item as TomlItem
 
+from steelyard import registry
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
+from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
@@ -30,12 +35,11 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
-from steelyard.web.draft_preview import preview_of
+from steelyard.web.content import block, render
 from steelyard.web.errors import Refusal
-from steelyard.web.schemas import TaskOut
+from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
 from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.studies import ServedStudy, Studies
-from steelyard.web.toml_writing import toml_text
 
 __all__ = [
     "DraftCheckOut",
@@ -435,3 +439,113 @@ def _out(problems: Any) -> list[ProblemOut]:
         field = "items" if in_items else problem.field
         rows.append(ProblemOut(field=field, what=f"{line}{column}{problem.what}", remedy=problem.remedy))
     return rows
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
+    document = tomlkit.document()
+    document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
+    # Items stand with the plain keys, as an inline table if they have settings.
+    for key in sorted(values, key=lambda key: key == "items" and isinstance(values[key], Mapping)):
+        if values[key] is not None and (key == "items" or not isinstance(values[key], Mapping)):
+            document.add(key, _toml_item(values[key]))
+    for key, value in values.items():
+        if isinstance(value, Mapping) and key != "items":
+            table = tomlkit.table()
+            for name, part in value.items():
+                if part is not None:
+                    table.add(name, _toml_item(part))
+            if table:
+                document.add(key, table)
+    return tomlkit.dumps(document)
+
+
+def _toml_item(value: Any) -> TomlItem:
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        for key, part in value.items():
+            if part is not None:
+                table.add(key, _toml_item(part))
+        return table
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        array = tomlkit.array()
+        for part in value:
+            if part is not None:
+                array.append(_toml_item(part))
+        return array
+    scalar: TomlItem = tomlkit.item(value)
+    return scalar
+
+
+_MOST_EXAMPLES = 50
+"""Invented items that a preview shows before there are real ones."""
+_EXAMPLES = (
+    "the first",
+    "the second",
+    "the third",
+    "the fourth",
+    "the fifth",
+    "the sixth",
+    "the seventh",
+    "the eighth",
+)
+
+
+def preview_of(
+    values: Mapping[str, Any], config: StudyConfig | None, items: list[Item]
+) -> tuple[TaskOut | None, dict[str, Any]]:
+    """Return a task as annotators would see it, with the items or invented ones, and how the page shows it."""
+    protocol = config.stages[0].protocol if config is not None else _protocol(values)
+    if protocol is None:
+        return None, {}
+    page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
+    content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
+    task_items = items[: protocol.task_size] or [
+        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
+        for number in range(min(protocol.task_size, _MOST_EXAMPLES))
+    ]
+
+    def html(text: str | None) -> str | None:
+        return None if text is None else block(render(text, content, ""))
+
+    def out(item: Item) -> ItemOut:
+        rendered = render(item.text, content, "")
+        return ItemOut(
+            id=item.id,
+            text=item.text,
+            html=rendered.html,
+            dir=rendered.direction,
+            context=item.context,
+            context_html=html(item.context),
+            reference=item.reference,
+            reference_html=html(item.reference),
+        )
+
+    task = TaskOut(
+        judgment_id="preview",
+        stage=protocol.name,
+        protocol=protocol.name,
+        question=str(values.get("question", "")),
+        lease_end=None,
+        items=[out(item) for item in task_items],
+        shared=SharedOut(),
+        settings=json.loads(json.dumps(settings_out(protocol))),
+    )
+    shows = {
+        "show_value": True,
+        "sort_live": False,
+        **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
+    }
+    return task, shows
+
+
+def _protocol(values: Mapping[str, Any]) -> Protocol | None:
+    table = values.get("protocol")
+    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+        return None
+    settings = {key: value for key, value in table.items() if key != "name"}
+    try:
+        protocol: Protocol = registry.create("protocols", table["name"], settings)
+    except ConfigError:
+        return None
+    return protocol

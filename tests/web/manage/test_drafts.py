@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import Study
+from steelyard.web.drafts import toml_text
 from steelyard.web.settings_forms import forms
-from steelyard.web.toml_writing import toml_text
 
 ITEMS = {"name": "my words.csv", "text": "id,text\na,an apple\nb,a bee\nc,a cat\nd,a dog\n"}
 VALUES = {

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.designs.adaptive.information import information_table
 from steelyard.designs.adaptive.kernels import ANY, DIFFERENT, SAME, Candidates, InformationTable, reduce_variances
-from steelyard.designs.adaptive.objective import objective_cut, score_density, variance_weights
+from steelyard.designs.adaptive.objective import information_table, objective_cut, score_density, variance_weights
 from steelyard.designs.adaptive.settings import ObjectiveSettings
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
