@@ -155,6 +155,43 @@ def test_an_item_called_left_or_tie_wins_only_in_its_own_rows(tmp_path: Path) ->
     assert outcomes(file) == [-1, 1, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("model_a,model_b,winner", ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad"]),
+        ("left,right,outcome", ["left", "right", "tie", "Tie", "draw"]),
+        ("System A,System B,preference", ["System A", "[[B]]", "A=B", "equal", "neither"]),
+        ("response_1,response_2,answer", ["response_1", "b is slightly better", "same", "both", "no preference"]),
+        ("item1,item2,winner", ["1", "2", "tie", "=", "tied"]),
+    ],
+)
+def test_other_spellings_of_winners_are_recognised(tmp_path: Path, header: str, words: list[str]) -> None:
+    text = "".join(f"1,2,{word}\n" for word in words)
+    read = judged(tmp_path, f"{header}\n{text}")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [1, -1, 0, 0, 0]
+    assert read.observations.items.ids == ("1", "2")
+    bad = sum(word in ("tie (bothbad)", "both_bad", "neither") for word in words)
+    assert any(f"bad in {bad} row" in note for note in read.notes) == (bad > 0)
+
+
+def test_a_spelling_that_is_an_item_elsewhere_is_not_a_side(tmp_path: Path) -> None:
+    assert problems(tmp_path, "left,right,winner\nx,y,a\na,x,x\n")[0].line == 2
+    read = judged(tmp_path, "left,right,winner\nx,y,a\nz,x,x\n")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [1, -1]
+
+
+def test_texts_named_a_and_b_leave_labels_labels(tmp_path: Path) -> None:
+    assert judged(tmp_path, "annotator,item,text_a,text_b,label\nann,i,dog,cat,yes\n").kind == "labels"
+
+
+def test_the_column_that_holds_outcomes_is_the_winner(tmp_path: Path) -> None:
+    read = judged(tmp_path, "model_a,model_b,answer,vote\nx,y,42 is the answer,model_b\n")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [-1]
+
+
 def test_winner_and_loser_suffice(tmp_path: Path) -> None:
     file = judged(tmp_path, "judge,winner,loser\na,x,y\na,y,z\n")
     assert outcomes(file) == [1, 1]
@@ -286,6 +323,22 @@ def test_rankings_are_read_from_text_json_and_lists(tmp_path: Path) -> None:
         assert rankings.start.tolist() == [0, 4, 6]
         assert rankings.item.tolist() == [2, 0, 1, 3, 1, 0]
         assert rankings.rank.tolist() == [1, 2, 2, 3, 1, 2]
+
+
+def test_places_in_columns_are_a_ranking_and_ids_called_ranking_are_not(tmp_path: Path) -> None:
+    read = judged(tmp_path, "ranking,first,second,third\n1,go,cook,eat\n2,eat,go,\n")
+    rankings = read.observations
+    assert isinstance(rankings, Rankings)
+    assert [rankings.items[int(code)] for code in rankings.item] == ["go", "cook", "eat", "eat", "go"]
+    assert rankings.rank.tolist() == [1, 2, 3, 1, 2]
+    assert read.notes == ("Ignored columns: ranking.",)
+
+
+def test_a_ranking_column_of_ids_does_not_hide_ratings(tmp_path: Path) -> None:
+    assert judged(tmp_path, "ranking,item,value\n1,go,3\n2,cook,4\n").kind == "ratings"
+    assert [p.what for p in problems(tmp_path, "ranking,item,value\na>b,go,3\n")] == [
+        "the columns fit ratings and rankings."
+    ]
 
 
 def test_lists_of_ids_are_rankings_without_ties() -> None:

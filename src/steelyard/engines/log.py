@@ -14,12 +14,14 @@ import polars as pl
 from steelyard.engines.engine import PREFIX, Engine, number, sql
 from steelyard.engines.files import check_partitions, schema_of
 from steelyard.errors import ConfigError, DataError, Problem, did_you_mean
+from steelyard.formats.comparative import UNCLEAR_WINNER, both_bad_note
 from steelyard.formats.judgments import sentence, unknown_column, unused_columns
 from steelyard.formats.pointwise import observed_scale
 from steelyard.formats.problems import Problems
 from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import counted
 from steelyard.formats.tables import Table
+from steelyard.formats.winners import STANDARD, Spellings, is_both_bad
 from steelyard.observations import KINDS, Index, IntArray
 
 NULL = "CAST(NULL AS STRING)"
@@ -48,6 +50,8 @@ class Log:
         The resampling unit: annotators, tasks or judgments.
     scale, scale_known
         As of `Ratings`.
+    words
+        Spellings of outcomes in the winner column, besides the standard words.
     """
 
     engine: Engine
@@ -64,6 +68,7 @@ class Log:
     label: str = "the log"
     strict: bool = False
     loser: bool = False
+    words: Mapping[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def sql(self, name: str, **parts: object) -> str:
@@ -238,6 +243,7 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
         knows_annotators=knows_annotators,
         knows_tasks=knows_tasks,
         scale=checked.scale,
+        words=checked.words,
         scale_known=scale is not None,
     )
 
@@ -259,15 +265,16 @@ def index_of(names: pl.Series) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The number of usable rows, and the scale of ratings."""
+    """The number of usable rows, the scale of ratings, and the words for outcomes of comparisons."""
 
     rows: int
     scale: tuple[float, float] = (0.0, 1.0)
+    words: Mapping[str, int] = field(default_factory=dict)
 
 
 _EMPTY = ("the {field} is empty", "Give its id.")
 _ITSELF = ("an item is compared with itself", "Correct or remove them.")
-_WORD = ("the winner is neither of the two items ({example})", "Write left, right or tie, or the id of one of the two.")
+_WORD = ("the winner is neither of the two items ({example})", UNCLEAR_WINNER)
 _TWICE = ("an item is in the tuple twice ({example})", "Correct or remove them.")
 _AMONG = ("the {field} item is not among the items of its row ({example})", "Write the id of one of them.")
 _NUMBER = ("the value is not a number ({example})", "Leave it empty where there was no answer.")
@@ -335,7 +342,12 @@ def _labels(log: Log, _scale: tuple[float, float] | None) -> Checked:
 
 
 def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    counts = log.query("check_comparisons", needed="FALSE" if log.loser else "TRUE")
+    parts = {"needed": "FALSE" if log.loser else "TRUE", "outcome": outcome_sql({})}
+    counts = log.query("check_comparisons", **parts)
+    words: dict[str, int] = {}
+    if (counts["problem"] == "winner").any():
+        words = _outcome_words(log)
+        counts = log.query("check_comparisons", **parts | {"outcome": outcome_sql(words)})
     _refuse(log, counts)
     usable, every = int(counts["usable"].sum()), int(counts["n"].sum())
     if log.loser:
@@ -343,7 +355,35 @@ def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
         log.notes.append("The order shown is not known: winners were put on the left.")
     else:
         note_irregular(log, every - usable, "no winner", "left out (write tie where it was one)")
-    return Checked(usable)
+    return Checked(usable, words=words)
+
+
+def _outcome_words(log: Log) -> dict[str, int]:
+    """Find the spellings of outcomes in a log, as `read_comparisons` does."""
+    table = log.query("outcome_words")
+    spellings = Spellings(frozenset(table.filter(pl.col("items") > 0)["winner"].to_list()))
+    words = {word: spellings.outcome(word) for word in table["winner"].to_list()}
+    outcomes = {word: outcome for word, outcome in words.items() if outcome is not None}
+    both_bad = int(table.filter(pl.col("winner").is_in([w for w in outcomes if is_both_bad(w)]))["n"].sum())
+    if both_bad:
+        log.notes.append(both_bad_note(both_bad))
+    return outcomes
+
+
+def outcome_sql(words: Mapping[str, int]) -> str:
+    """Return the SQL expression of a comparison's outcome; `words` are spellings besides the standard words.
+
+    A word names a side only if it is the id of neither item.
+    """
+    names = {f"LOWER(winner) = {_quoted(word)}": outcome for word, outcome in STANDARD.items()}
+    names |= {f"winner = {_quoted(word)}": outcome for word, outcome in words.items()}
+    cases = "\n".join(f"  WHEN {condition} THEN {outcome}" for condition, outcome in names.items())
+    return f"CASE WHEN winner = left_item THEN 1 WHEN winner = right_item THEN -1\n{cases} END"
+
+
+def _quoted(word: str) -> str:
+    """Write a word as an SQL literal. Spellings have no quotes and backslashes, which engines escape differently."""
+    return f"'{word}'"
 
 
 def _choices(log: Log, _scale: tuple[float, float] | None) -> Checked:

@@ -7,7 +7,6 @@ FROM (
     WHEN {needed} AND left_item IS NULL THEN 'left'
     WHEN {needed} AND right_item IS NULL THEN 'right'
     WHEN left_item = right_item THEN 'same'
-    WHEN winner <> left_item AND winner <> right_item
-      AND LOWER(winner) NOT IN ('left', 'right', 'tie', 'draw', '=') THEN 'winner' END AS problem
+    WHEN winner IS NOT NULL AND ({outcome}) IS NULL THEN 'winner' END AS problem
   FROM {p}log) AS checked
 GROUP BY problem
