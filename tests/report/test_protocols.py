@@ -110,7 +110,7 @@ def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
         table = build_report(study).table("forecast").frame
     # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
     expected = 0.5 * min(160, 40 * (interim.value / 20) ** 2 - 40)
-    assert table["part"][1] == "until the target, about"
+    assert table["part"][1] == "until the target (estimate)"
     assert table["cost"][1] == pytest.approx(expected)
 
 

@@ -22,24 +22,24 @@ _NARROWEST_NAME = 10
 
 
 def err_console() -> Console:
-    """The console for what is not the result."""
+    """The console for everything except results."""
     return Console(stderr=True, highlight=False)
 
 
 def print_problems(error: SteelyardError) -> None:
-    """Say what is wrong, a line each."""
+    """Print the problems, one per line."""
     console = err_console()
     for problem in error.problems:
         console.print(Text("✗ ", style="bold red"), Text(str(problem)), sep="", soft_wrap=True)
 
 
 def print_done(text: str) -> None:
-    """Say that something worked."""
+    """Print a message of success."""
     Console(highlight=False).print(Text("✓ ", style="green"), Text(text), sep="", soft_wrap=True)
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Say what the reader of a result should know."""
+    """Print notes on a result."""
     console = err_console()
     for note in notes:
         console.print(Text(f"· {note}", style="dim"), soft_wrap=True)
@@ -135,7 +135,7 @@ def statistics_table(frame: pl.DataFrame, title: str) -> Table:
 def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) -> Table:
     """Format a table of annotators: each statistic with its interval, without confusion matrices."""
     names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
-    # Many intervals do not fit side by side: then they stand below their figures, in as few digits as mean something.
+    # Many intervals do not fit into one row; then they are below their statistics, in few digits.
     many = sum(f"{name}_lower" in frame.columns for name in names) > 2
     write = (lambda value: f"{value:.2g}") if many else number
     table = _bare_table(title)
@@ -168,7 +168,7 @@ def plain_table(frame: pl.DataFrame, title: str, numbers: Collection[str] = ()) 
 def print_whole(table: Table) -> None:
     """Print a table whose columns that must not wrap are never cut.
 
-    The others, of names, are folded; where even that is not enough, the lines are longer than the terminal.
+    Columns of names are wrapped; if that is not enough, lines are longer than the terminal.
     """
     console = Console(highlight=False)
     widths = [
@@ -186,7 +186,7 @@ def _bare_table(title: str) -> Table:
 
 
 def number(value: float | None, places: int = 3) -> str:
-    """Write a number with so many decimals, or a dash."""
+    """Format a number with this many decimals, or a dash."""
     return "–" if value is None else f"{value:.{places}f}"
 
 

@@ -1,4 +1,4 @@
-"""steelyard exclude, readmit, state: who takes part, and whether the study asks anything."""
+"""steelyard exclude, readmit, state: exclude annotators, and open, pause or close a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.cli.options import StudyFolder, existing_folder
 
 
 class State(StrEnum):
-    """What a study can be."""
+    """States of a study."""
 
     open = "open"
     paused = "paused"

@@ -1,4 +1,4 @@
-"""Charts for notebooks, public as `steelyard.plot`: from a study, or what came of one, to an Altair chart.
+"""Charts for notebooks, public as `steelyard.plot`: an Altair chart of a study, a fit or a scores table.
 
     import steelyard
     study = steelyard.Study.open("verbs")
@@ -29,7 +29,7 @@ from steelyard.reliability import split_half_by_budget
 from steelyard.report import charts, quality_charts
 from steelyard.report.charts import Chart
 from steelyard.report.plan_chart import save_chart
-from steelyard.report.sections.stopping import MEASURES, look_table
+from steelyard.report.sections.stopping import MEASURES, interim_analysis_table
 from steelyard.study import Study
 
 __all__ = [
@@ -37,8 +37,8 @@ __all__ = [
     "annotators",
     "bias_and_noise",
     "histogram",
+    "interim_analyses",
     "labels",
-    "looks",
     "match_quality",
     "progress",
     "reliability",
@@ -82,12 +82,12 @@ def scores(data: Scored, *, criterion: str | None = None) -> Chart:
 
 
 def histogram(data: Scored, *, criterion: str | None = None, bins: int = 20) -> Chart:
-    """Draw how the scores are spread."""
+    """Draw the distribution of the scores."""
     return charts.histogram(score_histogram(_scored(data, criterion), bins=bins))
 
 
 def labels(data: Scored, *, criterion: str | None = None) -> Chart:
-    """Draw how many items got which label."""
+    """Draw the number of items by label."""
     table = _one_criterion(_table(data), criterion)
     if "label" not in table.columns:
         raise DataError("these are scores, not labels.", "Draw them with steelyard.plot.scores.")
@@ -114,30 +114,30 @@ def progress(study: Study) -> Chart:
 
 
 def annotators(study: Study) -> Chart:
-    """Draw each annotator's agreement with the others against the judgments made."""
+    """Draw each annotator's agreement with the others against the number of judgments."""
     return charts.annotators(annotator_table(history_of(study, picks=False), study))
 
 
 def bias_and_noise(study: Study) -> Chart:
-    """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
+    """Draw each annotator's bias and noise relative to the others (ratings only)."""
     return quality_charts.bias_and_noise(annotator_table(history_of(study, picks=False), study))
 
 
 def accuracy(study: Study) -> Chart:
-    """Draw each annotator's accuracy in the checks against the judgments made."""
+    """Draw each annotator's accuracy in the checks against the number of judgments."""
     rule = study.config.quality.checks
     table = annotator_table(history_of(study, picks=False), study)
     return quality_charts.accuracy(table, passed=None if rule is None else rule.min_accuracy)
 
 
-def looks(study: Study) -> Chart:
-    """Draw what each look at whether the study may stop saw."""
-    table = look_table(Analysis.of(study))
+def interim_analyses(study: Study) -> Chart:
+    """Draw the result of each interim analysis."""
+    table = interim_analysis_table(Analysis.of(study))
     if study.config.stop is None or table.is_empty():
         raise DataError(
-            "the study was not looked at yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."
+            "there was no interim analysis yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."
         )
-    return quality_charts.looks(table, MEASURES[study.config.stop.measure])
+    return quality_charts.interim_analyses(table, MEASURES[study.config.stop.measure])
 
 
 def match_quality(study: Study) -> Chart:

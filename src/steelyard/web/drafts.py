@@ -1,4 +1,4 @@
-"""Making and changing a study in the browser: its form, its checks, and the study.toml that comes of it."""
+"""Studies created or edited in the browser: the draft, its checks, a preview, and the study.toml written from it."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class ItemsFile(BaseModel):
 
 
 class Draft(BaseModel):
-    """A study as somebody is writing it: `values` as study.toml has them, or `text` for study.toml itself.
+    """A study that is being edited: `values` with the keys of study.toml, or `text`, the text of study.toml.
 
-    A value of the form {"$toml": "…"} is read as TOML. `items` may be left out where the study has some.
+    A value of the form {"$toml": "…"} is read as TOML. `items` may be omitted if the study has items already.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -77,11 +77,11 @@ class Draft(BaseModel):
     values: dict[str, Any] = {}
     text: str | None = None
     items: ItemsFile | None = None
-    study: Annotated[str | None, Field(description="the study that is changed; none for a new one")] = None
+    study: Annotated[str | None, Field(description="slug of the study to change; null for a new study")] = None
 
 
 class ProblemOut(BaseModel):
-    """One thing that is wrong, at which field, and how to mend it."""
+    """One problem: what is wrong, in which field, and what to do."""
 
     field: str | None
     what: str
@@ -89,18 +89,18 @@ class ProblemOut(BaseModel):
 
 
 class DraftCheckOut(BaseModel):
-    """What is wrong with a draft, how large it would be, and a task as people would see it."""
+    """The problems of a draft, the size of the study, and a preview of a task."""
 
     problems: list[ProblemOut]
     items: int | None = None
-    judgments: Annotated[int | None, Field(description="how many the design asks for in all")] = None
+    judgments: Annotated[int | None, Field(description="number of judgments that the design asks for")] = None
     preview: TaskOut | None = None
     page: dict[str, Any] = {}
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
 
 
 class SavedStudyOut(BaseModel):
-    """A study that was made or changed; with problems, nothing was."""
+    """The study that was created or changed; if there are problems, nothing was saved."""
 
     study: str | None = None
     url: str | None = None
@@ -108,17 +108,19 @@ class SavedStudyOut(BaseModel):
 
 
 class DraftOut(BaseModel):
-    """A study's configuration; `begun` once somebody was asked, when the question and the protocol have to stay."""
+    """A study's configuration. `begun`: a task was leased, so the question and the protocol can no longer change."""
 
     values: dict[str, Any]
     text: str
     begun: bool
-    by_form: Annotated[bool, Field(description="whether the form can show it: several stages need the text")]
+    by_form: Annotated[
+        bool, Field(description="whether the form can show it; studies with several stages are edited as text")
+    ]
     items: str
 
 
 def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckOut:
-    """Check a draft without keeping anything; `changed` is the study that it would change."""
+    """Check a draft without saving it; `changed` is the study that it would change."""
     try:
         draft = draft if changed is None else _with_password(draft, changed)
         values = _values(draft, changed)
@@ -146,7 +148,7 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
 
 
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
-    """Make a study in a folder of its own, beside those that are served, and serve it; all of it or nothing."""
+    """Create a study in a new folder beside the served ones, and serve it; on failure nothing is left behind."""
     served = studies.all()
     if not served:
         raise Refusal(409, "nowhere", "There is no study here beside which to put a new one.", "Use: steelyard new.")
@@ -157,7 +159,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
         values = _values(draft)
         folder = _free_folder(parent, str(values.get("title", "")))
         if draft.text is None:
-            # In a database that several studies share, each needs a name.
+            # Studies that share a database need distinct names.
             values = {**values, "name": values.get("name") or folder.name}
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text)
@@ -169,7 +171,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
             return SavedStudyOut(problems=_out(problems))
         folder.mkdir()
         try:
-            # First of all: from now on the folder is never opened without its restrictions.
+            # Written first, so that the folder is never opened without its restrictions.
             confine(folder)
             for file in scratch.iterdir():
                 shutil.move(file, folder / file.name)
@@ -192,14 +194,14 @@ def draft_of(served: ServedStudy) -> DraftOut:
     return DraftOut(
         values=source,
         text=text,
-        begun=_begun(served),
+        begun=_has_begun(served),
         by_form="stage" not in source,
         items=config.items.file,
     )
 
 
 def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
-    """Return study.toml as it may be shown; `values` are what it holds."""
+    """Return the text of study.toml without the password; `values` are its parsed contents."""
     own = values.get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
         return text
@@ -214,7 +216,7 @@ def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
 
 
 def _with_password(draft: Draft, served: ServedStudy) -> Draft:
-    """Put the database's password back where it was hidden."""
+    """Restore the database's password where it was hidden."""
     own = (served.study.config.source or {}).get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
         return draft
@@ -223,18 +225,18 @@ def _with_password(draft: Draft, served: ServedStudy) -> Draft:
     return draft.model_copy(update={"values": values, "text": text})
 
 
-def _begun(served: ServedStudy) -> bool:
-    """Whether anybody was ever asked anything."""
+def _has_begun(served: ServedStudy) -> bool:
+    """Whether a task was ever leased."""
     status = served.study.status()
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
 def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
-    """Change a study; if the new configuration cannot be opened, everything stays as it was."""
+    """Change a study; if the new configuration cannot be opened, the old one is restored."""
     try:
         draft = _with_password(draft, served)
         values = _values(draft, served)
-        text = draft.text if draft.text is not None else toml_text(_kept(served, values))
+        text = draft.text if draft.text is not None else toml_text(_with_hidden_keys(served, values))
         _refuse_other_places(text, served)
     except ConfigError as error:
         return SavedStudyOut(problems=_out(error.problems))
@@ -262,8 +264,8 @@ def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
     return SavedStudyOut(study=served.slug, url=f"/manage/{served.slug}/")
 
 
-def _kept(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what the form does not show: where the items and the judgments are."""
+def _with_hidden_keys(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the keys that the form does not show: the files of items and the database."""
     source = served.study.config.source or {}
     return {**{key: source[key] for key in ("version", "items", "name", "database", "seed") if key in source}, **values}
 
@@ -288,7 +290,7 @@ def _free_folder(parent: Path, title: str) -> Path:
 
 
 def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
-    """Return a draft's values as study.toml would have them."""
+    """Return a draft's values under the keys of study.toml."""
     if draft.text is not None:
         _refuse_odd_characters({"text": draft.text})
         values = parse_toml(draft.text, field="text")
@@ -306,7 +308,7 @@ def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
 
 
 def _refuse_other_items(values: Mapping[str, Any], name: str) -> None:
-    """Refuse a text that has uploaded items saved under a name that the server did not choose."""
+    """Refuse a study.toml that names another items file than the one the server chose for the upload."""
     items = values.get("items")
     file = items.get("file") if isinstance(items, Mapping) else items
     if isinstance(file, str) and file != name:
@@ -351,7 +353,7 @@ def _upload_name(items: ItemsFile, changed: ServedStudy | None = None) -> str:
     current = changed.study.config.items.file
     if plain_file(current, (suffix,)) and not (changed.folder / current).is_symlink():
         return current
-    # Not over a file that serves another purpose, such as a table of checks.
+    # Do not overwrite a file with another purpose, such as a table of checks.
     name, number = f"items{suffix}", 1
     while os.path.lexists(changed.folder / name):
         number += 1
@@ -362,7 +364,7 @@ def _upload_name(items: ItemsFile, changed: ServedStudy | None = None) -> str:
 def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
     """Refuse a study.toml that names files or databases outside the study's folder.
 
-    Those who may manage studies need not be those who may read everything.
+    Whoever manages studies may not be allowed to read every file of the machine.
     """
     folder = None if changed is None else changed.folder
     unchanged = None if changed is None or is_confined(changed.folder) else changed.study.config.source
@@ -382,7 +384,7 @@ def _refuse_odd_characters(values: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Leave out what UTF-8 cannot write."""
+    """Remove characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "ignore").decode()
 
 
@@ -406,7 +408,7 @@ def _checked(folder: Path) -> tuple[StudyConfig | None, list[Item], list[Problem
     try:
         config, items = check_study(folder)
     except SteelyardError as error:
-        # Where the scratch folder was is of no use to anybody.
+        # The path of the temporary folder means nothing to the reader.
         hidden = [_without_path(problem, folder) for problem in error.problems]
         return None, _items_alone(folder), hidden
     return config, items, []
@@ -445,7 +447,7 @@ def toml_text(values: Mapping[str, Any]) -> str:
     """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
     document = tomlkit.document()
     document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
-    # Items stand with the plain keys, as an inline table if they have settings.
+    # `items` is written among the plain keys, as an inline table if it has settings.
     for key in sorted(values, key=lambda key: key == "items" and isinstance(values[key], Mapping)):
         if values[key] is not None and (key == "items" or not isinstance(values[key], Mapping)):
             document.add(key, _toml_item(values[key]))
@@ -478,7 +480,7 @@ def _toml_item(value: Any) -> TomlItem:
 
 
 _MOST_EXAMPLES = 50
-"""Invented items that a preview shows before there are real ones."""
+"""Maximum number of placeholder items in a preview of a study without items."""
 _EXAMPLES = (
     "the first",
     "the second",
@@ -494,7 +496,7 @@ _EXAMPLES = (
 def preview_of(
     values: Mapping[str, Any], config: StudyConfig | None, items: list[Item]
 ) -> tuple[TaskOut | None, dict[str, Any]]:
-    """Return a task as annotators would see it, with the items or invented ones, and how the page shows it."""
+    """Return a preview of a task, with the first items or placeholders, and the settings of the page."""
     protocol = config.stages[0].protocol if config is not None else _protocol(values)
     if protocol is None:
         return None, {}

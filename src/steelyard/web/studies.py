@@ -110,12 +110,12 @@ class ServedStudy:
 
     @property
     def database(self) -> str | None:
-        """Where its judgments are kept, if not where its study.toml says."""
+        """The database, if it is not the one in study.toml."""
         return self._database
 
     @property
     def url(self) -> str:
-        """Where annotators find it."""
+        """Path of the annotators' page."""
         return f"/s/{self.slug}/"
 
     def platform_ledger(self) -> PlatformLedger:
@@ -130,14 +130,14 @@ class ServedStudy:
         return ending_for(self.study, annotator, reason_code, self.platform_ledger().codes)
 
     def reopen(self) -> None:
-        """Read the study's folder again; requests under way keep what they have."""
+        """Read the study's folder again; running requests keep the study that they have."""
         with self._lock:
             before = self.study
             self._open()
             before.close()
 
     def reopen_soon(self) -> None:
-        """Open the study anew after its configuration changed, but not at every request."""
+        """Reopen the study after its configuration changed, but not at every request."""
         with self._lock:
             if time.monotonic() - self._tried < _REOPEN_SECONDS:
                 return
@@ -145,12 +145,12 @@ class ServedStudy:
             try:
                 fresh = Study.open(self.folder, database=self._database)
             except SteelyardError as error:
-                log.error("study %s cannot be opened anew: %s", self.slug, error)
+                log.error("study %s cannot be reopened: %s", self.slug, error)
                 return
             fresh.close()
         self.reopen()
 
-    def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
+    def next_step(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """Return what an annotator must do before the first task; the result is cached once it is None."""
         if self._ready_since != self.study.privacy.generation:
             # An annotator was forgotten: whoever uses that name now is a new annotator.
@@ -203,7 +203,7 @@ class Studies:
         return list(self._by_slug.values())
 
     def get(self, slug: str) -> ServedStudy | None:
-        """Find a study by its name in addresses."""
+        """Find a study by its slug."""
         if slug not in self._by_slug:
             self._read_listing()
         return self._by_slug.get(slug)
@@ -217,7 +217,7 @@ class Studies:
         return served
 
     def reopen_soon(self, slug: str | None) -> None:
-        """Open a study anew after another process changed its configuration."""
+        """Reopen a study after another process changed its configuration."""
         served = self._by_slug.get(slug or "")
         if served is not None:
             served.reopen_soon()

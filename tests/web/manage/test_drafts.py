@@ -38,10 +38,10 @@ def test_every_setting_has_a_field_with_a_description():
     descriptions = forms()
     for parts in (descriptions.protocols, descriptions.designs, descriptions.models):
         for part in parts.values():
-            assert part.about
+            assert part.description
             assert all(field.description for field in part.fields)
     assert {"annotators", "page", "pay", "quality", "stop"} <= set(descriptions.sections)
-    assert [field.name for field in descriptions.study if field.needed] == ["title", "question"]
+    assert [field.name for field in descriptions.study if field.required] == ["title", "question"]
     scale = next(field for field in descriptions.protocols["likert"].fields if field.name == "scale")
     assert (scale.kind, scale.default) == ("range", [1, 5])
     # What a protocol offers goes with it: its own defaults are among the choices.

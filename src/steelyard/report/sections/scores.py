@@ -1,4 +1,4 @@
-"""What the scores say, and how sure they are."""
+"""The scores section: scores or labels with their uncertainty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE = "Scores"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return the ranking with intervals, drawn and as a table, by criterion."""
+    """Return the ranking with intervals, as a chart and a table, by criterion."""
     fit = analysis.fit
     if isinstance(fit, str) and analysis.model_failed:
         text = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
@@ -123,7 +123,7 @@ def _labels(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) ->
 
 
 def _groups(analysis: Analysis) -> list[Block]:
-    """Score the groups that items belong to, where the model can."""
+    """Return the scores of groups, if the model can compute them."""
     groups = {item.group for item in analysis.study.items if item.group is not None}
     if len(groups) < 2 or "labels" in analysis.study.config.model.accepts:
         return []

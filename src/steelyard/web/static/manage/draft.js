@@ -86,7 +86,7 @@ function partsElement() {
     drop(`${prefix}.`);
     const about = forms[kind][name];
     const given = values[prefix]?.name === undefined || values[prefix]?.name === name ? values[prefix] : {};
-    place.replaceChildren(h("p", { class: "small muted" }, about.about), ...fieldsOf(about.fields, prefix, given, fixed));
+    place.replaceChildren(h("p", { class: "small muted" }, about.description), ...fieldsOf(about.fields, prefix, given, fixed));
   }
   const designChosen = () => values.design?.name ?? forms.protocols[protocol.value()].design;
   const modelChosen = () => values.model?.name ?? forms.protocols[protocol.value()].model;
