@@ -64,14 +64,52 @@ def test_annotators_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_the_scale_is_the_range_of_the_values_unless_given(tmp_path: Path) -> None:
-    file = judged(tmp_path, "item,value\nx,-2\ny,7\n")
+    file = judged(tmp_path, "item,value\nx,-2.5\ny,7\n")
     assert isinstance(file.observations, Ratings)
-    assert file.observations.scale == (-2, 7)
-    assert "taken from the values, -2 to 7" in file.notes[0]
+    assert file.observations.scale == (-2.5, 7)
+    assert not file.observations.scale_known
+    assert "range from -2.5 to 7" in file.notes[0]
+    assert "intervals may run beyond it" in file.notes[0]
     same = judged(tmp_path, "item,value\nx,3\ny,3\n")
     assert isinstance(same.observations, Ratings)
     assert same.observations.scale == (2.5, 3.5)
     assert "All values are 3" in same.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1, 2, 3, 4, 5], (1, 5)),
+        ([5, 1, 2, 5], (1, 5)),
+        ([0, 1, 1], (0, 1)),
+        (list(range(0, 101, 10)), (0, 100)),
+        ([-3, 0, 3], (-3, 3)),
+        (list(range(11)), (0, 10)),
+    ],
+)
+def test_few_whole_numbers_are_the_steps_of_a_scale(tmp_path: Path, values: list[int], scale: tuple[int, int]) -> None:
+    rows = "".join(f"i{n % 3},{value}\n" for n, value in enumerate(values))
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert file.observations.scale == scale
+    assert file.observations.scale_known
+    assert f"steps from {scale[0]} to {scale[1]}" in file.notes[0]
+
+
+@pytest.mark.parametrize("values", [list(range(12)), [1, 2, 2.5], [12, 37, 88], [4, 4], [0, 10**9]])
+def test_other_values_leave_the_scale_unknown(tmp_path: Path, values: list[float]) -> None:
+    rows = "".join(f"i{n % 3},{value}\n" for n, value in enumerate(values))
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert not file.observations.scale_known
+
+
+def test_the_scale_of_steps_is_inferred_from_all_rows(tmp_path: Path) -> None:
+    rows = "i,1\ni,5\n" * 200 + "i,77\ni,33\n"
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert not file.observations.scale_known
+    assert file.observations.scale == (1, 77)
 
 
 def test_criteria_are_kept_apart(tmp_path: Path) -> None:
@@ -483,3 +521,49 @@ def test_ids_in_a_flat_list_may_hold_marks() -> None:
     rankings = read_judgments([{"ranking": ["b=c", "a>d"]}]).observations
     assert rankings.items.ids == ("a>d", "b=c")
     assert judgment_table(rankings)["ranking"].to_list() == ['[["b=c"], ["a>d"]]']
+
+
+# Bad rows
+
+
+@pytest.mark.parametrize(
+    ("header", "good", "bad"),
+    [
+        ("left,right,winner", ["a,b,left", "b,c,tie"], ["a,a,left", "a,b,z", ",b,b", "a,b"]),
+        ("item,value", ["a,1.5", "b,2.5"], ["a,many", ",3", "a,NaN", "a,1,2"]),
+        ("item,label", ["a,x", "b,y"], [",x", "a,b,c"]),
+        ("item1,item2,item3,best,worst", ["a,b,c,a,b"], ["a,a,b,a,b", "a,b,c,d,a", "a,b,c,a,d"]),
+        ("ranking", ["a>b>c", "b=a"], ["a>a>b", "a>>b"]),
+        ("first,second,third", ["a,b,c"], ["a,a,b"]),
+    ],
+)
+def test_bad_rows_are_refused_by_line_or_skipped_and_counted(
+    tmp_path: Path, header: str, good: list[str], bad: list[str]
+) -> None:
+    for row in bad:
+        text = "\n".join([header, good[0], row, *good[1:]]) + "\n"
+        with pytest.raises(DataError) as refusal:
+            judged(tmp_path, text)
+        assert {problem.line for problem in refusal.value.problems} == {3}
+        assert refusal.value.__notes__[0].startswith(f"1 of {len(good) + 1} rows is wrong.")
+        assert "--skip-bad-rows" in refusal.value.__notes__[0]
+        read = judged(tmp_path, text, skip_bad_rows=True)
+        assert any(note.startswith("1 bad row skipped: line 3: ") for note in read.notes)
+        alone = judged(tmp_path, "\n".join([header, *good]) + "\n", name="good.csv").observations
+        assert judgment_table(read.observations).equals(judgment_table(alone))
+        assert read.line("", len(good) - 1) == len(good) + 1 + (len(good) > 1)
+
+
+def test_skipped_rows_of_several_sorts_are_counted_together(tmp_path: Path) -> None:
+    text = "left,right,winner\n" + "a,b,left\n" * 100 + "c,c,c\n" * 30 + "a,b,z\n"
+    assert judged(tmp_path, text, skip_bad_rows=True).notes == (
+        "31 bad rows skipped: line 102: 'c' is compared with itself; line 103: 'c' is compared with itself; "
+        "line 104: 'c' is compared with itself …",
+    )
+
+
+def test_a_file_of_bad_rows_and_contradictory_options_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no row can be used\. 1 bad row skipped"):
+        judged(tmp_path, "left,right,winner\nc,c,c\n", skip_bad_rows=True)
+    with pytest.raises(DataError, match="Choose one of the two"):
+        judged(tmp_path, "left,right,winner\na,b,a\n", skip_bad_rows=True, strict=True)

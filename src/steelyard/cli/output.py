@@ -31,6 +31,8 @@ def print_problems(error: SteelyardError) -> None:
     console = err_console()
     for problem in error.problems:
         console.print(Text("✗ ", style="bold red"), Text(str(problem)), sep="", soft_wrap=True)
+    for note in getattr(error, "__notes__", ()):
+        console.print(Text(f"  {note}"), soft_wrap=True)
 
 
 def print_done(text: str) -> None:

@@ -15,9 +15,9 @@ from steelyard.engines.engine import PREFIX, Engine, number, sql
 from steelyard.engines.files import check_partitions, schema_of
 from steelyard.errors import ConfigError, DataError, Problem, did_you_mean
 from steelyard.formats.comparative import UNCLEAR_WINNER, both_bad_note
-from steelyard.formats.judgments import sentence, unknown_column, unused_columns
-from steelyard.formats.pointwise import observed_scale
-from steelyard.formats.problems import Problems
+from steelyard.formats.judgments import refuse_contradiction, sentence, unknown_column, unused_columns
+from steelyard.formats.pointwise import MOST_STEPS, observed_scale, scale_of_steps
+from steelyard.formats.problems import Problems, bad_rows_note, skipped_note
 from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import counted
 from steelyard.formats.tables import Table
@@ -50,6 +50,8 @@ class Log:
         The resampling unit: annotators, tasks or judgments.
     scale, scale_known
         As of `Ratings`.
+    every_row
+        The statement of all rows, bad ones included.
     words
         Spellings of outcomes in the winner column, besides the standard words.
     """
@@ -67,6 +69,8 @@ class Log:
     scale_known: bool = True
     label: str = "the log"
     strict: bool = False
+    skip_bad_rows: bool = False
+    every_row: str = ""
     loser: bool = False
     words: Mapping[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -114,13 +118,22 @@ def open_log(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
     label: str | None = None,
 ) -> LogFiles:
     """Check files and prepare them for queries: as `read_judgments`, but nothing is read into memory."""
     called = label or (str(files[0]) if len(files) == 1 else f"{files[0].parent}/*")
-    roles = roles_of(files, kind=kind, columns=columns, scale=scale, strict=strict, label=called)
+    roles = roles_of(
+        files,
+        kind=kind,
+        columns=columns,
+        scale=scale,
+        strict=strict,
+        skip_bad_rows=skip_bad_rows,
+        label=called,
+    )
     notes = unused_columns(roles)
-    log = _trimmed(engine, files, roles, called, strict)
+    log = replace(_trimmed(engine, files, roles, called, strict), skip_bad_rows=skip_bad_rows)
     by_criterion = {}
     for position, name in enumerate(_criteria(log, roles)):
         one = _of_criterion(log, name, position) if name is not None else log
@@ -137,6 +150,7 @@ def roles_of(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
     label: str,
 ) -> Roles:
     """Find the role of each column and refuse files that engines cannot read; only the footers are read."""
@@ -144,6 +158,7 @@ def roles_of(
         raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
     if scale is not None and not scale[0] < scale[1]:
         raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
+    refuse_contradiction(strict, skip_bad_rows)
     schema = schema_of(files)
     roles = find_roles(Table(pl.DataFrame(schema=schema), label), kind, columns)
     _refuse_types(roles, schema, files[0])
@@ -192,8 +207,9 @@ def _trimmed(engine: Engine, files: Sequence[Path], roles: Roles, label: str, st
     engine.view(f"{PREFIX}trimmed", sql("trimmed", columns=", ".join(expressions)))
     item_columns = tuple(name for name in names if name.startswith("item") and name != "item")
     log = Log(engine, roles.kind, PREFIX, item_columns, label=label, strict=strict, loser=loser)
-    engine.view(f"{PREFIX}log", log.sql("all_rows"))
-    return replace(log, usable=_usable_condition(log))
+    every_row = log.sql("all_rows")
+    engine.view(f"{PREFIX}log", every_row)
+    return replace(log, usable=_usable_condition(log), every_row=every_row)
 
 
 def _usable_condition(log: Log) -> str:
@@ -213,9 +229,10 @@ def _criteria(log: Log, roles: Roles) -> list[str | None]:
 
 
 def _of_criterion(log: Log, name: str, position: int) -> Log:
-    one = replace(log, prefix=f"{PREFIX}{position}_", notes=[])
-    log.engine.put(f"{one.prefix}criterion", pl.DataFrame({"criterion": [name]}))
-    log.engine.view(f"{one.prefix}log", log.sql("criterion_rows", q=one.prefix))
+    prefix = f"{PREFIX}{position}_"
+    one = replace(log, prefix=prefix, notes=[], every_row=log.sql("criterion_rows", q=prefix))
+    log.engine.put(f"{prefix}criterion", pl.DataFrame({"criterion": [name]}))
+    log.engine.view(f"{prefix}log", one.every_row)
     return one
 
 
@@ -244,7 +261,7 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
         knows_tasks=knows_tasks,
         scale=checked.scale,
         words=checked.words,
-        scale_known=scale is not None,
+        scale_known=checked.scale_known,
     )
 
 
@@ -269,6 +286,7 @@ class Checked:
 
     rows: int
     scale: tuple[float, float] = (0.0, 1.0)
+    scale_known: bool = True
     words: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -310,45 +328,62 @@ def note_irregular(log: Log, count: int, what: str, action: str) -> None:
     log.notes.append(f"{what} in {counted(count, 'row')}: {action}.")
 
 
-def _refuse(log: Log, counts: pl.DataFrame, scale: tuple[float, float] | None = None) -> None:
+def _checked_counts(
+    log: Log, name: str, problem: str, scale: tuple[float, float] | None = None, counts: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Count the rows by the SQL expression of their `problem`; refuse bad rows, or leave them out of the log."""
+    counts = log.query(name, problem=problem) if counts is None else counts
     low, high = scale or (-np.inf, np.inf)
     problems = []
     for row in counts.filter(pl.col("problem").is_not_null()).iter_rows(named=True):
         what, remedy = _MESSAGES[row["problem"]]
         text = what.format(field=row["problem"], example=row["example"], low=low, high=high)
         problems.append(Problem(f"{text} in {counted(row['n'], 'row')}.", remedy, log.label))
-    if problems:
-        raise DataError(problems)
+    if not problems:
+        return counts
+    bad = int(counts.filter(pl.col("problem").is_not_null())["n"].sum())
+    if not log.skip_bad_rows:
+        error = DataError(problems)
+        error.add_note(bad_rows_note(bad, int(counts["n"].sum())))
+        raise error
+    log.notes.append(skipped_note(bad, problems))
+    log.engine.view(f"{log.prefix}log", sql("good_rows", rows=log.every_row, problem=problem))
+    return log.query(name, problem=problem)
 
 
 def _ratings(log: Log, scale: tuple[float, float] | None) -> Checked:
     low, high = scale or (-np.inf, np.inf)
-    counts = log.query("check_ratings", low=number(low), high=number(high))
-    _refuse(log, counts, scale)
+    problem = sql("bad_rating", low=number(low), high=number(high))
+    counts = _checked_counts(log, "check_ratings", problem, scale)
     usable = int(counts["usable"].sum())
     note_irregular(log, int(counts["n"].sum()) - usable, "no value", "left out")
     if not usable:
         return Checked(0)
+    if scale:
+        return Checked(usable, scale)
+    steps = np.sort(log.query("distinct_values", most=MOST_STEPS + 1)["value"].to_numpy())
+    if inferred := scale_of_steps(steps, log.notes):
+        return Checked(usable, *inferred)
     ends = float(counts["lowest"].min()), float(counts["highest"].max())  # type: ignore[arg-type]  # of doubles
-    return Checked(usable, scale or observed_scale(*ends, log.notes))
+    return Checked(usable, observed_scale(*ends, log.notes), False)
 
 
 def _labels(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    counts = log.query("check_labels")
-    _refuse(log, counts)
+    counts = _checked_counts(log, "check_labels", sql("bad_label"))
     usable = int(counts["usable"].sum())
     note_irregular(log, int(counts["n"].sum()) - usable, "no label", "left out")
     return Checked(usable)
 
 
 def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    parts = {"needed": "FALSE" if log.loser else "TRUE", "outcome": outcome_sql({})}
-    counts = log.query("check_comparisons", **parts)
+    needed = "FALSE" if log.loser else "TRUE"
     words: dict[str, int] = {}
-    if (counts["problem"] == "winner").any():
-        words = _outcome_words(log)
-        counts = log.query("check_comparisons", **parts | {"outcome": outcome_sql(words)})
-    _refuse(log, counts)
+    problem = sql("bad_comparison", needed=needed, outcome=outcome_sql(words))
+    counts: pl.DataFrame | None = log.query("check_comparisons", problem=problem)
+    if counts is not None and (counts["problem"] == "winner").any():
+        words, counts = _outcome_words(log), None
+        problem = sql("bad_comparison", needed=needed, outcome=outcome_sql(words))
+    counts = _checked_counts(log, "check_comparisons", problem, counts=counts)
     usable, every = int(counts["usable"].sum()), int(counts["n"].sum())
     if log.loser:
         note_irregular(log, every - usable, "no winner or no loser", "left out")
@@ -387,13 +422,13 @@ def _quoted(word: str) -> str:
 
 
 def _choices(log: Log, _scale: tuple[float, float] | None) -> Checked:
-    counts = log.query(
-        "check_choices",
+    problem = sql(
+        "bad_choice",
         twice=" OR ".join(f"{one} = {other}" for one, other in combinations(log.item_columns, 2)),
         best_in_tuple=_among("best", log.item_columns),
         worst_in_tuple=_among("worst", log.item_columns),
     )
-    _refuse(log, counts)
+    counts = _checked_counts(log, "check_choices", problem)
     for sign, what, action in (
         ("b", "no best", "kept without it"),
         ("w", "no worst", "kept without it"),

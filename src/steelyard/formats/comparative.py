@@ -38,7 +38,7 @@ def read_comparisons(rows: Rows) -> Reading:
     answered = word != UNKNOWN
     _note_both_bad(rows, index, word[by_side][outcome[by_side] == 0])
     rows.problems.at(
-        answered & (outcome == _NOTHING),
+        answered & (outcome == _NOTHING) & (left != right),
         lambda row: (
             f"winner '{rows.shown('winner', row)}' is neither '{rows.shown('left', row)}' "
             f"nor '{rows.shown('right', row)}'."
