@@ -29,6 +29,7 @@ from steelyard.reliability import (
     split_half,
 )
 from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, with_some_names, without_names
+from tests.sizes import FULL
 
 FITS = [
     (name, kind, case)
@@ -50,9 +51,9 @@ def only_our_warnings() -> Iterator[None]:
 
 
 def fit(name: str, observations: Observations, gold: dict[str, Any] | None = None) -> Fit:
-    # A few draws show whether a fit of unnamed answers or of gold works.
-    quick = gold is not None or not observations.knows_annotators
-    model: Any = registry.create("models", name, {"draws": 20} if name == "calibrated_scale" and quick else {})
+    # A few draws show whether a fit works.
+    is_short = not FULL or gold is not None or not observations.knows_annotators
+    model: Any = registry.create("models", name, {"draws": 20} if name == "calibrated_scale" and is_short else {})
     with only_our_warnings():
         fitted: Fit = model.fit(observations, gold=gold) if gold is not None else model.fit(observations)
     return fitted
