@@ -210,4 +210,4 @@ class LogPairLikelihood(PairLikelihood):
                     continue
                 counts[replicate[in_table], number, place[in_table]] = rows[name].to_numpy()[in_table]
             for resampled in counts:
-                yield self._with(resampled)
+                yield self.with_counts(resampled)

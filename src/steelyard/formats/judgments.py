@@ -46,6 +46,10 @@ class JudgmentFile:
         default=lambda criterion, number: None, repr=False, compare=False
     )
     """The response time of an observation (criterion, number) in seconds, if the file has it."""
+    rows: Callable[[str], NDArray[np.intp]] = field(
+        default=lambda criterion: np.zeros(0, np.intp), repr=False, compare=False
+    )
+    """The row of the table, from 0, of each observation of a criterion."""
 
     @property
     def kind(self) -> str:
@@ -135,7 +139,7 @@ def read_judgments(
         value = None if times is None else times[row_of(criterion, number)]
         return value if value is not None and 0 <= value < float("inf") else None
 
-    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds)
+    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, rows_of)
 
 
 def refuse_contradiction(strict: bool, skip_bad_rows: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.errors import DataError
-from steelyard.models.fit import Model
+from steelyard.models.fit import Fit, Model
 from steelyard.observations import Comparisons, Mixed, Observations, Ratings
 from steelyard.study.config import Stage
 from steelyard.study.observing import way_of
@@ -51,6 +51,19 @@ def with_duplicates(scores: pl.DataFrame, same_as: Mapping[str, str]) -> pl.Data
     unique = scores.filter(~pl.col("item").is_in(list(same_as)))
     order = "score" if "score" in scores.columns else "probability"
     return pl.concat([unique, twins]).sort(order, descending=True, nulls_last=True, maintain_order=True)
+
+
+def fit_with_duplicates(fit: Fit, same_as: Mapping[str, str]) -> Fit:
+    """Give each twin the score and the draws of the item it is identical to."""
+    if not same_as:
+        return fit
+    scores = with_duplicates(fit.scores, same_as)
+    if fit.draws is None:
+        return replace(fit, scores=scores)
+    keys = [name for name in ("item", "criterion") if name in scores.columns]
+    place = {key: row for row, key in enumerate(fit.scores.select(keys).rows())}
+    rows = [place[(same_as.get(key[0], key[0]), *key[1:])] for key in scores.select(keys).rows()]
+    return replace(fit, scores=scores, draws=fit.draws[:, rows])
 
 
 def comparisons_of_duplicates(observations: Observations, same_as: Mapping[str, str]) -> Observations:

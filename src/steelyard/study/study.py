@@ -30,7 +30,7 @@ from steelyard.study.assignment import pick_next, picked_event, purpose_fields, 
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import comparisons_of_duplicates, kind_for, with_duplicates
+from steelyard.study.fitting import comparisons_of_duplicates, fit_with_duplicates, kind_for
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -428,7 +428,7 @@ class Study:
         duplicates = self._duplicates()
         if by == "item":
             fitted = fit_by_criterion(model, observations, gold, groups)
-            return replace(fitted, scores=with_duplicates(fitted.scores, duplicates))
+            return fit_with_duplicates(fitted, duplicates)
         grouped = {
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }

@@ -22,7 +22,7 @@ from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
 from steelyard.models.inference.diagnostics import rhat as rhat_of
 from steelyard.models.labels.table import nullable
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.observations import (
     UNKNOWN,
     Choices,
@@ -95,7 +95,8 @@ class CalibratedScale(Model):
             warnings.warn(f"{self.name}: {notes[-1]}.", ConvergenceWarning, stacklevel=2)
         people = _annotators(observations, evidence, chains, self.level)
         sweeps = sum(chain.count for chain in chains)
-        return Fit(self.name, self.settings(), table, people, notes, sweeps, rhat <= RHAT_LIMIT)
+        in_order = aligned_draws(table, observations.items, draws)
+        return Fit(self.name, self.settings(), table, people, notes, sweeps, rhat <= RHAT_LIMIT, in_order)
 
     def sample(self, evidence: Evidence) -> list[Sums]:
         """Run the chains side by side."""

@@ -18,7 +18,7 @@ from steelyard.models.comparisons.dominance_kernels import reachable_counts
 from steelyard.models.comparisons.online import as_comparisons, both_sides, islands
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.resampling import Units, resampled_means
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.table import ALONE, Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
@@ -135,7 +135,8 @@ class Dominance(Model):
         if source_of is not None:
             table = _rank_within(table, comparisons, source_of)
             notes = (*notes, WITHIN_SOURCE)
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, comparisons.items, uncertainty.draws) if source_of is None else None
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
 
     def _by_task(self, comparisons: Comparisons) -> bool:
         if self.source == "task" and not comparisons.knows_tasks:

@@ -23,7 +23,7 @@ from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, fold_of_item, gold_scores, need_gold
 from steelyard.models.labels.table import Interval, nullable, total_by, with_interval
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
 
@@ -193,7 +193,9 @@ class GaussianCalibration(Model):
             bounds=observations.bounds,
             level=self.level,
         )
-        return Fit(self.name, self.settings(), table, noted, self._notes(observations, gold_of_item, usable, score))
+        notes = self._notes(observations, gold_of_item, usable, score)
+        in_order = aligned_draws(table, observations.items, draws)
+        return Fit(self.name, self.settings(), table, noted, notes, draws=in_order)
 
     def _sample(
         self, ratings: Ratings, known: FloatArray, fold: IntArray

@@ -39,7 +39,7 @@ class Cells(NamedTuple):
     def item(self) -> IntArray:
         """The codes of the items: one for every system and source."""
         key = self.source.astype(np.int64) * self.n_systems + self.system
-        return np.unique(key, return_inverse=True)[1].astype(np.int32)
+        return np.asarray(np.unique(key, return_inverse=True)[1], np.int32)
 
 
 class Components(NamedTuple):
@@ -58,11 +58,12 @@ def plain_means(cells: Cells) -> Influence:
     items_of_system = np.bincount(cells.system, 1 / ratings_of_item, cells.n_systems)
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = 1 / ratings_of_item / items_of_system[cells.system]
-        score = np.bincount(cells.system, weight * cells.value, cells.n_systems)
+        score = np.bincount(cells.system, weight * cells.value, cells.n_systems).astype(np.float64)
     residual = weight * (cells.value - score[cells.system])
-    rows = sparse.csr_array((residual, (np.arange(len(residual)), cells.system)), shape=(len(residual), cells.n_systems))
-    score = np.where(items_of_system > 0, score, np.nan)
-    return Influence(score, np.eye(cells.n_systems), rows)
+    rows = sparse.csr_array(
+        (residual, (np.arange(len(residual)), cells.system)), shape=(len(residual), cells.n_systems)
+    )
+    return Influence(np.where(items_of_system > 0, score, np.nan), np.eye(cells.n_systems), rows)
 
 
 def can_adjust(cells: Cells) -> bool:
@@ -79,7 +80,9 @@ def adjusted_means(cells: Cells) -> Influence:
     components = variance_components(cells)
     item = cells.item
     weight = 1 / (components.noise + np.bincount(item)[item] * components.item)
-    indicators = sparse.csr_array((np.ones(len(weight)), (np.arange(len(weight)), cells.system)), shape=(len(weight), n))
+    indicators = sparse.csr_array(
+        (np.ones(len(weight)), (np.arange(len(weight)), cells.system)), shape=(len(weight), n)
+    )
     by_source, by_annotator = _random_effects(cells, components, weight, indicators)
     adjusted = np.zeros((len(weight), n))
     adjusted[np.arange(len(weight)), cells.system] = 1.0
@@ -113,17 +116,22 @@ def variance_components(cells: Cells) -> Components:
     residual = cells.value - mean[cells.system]
     total = max(float(residual @ residual) / max(len(residual) - cells.n_systems, 1), 1e-12)
     item = cells.item
-    alone = np.arange(len(residual))
     source = _shared(residual, cells.source, item)
-    of_item = _shared(residual, item, alone) - source
     annotator = 0.0
+    own = np.arange(len(residual))
     if cells.annotator is not None:
-        n_sources = int(cells.source.max()) + 1
-        pair = np.unique(cells.annotator.astype(np.int64) * n_sources + cells.source, return_inverse=True)[1]
-        annotator = _shared(residual, cells.annotator, pair)
+        annotator = _shared(residual, cells.annotator, _crossed(cells.annotator, cells.source))
+        own = _crossed(item, cells.annotator)
+    of_item = _shared(residual, item, own) - source
     source, annotator, of_item = (min(max(part, 0.0), total) for part in (source, annotator, of_item))
     noise = max(total - source - annotator - of_item, LEAST_NOISE * total)
     return Components(source, annotator, of_item, noise)
+
+
+def _crossed(one: IntArray, other: IntArray) -> NDArray[np.intp]:
+    """Return a code for every combination of two codes."""
+    key = one.astype(np.int64) * (int(other.max()) + 1) + other
+    return np.asarray(np.unique(key, return_inverse=True)[1])
 
 
 def _shared(residual: FloatArray, outer: NDArray[np.integer], inner: NDArray[np.integer]) -> float:
@@ -156,8 +164,7 @@ def _random_effects(
         # The block of the normal equations of the larger one is eliminated first: it is diagonal.
         if source.size >= annotator.size:
             return _two_effects(source, annotator, weight, right)
-        by_annotator, by_source = _two_effects(annotator, source, weight, right)
-        return by_source, by_annotator
+        return _two_effects(annotator, source, weight, right)[::-1]
     by_source = _Group(cells.source, components.source).alone(weight, right) if has_source else None
     if not has_annotator or cells.annotator is None:
         return by_source, None
@@ -186,7 +193,7 @@ def _two_effects(
 ) -> tuple[FloatArray, FloatArray]:
     diagonal = large.diagonal(weight)
     cross = sparse.csr_array((weight, (small.code, large.code)), shape=(small.size, large.size))
-    scaled = cross.multiply(1 / diagonal).tocsr()
+    scaled = sparse.csr_array(cross.multiply(1 / diagonal))
     schur = np.diag(small.diagonal(weight)) - np.asarray((scaled @ cross.T).todense())
     of_large = large.sums(weight, columns)
     by_small = linalg.solve(schur, small.sums(weight, columns) - scaled @ of_large, assume_a="pos")

@@ -1,9 +1,10 @@
 """Covariance of systems' scores when judgments of one source, and of one annotator, depend on each other.
 
-Two-way clustering (Cameron, Gelbach & Miller 2011): the covariance is V(sources) + V(annotators) − V(both), where each V
-sums the outer products of the clusters' influences, times G/(G − 1) for G clusters. It allows for any dependence within
-a source and within an annotator, such as sources that are hard for one system or annotators who prefer one system.
-A two-way bootstrap estimates the same quantity, but counts independent noise three times (Owen 2007).
+Two-way clustering (Cameron, Gelbach & Miller 2011): the covariance is V(sources) + V(annotators) − V(both), where each
+V sums the outer products of the clusters' influences, times G/(G − 1) for G clusters and (N − 1)/(N − S) for N
+judgments of S systems. It allows for any dependence within a source and within an annotator, such as sources that are
+hard for one system or annotators who prefer one system. A two-way bootstrap estimates the same quantity, but counts
+independent noise three times (Owen 2007).
 """
 
 from __future__ import annotations
@@ -78,11 +79,12 @@ def clustered_covariance(
         n = int(codes[1].max()) + 1
         both = np.unique(codes[0].astype(np.int64) * n + codes[1], return_inverse=True)[1]
         codes.append(both.astype(np.int32))
+    n_rows, n_systems = len(codes[0]), len(influence.score)
+    correction = (n_rows - 1) / max(n_rows - n_systems, 1)
     parts, clusters = [], []
     for code, rows in zip(codes, influence.rows_by_clustering(len(codes)), strict=True):
-        by_cluster = influence.by_cluster(code, rows)
-        count = len(by_cluster)
-        parts.append(by_cluster.T @ by_cluster * (count / max(count - 1, 1)))
+        count = int(code.max()) + 1
+        parts.append(influence.covariance(code, rows) * (count / max(count - 1, 1) * correction))
         clusters.append(count)
     total = parts[0] if len(parts) == 1 else parts[0] + parts[1] - parts[2]
     values, vectors = np.linalg.eigh((total + total.T) / 2)

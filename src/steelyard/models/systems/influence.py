@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from steelyard.observations import FloatArray, IntArray
+
+DENSE_CELLS = 20_000_000
+"""Sums by cluster with up to so many cells are multiplied as dense matrices, which is faster."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +38,13 @@ class Influence:
         parts = (self.without_annotators, self.without_sources, self.without_both)
         return [self.rows if part is None else part for part in parts]
 
-    def by_cluster(self, code: IntArray, rows: FloatArray | sparse.csr_array) -> FloatArray:
-        """Return how much each cluster (rows) moves the score of each system (columns)."""
+    def covariance(self, code: IntArray, rows: FloatArray | sparse.csr_array) -> FloatArray:
+        """Return the sum over clusters of the outer products of how much each moves the scores."""
         n = len(code)
         members = sparse.csr_array((np.ones(n), (code, np.arange(n))), shape=(int(code.max()) + 1, n))
-        sums = members @ rows
-        return np.asarray(sums @ self.bread.T)
+        sums: Any = members @ rows
+        if isinstance(sums, sparse.sparray) and np.prod(sums.shape) <= DENSE_CELLS:
+            sums = sums.toarray()
+        middle: Any = sums.T @ sums
+        dense = middle.toarray() if isinstance(middle, sparse.sparray) else middle
+        return np.asarray(self.bread @ dense @ self.bread.T)

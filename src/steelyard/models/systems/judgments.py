@@ -38,7 +38,7 @@ class SystemJudgments:
         lowest, highest = _extremes(observations, code.astype(np.int32))
         same_source = lowest == highest
         systems = observations.subset(same_source)
-        distinct = systems.rows_by_group(system_of)
+        distinct = systems.tells_groups_apart(system_of)
         grouped, n_dropped = systems.by_group(system_of)
         n_across = int((~same_source).sum())
         if len(grouped) == 0:
@@ -105,9 +105,9 @@ def _why_nothing(n_across: int, n_dropped: int) -> str:
 
 def _dense(codes: IntArray) -> IntArray:
     present, dense = np.unique(codes, return_inverse=True)
-    dense = dense.astype(np.int32)
+    dense = np.asarray(dense, np.int32)
     if len(present) and present[0] == UNKNOWN:
         unknown = codes == UNKNOWN
         dense[unknown] = len(present) + np.arange(int(unknown.sum()), dtype=np.int32)
         dense -= 1
-    return dense
+    return np.asarray(dense, np.int32)
