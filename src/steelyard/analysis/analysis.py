@@ -13,11 +13,13 @@ from steelyard.analysis.history import History, history_of, observations_of
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
+from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.pseudonyms import Names
+from steelyard.study.systems import has_systems, kind_of_systems
 
 
 @dataclass(eq=False)
@@ -72,6 +74,28 @@ class Analysis:
             # Everything else does not need the model and is still computed.
             self.failure = "".join(traceback.format_exception(error))
             return error.problems[0].what
+
+    @cached_property
+    def systems(self) -> SystemComparison | str | None:
+        """The comparison of the systems, or a sentence that says why there is none; None without systems."""
+        study = self.study
+        if not has_systems(study.items):
+            return None
+        try:
+            kind = kind_of_systems(study.config.stages)
+            return study.systems(observations=self._collected(kind, None))
+        except DataError as error:
+            return error.problems[0].what
+
+    def system_table(self, *, differences: bool = False) -> pl.DataFrame:
+        """Return the systems' scores, or their differences; refuse a study without systems."""
+        comparison = self.systems
+        if comparison is None or isinstance(comparison, str):
+            raise DataError(
+                comparison or "the items do not belong to two or more systems.",
+                "Name each item's system in the column 'system' of the items file.",
+            )
+        return comparison.differences if differences else comparison.scores
 
     @property
     def model_failed(self) -> bool:

@@ -22,6 +22,8 @@ class What(StrEnum):
     judgments = "judgments"
     answers = "answers"
     scores = "scores"
+    systems = "systems"
+    differences = "differences"
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
@@ -34,7 +36,7 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments, answers, scores, reliability, log or annotators (with pseudonyms).",
+            help="judgments, answers, scores, systems, differences, reliability, log or annotators.",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -106,6 +108,10 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
 
     if what is What.scores:
         return study.scores()
+    if what in {What.systems, What.differences}:
+        from steelyard.analysis.analysis import Analysis
+
+        return Analysis.of(study).system_table(differences=what is What.differences)
     if what is What.reliability:
         from steelyard.analysis.analysis import Analysis
 

@@ -102,6 +102,56 @@ def scores_table(
     return table
 
 
+def systems_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
+    """Format a comparison of systems; a line separates clusters, and criteria or subsets."""
+    keys = frame.columns[: frame.columns.index("system")]
+    table = _bare_table(title)
+    for name in keys:
+        table.add_column(name)
+    table.add_column("cluster", justify="right")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("system", overflow="fold", max_width=40)
+    table.add_column("score", justify="right")
+    table.add_column(f"{level * 100:g} % interval", justify="right", no_wrap=True)
+    for name in ("better than", "wins", "ties", "losses", "judgments"):
+        table.add_column(name, justify="right")
+    low, high = _ends(frame)
+    places = 1 if max(abs(low), abs(high)) >= 10 else 3
+    before: tuple[object, ...] | None = None
+    for row in frame.iter_rows(named=True):
+        place = (*(row[name] for name in keys), row["cluster"])
+        if before is not None and place != before:
+            table.add_row()
+        before = place
+        rank = _rank(row)
+        if row["rank_lower"] is not None and row["rank_lower"] != row["rank_upper"]:
+            rank += f" ({row['rank_lower']}–{row['rank_upper']})"
+        cells = [str(row[name] or "") for name in keys]
+        cells += ["–" if row["cluster"] is None else str(row["cluster"]), rank, str(row["system"])]
+        cells += [number(row["score"], places), _interval(row, places)]
+        cells += [str(row[name]) for name in ("better_than", "wins", "ties", "losses", "judgments")]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def differences_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
+    """Format the differences of every two systems; a star marks those that are significant after the correction."""
+    keys = frame.columns[: frame.columns.index("system")]
+    table = _bare_table(title)
+    for name in (*keys, "system", "compared with"):
+        table.add_column(name, overflow="fold", max_width=30)
+    for name in ("difference", f"{level * 100:g} % interval", "p", "p (Holm)", "", "P(better)", "wins–ties–losses"):
+        table.add_column(name, justify="right", no_wrap=True)
+    largest = max((abs(value) for value in frame["difference"].drop_nulls()), default=0.0)
+    places = 1 if largest >= 10 else 3
+    for row in frame.iter_rows(named=True):
+        cells = [str(row[name] or "") for name in (*keys, "system", "other")]
+        cells += [number(row["difference"], places), _interval(row, places), number(row["p_value"])]
+        cells += [number(row["p_holm"]), "*" if row["significant"] else "", number(row["probability"])]
+        table.add_row(*map(Text, cells), f"{row['wins']}–{row['ties']}–{row['losses']}")
+    return table
+
+
 def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
     """Format a table of labels."""
     extra = [name for name in ("criterion", "group") if name in frame.columns]

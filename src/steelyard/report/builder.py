@@ -20,6 +20,7 @@ from steelyard.report.sections import (
     scores,
     stopping,
     summary,
+    systems,
     task,
 )
 from steelyard.study import Study
@@ -29,6 +30,7 @@ SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("the summary", summary.section),
     ("what was asked", task.section),
     ("who answered", participation.section),
+    ("systems", systems.section),
     ("scores", scores.section),
     ("reliability", reliability.section),
     ("order", order.section),

@@ -77,6 +77,8 @@ def latex_table(table: Table) -> str:
     for place, row in enumerate(rows):
         if table.left_out and place == half:
             lines.append(rf"\multicolumn{{{len(heads)}}}{{c}}{{\dots{{}} {table.left_out} more rows}} \\")
+        if place in table.rules_shown:
+            lines.append(r"\midrule")
         lines.append(_row(row))
     lines += [
         r"\bottomrule",

@@ -188,6 +188,7 @@ _INTERVALS = {
     "bootstrap": "resampled over {}",
     "t": "from Student’s t over {}",
     "sandwich": "from the sandwich variance over {}",
+    "clustered": "from the variance clustered by {}",
     "jackknife": "from the jackknife over {}",
     "posterior": "of the posterior",
     "wilson": "after Wilson",

@@ -22,14 +22,16 @@ from steelyard.analysis.history import history_of
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
-from steelyard.errors import DataError
+from steelyard.errors import DataError, did_you_mean
 from steelyard.models.fit import Fit
+from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.reliability import split_half_by_budget
 from steelyard.report import charts, quality_charts
 from steelyard.report.charts import Chart
 from steelyard.report.plan_chart import save_chart
 from steelyard.report.sections.stopping import MEASURES, interim_analysis_table
+from steelyard.report.systems import leaderboard, parts_of, significance_matrix
 from steelyard.study import Study
 
 __all__ = [
@@ -44,9 +46,32 @@ __all__ = [
     "reliability",
     "save",
     "scores",
+    "significance",
+    "systems",
 ]
 
 Scored: TypeAlias = "Study | Fit | pl.DataFrame"
+
+
+def _compared(data: Study | SystemComparison, part: str) -> tuple[pl.DataFrame, pl.DataFrame, float]:
+    comparison = data.systems() if isinstance(data, Study) else data
+    parts = {name: (scores, differences) for name, scores, differences in parts_of(comparison)}
+    if part and part not in parts:
+        raise DataError(f"there is no part '{part}' of the comparison.", did_you_mean(part, list(parts)))
+    scores, differences = parts[part] if part else next(iter(parts.values()))
+    return scores, differences, comparison.level
+
+
+def systems(data: Study | SystemComparison, *, part: str = "") -> Chart:
+    """Draw the leaderboard of systems; `part` names a criterion or subset, the first by default."""
+    scores, _, level = _compared(data, part)
+    return leaderboard(scores, level=level)
+
+
+def significance(data: Study | SystemComparison, *, part: str = "") -> Chart:
+    """Draw which systems are significantly better than which."""
+    scores, differences, _ = _compared(data, part)
+    return significance_matrix(differences, scores["system"].to_list())
 
 
 def _table(data: Scored) -> pl.DataFrame:

@@ -24,6 +24,7 @@ from steelyard.models.systems.influence import Influence
 from steelyard.models.systems.judgments import SystemJudgments
 from steelyard.models.systems.pairwise import (
     Pairwise,
+    clusters_of_differences,
     clusters_of_ranges,
     compare_pairs,
     normal_draws,
@@ -261,7 +262,7 @@ def _from_covariance(
         covariance.units,
         pairwise,
         ranges,
-        clusters_of_ranges(score, *ranges),
+        clusters_of_differences(score, pairwise.is_better),
         score + _student_draws(covariance, options.draws, rng),
     )
 

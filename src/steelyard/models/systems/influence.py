@@ -43,8 +43,8 @@ class Influence:
         n = len(code)
         members = sparse.csr_array((np.ones(n), (code, np.arange(n))), shape=(int(code.max()) + 1, n))
         sums: Any = members @ rows
-        if isinstance(sums, sparse.sparray) and np.prod(sums.shape) <= DENSE_CELLS:
+        if not isinstance(sums, np.ndarray) and np.prod(sums.shape) <= DENSE_CELLS:
             sums = sums.toarray()
         middle: Any = sums.T @ sums
-        dense = middle.toarray() if isinstance(middle, sparse.sparray) else middle
+        dense = middle if isinstance(middle, np.ndarray) else middle.toarray()
         return np.asarray(self.bread @ dense @ self.bread.T)

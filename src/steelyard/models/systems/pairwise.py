@@ -130,6 +130,20 @@ def ranges_of_draws(score: FloatArray, draws: FloatArray, level: float) -> tuple
     )
 
 
+def clusters_of_differences(score: FloatArray, is_better: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Number the clusters from 1, best first: the finest partition in which every system beats all of lower clusters.
+
+    Systems are in the order of their scores; 0 for those without one.
+    """
+    scored = np.flatnonzero(~np.isnan(score))
+    order = scored[np.lexsort((scored, -score[scored]))]
+    beats = is_better[np.ix_(order, order)]
+    cluster = np.zeros(len(score), np.int64)
+    ends = [bool(beats[: place + 1, place + 1 :].all()) for place in range(len(order) - 1)]
+    cluster[order] = 1 + np.r_[0, np.cumsum(ends)][: len(order)]
+    return cluster
+
+
 def clusters_of_ranges(score: FloatArray, lowest: FloatArray, highest: FloatArray) -> NDArray[np.int64]:
     """Number the clusters from 1, best first: the finest partition in which rank ranges do not overlap.
 
