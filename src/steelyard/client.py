@@ -158,12 +158,19 @@ class Client:
 
     def scores(self) -> pl.DataFrame:
         """Return the table of `Study.scores`; requires the manager's token."""
-        if self._token is None:
-            raise ConfigError("scores are for the study's manager.", "Give token=, which steelyard serve printed.")
-        headers = {"Authorization": f"Bearer {self._token}"}
-        response = self._send("GET", "/manage/download/scores.parquet", headers=headers)
         # The server adds the items' texts, for readers of the file in a spreadsheet.
-        return pl.read_parquet(io.BytesIO(response.content)).drop("text", strict=False)
+        return self._download("scores").drop("text", strict=False)
+
+    def systems(self) -> pl.DataFrame:
+        """Return the scores of `Study.systems`; requires the manager's token."""
+        return self._download("systems")
+
+    def _download(self, what: str) -> pl.DataFrame:
+        if self._token is None:
+            raise ConfigError(f"{what} are for the study's manager.", "Give token=, which steelyard serve printed.")
+        headers = {"Authorization": f"Bearer {self._token}"}
+        response = self._send("GET", f"/manage/download/{what}.parquet", headers=headers)
+        return pl.read_parquet(io.BytesIO(response.content))
 
     # Requests
 

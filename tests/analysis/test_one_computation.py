@@ -70,8 +70,8 @@ STUDIES = {
 
 def write_study(folder: Path, tables: str) -> Path:
     folder.mkdir()
-    rows = "".join(f"s{n // 4}-{n % 4},text {n},source {n // 4}\n" for n in range(24))
-    (folder / "items.csv").write_text("id,text,context\n" + rows)
+    rows = "".join(f"s{n // 4}-{n % 4},text {n},source {n // 4},system {n % 4}\n" for n in range(24))
+    (folder / "items.csv").write_text("id,text,context,system\n" + rows)
     head = 'title = "Words"\nquestion = "How good?"\nitems = "items.csv"\n'
     (folder / "study.toml").write_text(head + tables)
     return folder
@@ -199,6 +199,27 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
     exported = tmp_path / "scores.parquet"
     CliRunner().invoke(app, ["export", str(folder), "--what", "scores", "-o", str(exported)])
     assert_frame_equal(scores(pl.read_parquet(exported)), dashboard, abs_tol=0)
+
+
+def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
+    folder, document, board, _ = places
+    if "systems" not in board.tables:
+        # Labels do not compare systems; a study of comparisons may hold none within a source.
+        assert board.systems_problem
+        assert table(document, "systems").is_empty()
+        return
+    for what, option in (("systems", ()), ("differences", ("--differences",))):
+        dashboard = board.tables[{"differences": "system_differences"}.get(what, what)]
+        assert dashboard.height > 3
+        name = {"differences": "system-differences"}.get(what, what)
+        section = next(section for section in document.sections if section.key == "systems")
+        frames = [b.frame for b in section.blocks if isinstance(b, Table) and b.name.startswith(f"{name}")]
+        assert_frame_equal(pl.concat(frames), dashboard, abs_tol=0)
+        printed = command("scores", folder, "--by", "system", *option, "--format", "json")
+        assert_frame_equal(printed.select(dashboard.columns), dashboard, check_dtypes=False, abs_tol=1e-12)
+        exported = tmp_path / f"{what}.parquet"
+        CliRunner().invoke(app, ["export", str(folder), "--what", what, "-o", str(exported)])
+        assert_frame_equal(pl.read_parquet(exported), dashboard, abs_tol=0)
 
 
 def test_every_number_about_annotators_is_the_same_in_dashboard_report_and_command_line(places):

@@ -106,7 +106,7 @@ class Commands(LazyGroup):
             "Summarise a pilot: time, pay per hour, agreement, and cost of the full run.",
         ),
         Entry("status", "status:status", STUDIES, "Print a study's progress."),
-        Entry("scores", "scores:scores", STUDIES, "Print a study's scores with their intervals."),
+        Entry("scores", "scores:scores", STUDIES, "Print the scores of a study's items, or compare its systems."),
         Entry("pay", "pay:pay", STUDIES, "Print what each annotator has earned, including bonuses."),
         Entry(
             "report",

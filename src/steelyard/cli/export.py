@@ -36,7 +36,7 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments, answers, scores, systems, differences, reliability, log or annotators.",
+            help="judgments, answers, scores, systems, differences, reliability, log, annotators.",
         ),
     ] = What.judgments,
     output: Annotated[

@@ -137,10 +137,10 @@ def _finding(scored: pl.DataFrame) -> str:
 def significance_matrix(differences: pl.DataFrame, order: list[str]) -> Chart:
     """Draw, for every two systems, the difference and whether it is significant; `order` lists the best first."""
     names = [name for name in order[:MOST_IN_MATRIX] if name is not None]
-    kept = differences.filter(
+    pairs = differences.filter(
         pl.col("system").is_in(names) & pl.col("other").is_in(names) & pl.col("difference").is_not_null()
     )
-    rows = kept.select(
+    rows = pairs.select(
         pl.col("system").map_elements(shorten, pl.String).alias("row"),
         pl.col("other").map_elements(shorten, pl.String).alias("column"),
         pl.when("significant").then(pl.lit("better (p < .05)")).otherwise(pl.lit("not significant")).alias("result"),
@@ -173,4 +173,5 @@ def significance_matrix(differences: pl.DataFrame, order: list[str]) -> Chart:
 def _short_p(value: float) -> str:
     if value < 0.001:
         return "<.001"
-    return f"{value:.2f}".lstrip("0") if value < 0.995 else "1"
+    digits = 3 if value < 0.1 else 2
+    return f"{value:.{digits}f}".lstrip("0") if value < 0.995 else "1"

@@ -48,6 +48,8 @@ _MOST_ROWS = 500
 _RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
 _OVERVIEW_TABLES = Literal[
     "scores",
+    "systems",
+    "system_differences",
     "annotators",
     "leased_tasks",
     "notes",
@@ -129,6 +131,15 @@ class ItemPage(BaseModel):
     as_of: int | None
 
 
+class SystemsOut(BaseModel):
+    """Systems compared: scores with intervals, rank ranges and clusters, and the differences of every two systems."""
+
+    scores: list[dict[str, Any]]
+    differences: list[dict[str, Any]]
+    notes: list[str]
+    as_of: Annotated[int, Field(description="number of judgments that the comparison includes")]
+
+
 class DoneOut(BaseModel):
     """The change is in the log."""
 
@@ -207,6 +218,24 @@ async def scores(served: StudyDep, request: Request, _: Manager) -> TableOut:
     return TableOut(columns=frame.columns, rows=_rows(frame), total=frame.height, as_of=overview.judgments)
 
 
+@router.get(_STUDY + "/systems")
+async def systems(served: StudyDep, request: Request, _: Manager) -> SystemsOut:
+    """The comparison of all systems, computed now if there are new judgments."""
+    dashboard = dashboard_of(request, served)
+    overview = dashboard.overview
+    if overview is None or overview.seq < await run_in_threadpool(served.study.last_seq):
+        overview = await dashboard.refresh()
+    if "systems" not in overview.tables:
+        problem = overview.systems_problem or "The items do not belong to two or more systems."
+        raise Refusal(409, "no_systems", problem, "Name each item's system in the items file, and collect judgments.")
+    return SystemsOut(
+        scores=_rows(overview.tables["systems"]),
+        differences=_rows(overview.tables["system_differences"]),
+        notes=list(overview.systems_notes),
+        as_of=overview.judgments,
+    )
+
+
 @router.get(_STUDY + "/item")
 async def item_page(
     served: StudyDep, request: Request, _: Manager, item: Annotated[str, Query(alias="id")]
@@ -279,7 +308,7 @@ async def download(
     served: StudyDep,
     request: Request,
     _: Manager,
-    what: Literal["scores", "judgments", "answers", "annotators", "statistics", "items"],
+    what: Literal["scores", "systems", "differences", "judgments", "answers", "annotators", "statistics", "items"],
     form: Literal["csv", "jsonl", "parquet"],
     stage: str | None = None,
     real_ids: _RealIds = False,

@@ -90,5 +90,5 @@ def resampled_strengths(
             (np.ones(len(place)), (cell, place)), shape=(weights.shape[1], 3 * len(likelihood.first))
         )
         draws += [refit(strengths, counts.reshape(3, -1)) for counts in weights.astype(np.float64) @ totals]
-    kept = np.array(draws)
-    return kept[~np.isnan(kept[:, strengths.prepared.items[0]])]
+    replicates_fitted = np.array(draws)
+    return replicates_fitted[~np.isnan(replicates_fitted[:, strengths.prepared.items[0]])]

@@ -94,17 +94,19 @@ def compare_systems(
             raise DataError("observations have no columns.", "Give a frame, or compare the subsets one by one.")
         return compare(_of_observations(judgments, items), options)
     frame, source = _with_source(read_table(judgments), source)
-    known = _items(items)
-    if known is not None and subsets:
+    item_list = _items(items)
+    if item_list is not None and subsets:
         raise DataError("`by` needs a column of the judgments.", "Join the items to the judgments first.")
     read = {"columns": columns, "kind": kind, "scale": scale}
-    if known is None:
+    if item_list is None:
         read["columns"] = _columns(frame, columns or {}, system, source, kind)
     parts = []
     for keys, rows in _subsets(frame, subsets):
         file = read_judgments(rows, **read)  # type: ignore[arg-type]
         for criterion, observations in file.by_criterion.items():
-            prepared = _of_columns(observations, read["columns"]) if known is None else of_items(observations, known)
+            prepared = (
+                _of_columns(observations, read["columns"]) if item_list is None else of_items(observations, item_list)
+            )
             values = _covariates(rows, covariates, file, criterion)
             names = {**keys, **({"criterion": criterion} if criterion else {})}
             parts.append((names, compare(_noted(prepared, file), options, values)))
@@ -127,8 +129,8 @@ def _check_column(frame: pl.DataFrame, name: str) -> None:
 
 
 def _of_observations(observations: Observations, items: Source | Sequence[Item] | None) -> SystemJudgments:
-    known = _items(items)
-    return SystemJudgments.of_systems(observations) if known is None else of_items(observations, known)
+    item_list = _items(items)
+    return SystemJudgments.of_systems(observations) if item_list is None else of_items(observations, item_list)
 
 
 def _items(items: Source | Sequence[Item] | None) -> list[Item] | None:

@@ -98,10 +98,10 @@ class SystemComparison:
     coefficients: pl.DataFrame | None = None
 
     def _repr_html_(self) -> str:
-        shown = ("cluster", "rank", "system", "score", "lower", "upper", "rank_lower", "rank_upper", "judgments")
+        columns = ("cluster", "rank", "system", "score", "lower", "upper", "rank_lower", "rank_upper", "judgments")
         keys = self.scores.columns[: self.scores.columns.index("system")]
         title = f"{self.scores['system'].n_unique()} systems, {100 * self.level:g} % intervals"
-        return html_table(self.scores.select(*keys, *shown), title, self.notes)
+        return html_table(self.scores.select(*keys, *columns), title, self.notes)
 
 
 class _Result(NamedTuple):

@@ -59,16 +59,16 @@ def direct_assessment(cells: Cells) -> DirectAssessment:
 
 
 def clusters_of_wins(score: FloatArray, is_better: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Number the clusters from 1: a system that beats all systems below it is the last of its cluster.
+    """Number the clusters from 1: a system with as many wins as there are systems below it ends its cluster.
 
-    Systems above it in the cluster need not beat all of those below; 0 for systems without a score.
+    This reading of "beats all systems below it" gives the released clusters of WMT21; systems above it in its cluster
+    need not beat those below. Counting only wins over systems below would end another cluster in German–English, with a
+    system that beats the last two and one above it. 0 for systems without a score.
     """
     scored = np.flatnonzero(~np.isnan(score))
     order = scored[np.lexsort((scored, -score[scored]))]
-    beats = is_better[np.ix_(order, order)]
-    cluster, number = np.zeros(len(score), np.int64), 1
-    for place, system in enumerate(order):
-        cluster[system] = number
-        if beats[place, place + 1 :].all():
-            number += 1
+    wins = is_better[np.ix_(order, order)].sum(axis=1)
+    below = np.arange(len(order))[::-1]
+    cluster = np.zeros(len(score), np.int64)
+    cluster[order] = 1 + np.r_[0, np.cumsum(wins == below)][: len(order)]
     return cluster

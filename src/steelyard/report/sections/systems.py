@@ -50,5 +50,6 @@ def _how(comparison: SystemComparison) -> str:
         f"Scores of systems have {100 * comparison.level:g} % intervals ({how}). Differences have simultaneous "
         "intervals; a difference is significant if p < .05 after Holm's correction for the number of pairs. A rank "
         "range holds the ranks that the significant differences leave open. Every system of a cluster is significantly "
-        "better than every system of the clusters below."
+        "better than every system of the clusters below. Systems share sources and annotators, so that a difference "
+        "can be significant although the intervals of the two scores overlap."
     )
