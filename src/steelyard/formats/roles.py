@@ -110,6 +110,11 @@ def _add_numbered(candidates: FieldColumns, names: list[str]) -> None:
         items = {int(m[1]): name for name in names if (m := _ITEM_NUMBER.fullmatch(plain(name)))}
         if len(items) > 1:
             candidates.columns["items"] = [items[number] for number in sorted(items)]
+        if len(items) > 2:
+            # The first two of several items are not the sides of a comparison.
+            for field in ("left", "right"):
+                if set(candidates.columns.get(field, ())) & set(items.values()):
+                    del candidates.columns[field]
 
 
 def _examine_contents(candidates: FieldColumns, frame: pl.DataFrame, mapping: Mapping[str, str]) -> None:

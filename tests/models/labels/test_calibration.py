@@ -7,7 +7,7 @@ from benchmarks.coverage_labels import one_label_set
 from steelyard.models.labels.calibration import STRENGTHS, ConfusionPrior, softened
 from steelyard.models.labels.dawid_skene import DawidSkene
 from steelyard.models.labels.mace import MACE
-from tests.models.label_data import accuracy, labels_of, random_labels
+from tests.models.label_data import accuracy, labels_of
 from tests.sizes import FULL
 
 SHAPE = {"items": 50, "annotators": 15, "per_item": 4, "classes": 2}
