@@ -29,8 +29,8 @@ def test_claimed_probabilities_are_the_accuracies_where_the_model_holds():
 
 def test_intervals_cover_the_posterior_at_the_true_parameters():
     sets = 100 if FULL else 15
-    held = [one_label_set(DawidSkene(), SHAPE, "confusion", 0.0, seed)["probability"] for seed in range(sets)]
-    assert 0.9 <= np.mean(held) <= 0.99
+    coverage = [one_label_set(DawidSkene(), SHAPE, "confusion", 0.0, seed)["probability"] for seed in range(sets)]
+    assert 0.9 <= np.mean(coverage) <= 0.99
 
 
 @pytest.mark.parametrize("model", [DawidSkene(interval="none"), MACE(interval="none", restarts=2)])

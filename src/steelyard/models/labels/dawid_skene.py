@@ -257,8 +257,8 @@ class DawidSkene(Model):
         alpha = np.maximum(evidence.squares - evidence.own, 0.0) + evidence.prior.interval_cells
         variance = groups.summed(special.polygamma(1, alpha) - special.polygamma(1, alpha.sum(axis=1, keepdims=True)))
         if self.prior == "estimated":
-            known = (evidence.estimate**2).sum(axis=0) + evidence.prior.classes
-            variance = variance + special.polygamma(1, np.maximum(known, LEAST_PSEUDO_COUNT))
+            information = (evidence.estimate**2).sum(axis=0) + evidence.prior.classes
+            variance = variance + special.polygamma(1, np.maximum(information, LEAST_PSEUDO_COUNT))
         score = np.maximum(np.log(np.maximum(evidence.posterior, np.finfo(np.float64).tiny)), LOWEST_LOG)
         value, error = evidence.temperature
         rows, label = np.arange(len(score)), winners(evidence.posterior).label
