@@ -40,6 +40,12 @@ def write_items(folder: Path, design: str, count: int) -> None:
     (folder / "items.csv").write_text(text + "\n")
 
 
+def true_scores(study: Study) -> dict[str, float]:
+    """Return a true score between 0 and 1 for each item, the same at every call."""
+    values = np.random.default_rng(1).random(len(study.items))
+    return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
+
+
 def answer_as(study: Study, name: str, most: int, seed: int) -> list[str]:
     """Answer as one annotator, with occasional skips and releases; return the ids of acknowledged judgments."""
     rng = np.random.default_rng([seed, *name.encode()])
