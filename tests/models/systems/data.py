@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from steelyard.models.systems.adjusted_means import Cells
@@ -15,7 +17,7 @@ def index(prefix: str, count: int) -> Index:
 
 def ratings(cells: Cells) -> SystemJudgments:
     low, high = float(cells.value.min()) - 1, float(cells.value.max()) + 1
-    who = {}
+    who: dict[str, Any] = {}
     if cells.annotator is not None:
         who = {"annotators": index("a", int(cells.annotator.max()) + 1), "annotator": cells.annotator}
     observations = Ratings(
