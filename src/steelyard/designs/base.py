@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from steelyard.designs.contexts import context_sizes
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
@@ -97,6 +98,26 @@ class Design(ABC):
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """List the settings that conflict with the protocol or the number of items."""
         return []
+
+    def within_contexts(self, protocol: Protocol) -> bool:
+        """Whether tasks show items of one context only, because they compare items and the setting says so."""
+        return not protocol.takes_short_pages and getattr(self, "across_contexts", None) is False
+
+    def item_problems(self, protocol: Protocol, items: Sequence[Item]) -> list[Problem]:
+        """List the settings that conflict with the items' contexts: no context may have enough items for a task."""
+        sizes = context_sizes(items)
+        size = protocol.task_size
+        if not self.within_contexts(protocol) or set(sizes) <= {None} or max(sizes.values()) >= size:
+            return []
+        return [
+            Problem(
+                f"a task compares {size} items of the same source (context), but no source has more than "
+                f"{max(sizes.values())}.",
+                "Show fewer at a time, add items, or compare items of different sources: across_contexts = true in "
+                "[design].",
+                field="design.across_contexts",
+            )
+        ]
 
     def duplicates(self, progress: Progress) -> dict[int, int]:
         """Return the items that are never shown because they equal an earlier item, with that item."""

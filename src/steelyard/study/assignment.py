@@ -6,7 +6,7 @@ Everything here is a function of configuration and state, so that a study and a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,7 @@ def pick_from_designs(
         rng = generator_for(config.seed, number, seq)
         picked = stage.design.pick(progress[number], stage.protocol.task_size, annotator, rng)
         if isinstance(picked, Pick):
-            return number, picked
+            return number, replace(picked, items=progress[number].positions.balance(picked.items))
         if nothing is None or nothing.complete:
             nothing = picked
         if not config.mixed and not picked.complete:
@@ -170,6 +170,7 @@ def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Ass
         return None
     shared = unseen[0]
     order = tuple(int(code) for code in rng.permutation(shared.items))
+    order = state.progress[shared.stage].positions.balance(order)
     item_ids = tuple(state.items[code].id for code in order)
     return Assignment(shared.stage, item_ids, Pick(order, slot=shared.slot), purpose="overlap")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.contexts import AcrossContexts
 from steelyard.designs.dominance_graph import Pair
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
@@ -34,10 +35,7 @@ class Tournament(Design):
     annotators: Annotated[
         int, Field(ge=1, description="annotators for each source, each with their own tournament")
     ] = 1
-    source: Annotated[
-        Literal["context", "all"],
-        Field(description="which items are ranked together: those with the same context, or all"),
-    ] = "context"
+    across_contexts: AcrossContexts = False
     follow_up: Annotated[bool, Field(description="whether undominated items are compared until only one is left")] = (
         False
     )
@@ -50,7 +48,7 @@ class Tournament(Design):
         """Return the state before the first tournament."""
         return TournamentState(
             self.annotators,
-            one_source=self.source == "all",
+            one_source=self.across_contexts,
             follow_up=self.follow_up,
             hold_minutes=self.hold_minutes,
         )
