@@ -47,6 +47,13 @@ def print_notes(notes: Iterable[str]) -> None:
         console.print(Text(f"· {note}", style="dim"), soft_wrap=True)
 
 
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print what may not be as intended, to standard error."""
+    console = err_console()
+    for warning in warnings:
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+
+
 def print_frame(frame: pl.DataFrame, form: Format) -> None:
     """Print a table for machines: JSON as a list of objects, or CSV."""
     from steelyard.formats import write_table

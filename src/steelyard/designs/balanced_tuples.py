@@ -186,6 +186,15 @@ class BalancedTuples(PlannedSetsDesign):
             )
         ]
 
+    def plan_warnings(self, protocol: Protocol, items: Sequence[Item]) -> list[str]:
+        """Name contexts with fewer different tuples than the factor asks for."""
+        size = protocol.task_size
+        sizes = [count for count in context_sizes(items).values() if count >= size]
+        short = sum(tuple_count(self.factor, count) > comb(count, size) for count in sizes)
+        if not short:
+            return []
+        return [f"{short:,} of {len(sizes):,} sources have fewer different tuples than factor asks for; all are asked"]
+
     def _fewest_items(self, size: int) -> int:
         """Return the smallest number of items that allows the factor."""
         items = size

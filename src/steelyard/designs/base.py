@@ -119,6 +119,25 @@ class Design(ABC):
             )
         ]
 
+    def plan_warnings(self, protocol: Protocol, items: Sequence[Item]) -> list[str]:
+        """Return what the items keep the design from doing as its settings ask."""
+        return []
+
+    shares_sources: ClassVar[bool] = False
+    """Whether overlap gives every annotator whole sources, by `shared_pick`, rather than single tasks."""
+
+    def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
+        """Choose the first task of a source that everybody gets and this annotator has not begun."""
+        return None
+
+    def is_continued(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether a pick continues a source that the annotator has begun."""
+        return False
+
+    def is_overlap(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether a pick belongs to a source that the annotator gets because everybody does."""
+        return False
+
     def duplicates(self, progress: Progress) -> dict[int, int]:
         """Return the items that are never shown because they equal an earlier item, with that item."""
         return {}

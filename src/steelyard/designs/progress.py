@@ -250,6 +250,12 @@ class Progress:
                 self._enqueue(slot)
         self._assign(annotator, items, slot)
 
+    def on_shared(self, items: tuple[int, ...]) -> None:
+        """Record that every annotator gets a task with these items."""
+        if self.design_state is not None:
+            self.version += 1
+            self.design_state.on_shared(items)
+
     def on_answered(self, items: tuple[int, ...], slot: int | None) -> None:
         """Count the answer to a leased task; `notify_answer` passes its content to the design."""
         self.version += 1

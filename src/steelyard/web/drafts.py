@@ -19,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from tomlkit.items import Item as TomlItem
 
 from steelyard import registry
+from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
+from steelyard.formats.outputs import read_outputs
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
@@ -35,6 +37,7 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
+from steelyard.study.recipes import ITEMS_FILE, compare_systems
 from steelyard.web.content import block, render
 from steelyard.web.errors import Refusal
 from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
@@ -45,9 +48,11 @@ __all__ = [
     "DraftCheckOut",
     "Draft",
     "DraftOut",
+    "EvaluationDraftOut",
     "FormsOut",
     "SavedStudyOut",
     "check_draft",
+    "draft_evaluation",
     "draft_of",
     "forms",
     "create_study",
@@ -94,9 +99,20 @@ class DraftCheckOut(BaseModel):
     problems: list[ProblemOut]
     items: int | None = None
     judgments: Annotated[int | None, Field(description="number of judgments that the design asks for")] = None
+    plan: Annotated[list[str], Field(description="what will be asked, in sentences")] = []
+    warnings: Annotated[list[str], Field(description="items that cannot be compared as one might expect")] = []
     preview: TaskOut | None = None
     page: dict[str, Any] = {}
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
+
+
+class EvaluationDraftOut(BaseModel):
+    """A draft that compares systems: the values for the form, the items, and how the file was read."""
+
+    values: dict[str, Any] = {}
+    items: ItemsFile | None = None
+    notes: list[str] = []
+    problems: list[ProblemOut] = []
 
 
 class SavedStudyOut(BaseModel):
@@ -131,20 +147,34 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
     with _scratch(draft, text, changed) as folder:
         config, items, problems = _checked(folder)
     preview, page = preview_of(values, config, items)
-    judgments = None
+    plans = []
     if config is not None and not problems:
-        judgments = sum(
-            stage.design.goal(stage.design.new_progress(stage.protocol, items), stage.protocol.task_size).total
-            for stage in config.stages
-        )
+        plans = [describe_plan(stage.design, stage.protocol, items) for stage in config.stages]
     return DraftCheckOut(
         problems=_out(problems),
         items=len(items) if items else None,
-        judgments=judgments,
+        judgments=sum(plan.size.judgments for plan in plans) if plans else None,
+        plan=[sentence for plan in plans for sentence in plan.sentences],
+        warnings=[warning for plan in plans for warning in plan.warnings],
         preview=preview,
         page=page,
         text=_text_without_password(text, values),
     )
+
+
+def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
+    """Return a draft that compares the systems whose outputs are in a file, as `steelyard new --compare-systems`."""
+    with tempfile.TemporaryDirectory(prefix=".steelyard-new-") as scratch:
+        path = Path(scratch) / _upload_name(items)
+        try:
+            path.write_text(items.text, encoding="utf-8")
+            recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
+        except SteelyardError as error:
+            hidden = [replace(_without_path(problem, Path(scratch)), file="items") for problem in error.problems]
+            return EvaluationDraftOut(problems=_out(hidden))
+    file = ItemsFile(name=ITEMS_FILE, text=recipe.items.write_csv())
+    values = {key: value for key, value in recipe.values.items() if key != "items"}
+    return EvaluationDraftOut(values=values, items=file, notes=list(recipe.notes))
 
 
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:

@@ -20,10 +20,13 @@ from steelyard.web.drafts import (
     Draft,
     DraftCheckOut,
     DraftOut,
+    EvaluationDraftOut,
     FormsOut,
+    ItemsFile,
     SavedStudyOut,
     check_draft,
     create_study,
+    draft_evaluation,
     draft_of,
     forms,
     save_draft,
@@ -396,6 +399,21 @@ def check(request: Request, _: Manager, draft: Draft) -> DraftCheckOut:
     """Check a draft without saving it: every problem with its field, and a preview of a task."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
     return check_draft(draft, changed)
+
+
+class OutputsIn(BaseModel):
+    """A file with the outputs of several systems, and the title of the study that is to compare them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    items: ItemsFile
+    title: str = ""
+
+
+@router.post("/api/v1/manage/compare-systems")
+def compare_systems(_: Manager, outputs: OutputsIn) -> EvaluationDraftOut:
+    """Draft a study that compares systems by their outputs for the same sources; nothing is saved."""
+    return draft_evaluation(outputs.items, outputs.title)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)
