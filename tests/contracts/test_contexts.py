@@ -148,7 +148,7 @@ def test_items_that_join_a_context_later_are_compared_within_it(case):
     new = [Item(f"late-{n}", f"late {n}", f"system {6 + n}", "source 1") for n in range(2)]
     progress.add_items(new)
     everything = items + new
-    shown = Counter[int]()
+    item_counts = Counter[int]()
     for number in range(40):
         for step in range(100):
             pick = take(design, progress, protocol, f"new-{number}", (7, number, step), items=everything)
@@ -156,9 +156,9 @@ def test_items_that_join_a_context_later_are_compared_within_it(case):
                 break
             assert {everything[code].context for code in pick.items} <= {"source 0", "source 1", "source 2"}
             assert len({everything[code].context for code in pick.items}) == 1
-            shown.update(pick.items)
-    assert shown[18] > 0
-    assert shown[19] > 0
+            item_counts.update(pick.items)
+    assert item_counts[18] > 0
+    assert item_counts[19] > 0
 
 
 @pytest.mark.slow

@@ -29,9 +29,9 @@ def test_every_pair_of_systems_is_shown_in_both_orders_equally_often():
         for one in range(SYSTEMS):
             for other in range(one):
                 pair = tuple(rng.permutation([source * SYSTEMS + one, source * SYSTEMS + other]).tolist())
-                shown = positions.balance(pair)
-                positions.count(shown, 1)
-                orders[shown[0] % SYSTEMS, shown[1] % SYSTEMS] += 1
+                order = positions.balance(pair)
+                positions.count(order, 1)
+                orders[order[0] % SYSTEMS, order[1] % SYSTEMS] += 1
     assert orders == Counter(dict.fromkeys(permutations(range(SYSTEMS), 2), 15))
 
 
@@ -41,9 +41,9 @@ def test_systems_take_every_position_of_larger_tasks_about_equally_often(size):
     places = Counter[tuple[int, int]]()
     for source in range(100):
         items = tuple((source * SYSTEMS + rng.permutation(SYSTEMS)[:size]).tolist())
-        shown = positions.balance(items)
-        positions.count(shown, 1)
-        places.update((item % SYSTEMS, place) for place, item in enumerate(shown))
+        order = positions.balance(items)
+        positions.count(order, 1)
+        places.update((item % SYSTEMS, place) for place, item in enumerate(order))
     # 100 · size places for four systems at each of `size` positions: 25 each.
     assert all(abs(places[system, place] - 25) <= 3 for system in range(SYSTEMS) for place in range(size))
 

@@ -53,15 +53,15 @@ def plan_size(design: Design, protocol: Protocol, items: Sequence[Item]) -> Plan
     """Return how many tasks and judgments a stage has, if nobody excludes or stops anything."""
     total = design.goal(design.new_progress(protocol, items), protocol.task_size).total
     sizes = context_sizes(items)
-    shown = len(items)
+    n_shown = len(items)
     if design.within_contexts(protocol):
-        shown = sum(count for count in sizes.values() if count >= protocol.task_size)
+        n_shown = sum(count for count in sizes.values() if count >= protocol.task_size)
     if protocol.takes_short_pages and design.name == "per_item":
         # Its goal counts single items, of which a page may show several.
         judgments = ceil(total / protocol.task_size)
-        return PlanSize(judgments, judgments, total / max(shown, 1), shown, 1)
+        return PlanSize(judgments, judgments, total / max(n_shown, 1), n_shown, 1)
     annotators = design.capacity
-    return PlanSize(total // annotators, total, total * protocol.task_size / max(shown, 1), shown, annotators)
+    return PlanSize(total // annotators, total, total * protocol.task_size / max(n_shown, 1), n_shown, annotators)
 
 
 def _comparisons(design: Design, protocol: Protocol, items: Sequence[Item]) -> str:
@@ -132,12 +132,12 @@ def _warnings(design: Design, protocol: Protocol, items: Sequence[Item]) -> list
         )
     without = sizes.get(None, 0)
     if without:
-        shown = (
+        consequence = (
             "are compared with one another, never with items that have one"
             if without >= protocol.task_size
             else "are never shown"
         )
-        warnings.append(f"{without:,} items have no source; they {shown}")
+        warnings.append(f"{without:,} items have no source; they {consequence}")
     repeated = {
         context
         for (context, _), count in Counter((item.context, item.group) for item in items if item.group).items()
@@ -152,6 +152,6 @@ def _warnings(design: Design, protocol: Protocol, items: Sequence[Item]) -> list
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = [name if len(name) <= _NAME_LENGTH else f"{name[:_NAME_LENGTH]}…" for name in names[:_MOST_NAMES]]
-    more = len(names) - len(shown)
-    return ", ".join(f"“{name}”" for name in shown) + (f" and {more:,} more" if more else "")
+    first_names = [name if len(name) <= _NAME_LENGTH else f"{name[:_NAME_LENGTH]}…" for name in names[:_MOST_NAMES]]
+    more = len(names) - len(first_names)
+    return ", ".join(f"“{name}”" for name in first_names) + (f" and {more:,} more" if more else "")

@@ -217,14 +217,14 @@ class RandomTuples(Design):
         draw = self._next_draw(progress, context, task_size)
         if draw is None:
             return None
-        seen = self._count_drawable(progress, context, draw, sets_of_size(history.sets, task_size))
+        n_seen = self._count_drawable(progress, context, draw, sets_of_size(history.sets, task_size))
         sets = comb(len(draw.candidates), draw.places)
-        if (sets - seen) * 20 >= sets:
+        if (sets - n_seen) * 20 >= sets:
             while True:
                 sample = rng.choice(len(draw.candidates), size=draw.places, replace=False)
                 items = tuple(sorted([*draw.certain, *(draw.candidates[place] for place in sample.tolist())]))
                 if items not in history.sets:
-                    return items, sets - seen
+                    return items, sets - n_seen
         return self._draw_from_all(progress, context, task_size, history, rng)
 
     def _next_draw(self, progress: Progress, context: int, task_size: int) -> _Draw | None:

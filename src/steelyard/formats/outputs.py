@@ -140,9 +140,9 @@ def _long(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[p
 
 def _wide(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[pl.DataFrame, str, list[str]]:
     """Turn one column per system into one row per output."""
-    kept = {field: column for field, column in fields.items() if field in ("source", "reference")}
+    source_columns = {field: column for field, column in fields.items() if field in ("source", "reference")}
     left_out = [fields["id"]] if "id" in fields else []
-    systems = [name for name in names if name not in (*kept.values(), *left_out)]
+    systems = [name for name in names if name not in (*source_columns.values(), *left_out)]
     if len(systems) < 2:
         raise DataError(
             f"there are neither columns for system and output, nor a column for each of several systems; the columns "
@@ -150,7 +150,7 @@ def _wide(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[p
             "Name them, e.g. --columns system=YOUR_COLUMN --columns output=ANOTHER.",
             file=table.file,
         )
-    rows = pl.DataFrame({field: _strings(table, column) for field, column in kept.items()})
+    rows = pl.DataFrame({field: _strings(table, column) for field, column in source_columns.items()})
     frame = pl.concat(
         rows.with_columns(pl.lit(name).alias("system"), _strings(table, name).alias("output")) for name in systems
     )

@@ -149,8 +149,8 @@ class MatchQualityState(PlannedState[HeadPlan]):
         contexts = self._contexts
         if contexts is None:
             return self.targets.count - len(history.items.rows) < self.task_size
-        seen = np.bincount(contexts.of_item[history.items.rows.ravel()], minlength=len(contexts.members))
-        return bool((contexts.sizes - seen).max() < self.task_size)
+        n_seen = np.bincount(contexts.of_item[history.items.rows.ravel()], minlength=len(contexts.members))
+        return bool((contexts.sizes - n_seen).max() < self.task_size)
 
     def draw(self, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator) -> DrawnTask | None:
         """Draw the next task for an annotator: that of the first head with a task they have not seen."""
