@@ -51,7 +51,7 @@ def run(
 ) -> tuple[Progress, list[Pick]]:
     """Let many annotators work through a design, each until there is no task for them."""
     progress = design.new_progress(protocol, items)
-    picks = []
+    picks: list[Pick] = []
     active = [f"ann-{n}" for n in range(people)]
     rng = np.random.default_rng(seed)
     while active and len(picks) < 5_000:

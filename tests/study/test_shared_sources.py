@@ -26,7 +26,7 @@ SOURCES, SYSTEMS, ANNOTATORS = 8, 6, ("ann", "bob", "cem")
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     """Let three annotators rank everything there is for them; the lower code wins."""
-    folder = tmp_path_factory.mktemp("shared")
+    folder: Path = tmp_path_factory.mktemp("shared")
     rows = [f"{s}-{k},s{s},sys{k},text {s} {k}" for s in range(SOURCES) for k in range(SYSTEMS)]
     (folder / "items.csv").write_text("\n".join(["id,source,system,output", *rows]), encoding="utf-8")
     (folder / "study.toml").write_text(CONFIG, encoding="utf-8")

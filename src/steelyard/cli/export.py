@@ -27,6 +27,9 @@ class What(StrEnum):
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
+    sources = "sources"
+    adequacy = "adequacy"
+    effort = "effort"
 
 
 def export(
@@ -36,7 +39,8 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments, answers, scores, systems, differences, reliability, log, annotators.",
+            help="judgments, answers, scores, systems, differences, reliability, log, annotators; for tournaments: "
+            "sources, adequacy, effort.",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -118,9 +122,25 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         return Analysis.of(study).reliability_table()
     if what is What.annotators:
         return people_table(study)
+    if what in {What.sources, What.adequacy, What.effort}:
+        return _tournament_table(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
     return conventional_judgments(study, stage, real_ids=real_ids)
+
+
+def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
+    from steelyard.analysis.tournaments import has_tournaments, tournament_analysis
+    from steelyard.errors import DataError
+
+    if not has_tournaments(study):
+        raise DataError("the study holds no tournaments.", "Export scores or judgments instead.")
+    analysis = tournament_analysis(study)
+    if analysis is None:
+        raise DataError("there are no comparisons yet.", "Export again when annotators have answered.")
+    if what is What.effort:
+        return analysis.effort
+    return analysis.items if what is What.adequacy else study.privacy.names(real=real_ids).frame(analysis.graphs)
 
 
 def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids: bool) -> int:

@@ -22,6 +22,7 @@ from steelyard.report.sections import (
     summary,
     systems,
     task,
+    tournaments,
 )
 from steelyard.study import Study
 from steelyard.version import __version__
@@ -34,6 +35,7 @@ SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("scores", scores.section),
     ("reliability", reliability.section),
     ("order", order.section),
+    ("tournaments", tournaments.section),
     ("annotators", annotators.section),
     ("checks", checks.section),
     ("repeats", repeats.section),

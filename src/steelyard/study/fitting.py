@@ -9,11 +9,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Comparisons, Mixed, Observations, Ratings
 from steelyard.study.config import Stage
 from steelyard.study.observing import way_of
+
+
+def tournament_design(stages: Sequence[Stage]) -> Tournament | None:
+    """Return the design of the first stage that holds tournaments; None if there is none."""
+    return next((stage.design for stage in stages if isinstance(stage.design, Tournament)), None)
 
 
 def kind_for(model: Model, stages: Sequence[Stage]) -> str:

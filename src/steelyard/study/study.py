@@ -31,7 +31,12 @@ from steelyard.study.assignment import pick_next, picked_event, purpose_fields, 
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import comparisons_of_duplicates, fit_with_duplicates, kind_for
+from steelyard.study.fitting import (
+    comparisons_of_duplicates,
+    fit_with_duplicates,
+    kind_for,
+    tournament_design,
+)
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -427,7 +432,9 @@ class Study:
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}
-        duplicates = self._duplicates()
+        duplicates = self.duplicates()
+        if model.name == "dominance" and tournament_design(self.config.stages) is not None and observations:
+            return self._fit_tournaments(model, observations, duplicates, by)
         if by == "item":
             fitted = fit_by_criterion(model, observations, gold, groups)
             return fit_with_duplicates(fitted, duplicates)
@@ -435,6 +442,19 @@ class Study:
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }
         return fit_by_criterion(model, grouped)
+
+    def _fit_tournaments(
+        self, model: Model, observations: Mapping[str, Observations], same_as: Mapping[str, str], by: str
+    ) -> Fit:
+        """Fit dominance to whole tournaments, source by source."""
+        from steelyard.study.tournaments import TournamentSources, fit_tournaments
+
+        items = self.items
+        design = tournament_design(self.config.stages)
+        sources = TournamentSources.of(items, same_as, across=design is not None and design.across_contexts)
+        groups = {item.id: item.group for item in items if item.group is not None}
+        comparisons = next(iter(observations.values())).to_comparisons()
+        return fit_tournaments(model, comparisons, sources, groups if by == "group" else None)
 
     def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
         """Return the scores table: item (or group), score, lower, upper, rank, judgments and more."""
@@ -454,7 +474,7 @@ class Study:
         """
         if observations is None:
             observations = self.observations(kind_of_systems(self.config.stages))
-        duplicates = self._duplicates()
+        duplicates = self.duplicates()
         counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
@@ -464,7 +484,7 @@ class Study:
 
     # Internals
 
-    def _duplicates(self) -> dict[str, str]:
+    def duplicates(self) -> dict[str, str]:
         """Return the items that no stage asks about because they are identical to another, and to which."""
         with self._log.read() as state:
             stages = zip(self.config.stages, state.progress, strict=True)
