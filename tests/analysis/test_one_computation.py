@@ -39,7 +39,9 @@ judgments = 4
 repeat_rate = 0.2
 repeat_after = 3
 """
-BEST_WORST = '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\n'
+BEST_WORST = (
+    '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\nacross_contexts = true\n'
+)
 LABELS = """
 [protocol]
 name = "choice"
@@ -105,6 +107,8 @@ def work(study: Study) -> None:
     rng = np.random.default_rng(7)
     names = [f"annotator-{n}" for n in range(6)]
     turn = 0
+    excluded_at: int | None = None
+    is_readmitted = False
     idle: set[str] = set()
     while len(idle) < len(names):
         name = names[turn % len(names)]
@@ -122,10 +126,12 @@ def work(study: Study) -> None:
         judgment = study.tell(task, answer(protocol, task.item_ids, rng), seconds=float(rng.gamma(4, 2)))
         if turn % 17 == 0:
             study.revise(judgment.judgment_id, answer(protocol, task.item_ids, rng))
-        if turn == 60:
+        if turn >= 48 and excluded_at is None:
+            excluded_at = turn
             study.annotators.exclude("annotator-5", "guesses")
             study.annotators.exclude("annotator-4", "by mistake")
-        if turn == 70:
+        if excluded_at is not None and turn >= excluded_at + 6 and not is_readmitted:
+            is_readmitted = True
             study.annotators.readmit("annotator-4")
 
 

@@ -167,25 +167,6 @@ class BalancedTuples(PlannedSetsDesign):
             ]
         return []
 
-    def item_problems(self, protocol: Protocol, items: Sequence[Item]) -> list[Problem]:
-        """Refuse contexts that are too small, and factors that no context has enough different tuples for."""
-        problems = PlannedSetsDesign.item_problems(self, protocol, items)
-        sizes = context_sizes(items)
-        if problems or not self.within_contexts(protocol) or set(sizes) <= {None}:
-            return problems
-        largest, size = max(sizes.values()), protocol.task_size
-        total, possible = tuple_count(self.factor, largest), comb(largest, size)
-        if total <= possible:
-            return []
-        return [
-            Problem(
-                f"the largest source has {largest} items, which make {possible:,} different "
-                f"{'tuple' if possible == 1 else 'tuples'} of {size}, but factor = {self.factor:g} needs {total:,}.",
-                f"Set factor to {_highest_factor(possible, largest):g} or less, or ask more annotators for each tuple.",
-                field="design.factor",
-            )
-        ]
-
     def plan_warnings(self, protocol: Protocol, items: Sequence[Item]) -> list[str]:
         """Name contexts with fewer different tuples than the factor asks for."""
         size = protocol.task_size
@@ -193,7 +174,10 @@ class BalancedTuples(PlannedSetsDesign):
         short = sum(tuple_count(self.factor, count) > comb(count, size) for count in sizes)
         if not short:
             return []
-        return [f"{short:,} of {len(sizes):,} sources have fewer different tuples than factor asks for; all are asked"]
+        return [
+            f"{short:,} of {len(sizes):,} sources have fewer different tuples than factor asks for; all are asked, and "
+            "more annotators give more judgments"
+        ]
 
     def _fewest_items(self, size: int) -> int:
         """Return the smallest number of items that allows the factor."""

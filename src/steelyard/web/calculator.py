@@ -248,6 +248,7 @@ def _overview(opened: _OpenStudy) -> Overview:
     systems = analysis.systems
     if systems is not None and not isinstance(systems, str):
         tables |= {"systems": systems.scores, "system_differences": systems.differences}
+    tables |= _tournament_tables(analysis)
     overview = Overview(
         seq=analysis.seq,
         judgments=status.judgments,
@@ -268,6 +269,19 @@ def _overview(opened: _OpenStudy) -> Overview:
     opened.charts = _charts(overview)
     opened.overview = replace(overview, titles=_titles(opened.charts), duration=time.perf_counter() - begin)
     return opened.overview
+
+
+def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
+    """Return the tables of tournaments, source by source; none if the study holds no tournaments."""
+    tournaments = analysis.tournaments
+    if tournaments is None:
+        return {}
+    return {
+        "average_dominance": tournaments.systems,
+        "sources": analysis.names.frame(tournaments.graphs),
+        "adequacy": tournaments.items,
+        "effort": tournaments.effort,
+    }
 
 
 def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:

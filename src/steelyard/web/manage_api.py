@@ -64,6 +64,10 @@ _OVERVIEW_TABLES = Literal[
     "labels",
     "matching",
     "checks",
+    "average_dominance",
+    "sources",
+    "adequacy",
+    "effort",
 ]
 _RELIABILITY_TABLES = Literal["statistics", "reliability"]
 _TYPES = {
@@ -311,7 +315,19 @@ async def download(
     served: StudyDep,
     request: Request,
     _: Manager,
-    what: Literal["scores", "systems", "differences", "judgments", "answers", "annotators", "statistics", "items"],
+    what: Literal[
+        "scores",
+        "systems",
+        "differences",
+        "judgments",
+        "answers",
+        "annotators",
+        "statistics",
+        "items",
+        "sources",
+        "adequacy",
+        "effort",
+    ],
     form: Literal["csv", "jsonl", "parquet"],
     stage: str | None = None,
     real_ids: _RealIds = False,

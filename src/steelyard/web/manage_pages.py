@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.analysis.match_quality import matched_stage
 from steelyard.study import Stage
+from steelyard.study.fitting import tournament_design
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
 from steelyard.web.errors import Refusal, log_refusal
@@ -153,6 +154,7 @@ async def dashboard(served: StudyDep, request: Request, token: str | None = None
             matching=matched_stage(served.study) is not None,
             checks=config.quality.checks is not None,
             systems=has_systems(served.study.items),
+            tournaments=tournament_design(config.stages) is not None,
         )
     )
 
