@@ -64,7 +64,7 @@ class AverageDominance(Experiment):
             ),
             Claim(
                 "mean dominance over all outputs, each counted within its source",
-                float((table["score"] * table["items"]).sum() / table["items"].sum()),
+                float(np.average(table["score"].to_numpy(), weights=table["items"].to_numpy())),
                 published=OVERALL,
                 why="zero by construction where items are counted; the published averages sum to −.01",
             ),

@@ -39,8 +39,7 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments, answers, scores, systems, differences, reliability, log, annotators; for tournaments: "
-            "sources, adequacy, effort.",
+            help="Table to export, from the list above.",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -68,6 +67,9 @@ def export(
     real_ids: RealIdsOption = False,
 ) -> None:
     """Export judgments, scores, the event log or a complete data set.
+
+    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms); of
+    tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -120,13 +122,12 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         from steelyard.analysis.analysis import Analysis
 
         return Analysis.of(study).reliability_table()
-    if what is What.annotators:
-        return people_table(study)
     if what in {What.sources, What.adequacy, What.effort}:
         return _tournament_table(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
-    return conventional_judgments(study, stage, real_ids=real_ids)
+    is_annotators = what is What.annotators
+    return people_table(study) if is_annotators else conventional_judgments(study, stage, real_ids=real_ids)
 
 
 def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
