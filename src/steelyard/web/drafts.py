@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tomlkit.items import Item as TomlItem
 
 from steelyard import registry
+from steelyard.designs.contexts import context_sizes
 from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.formats.outputs import read_outputs
@@ -532,7 +533,7 @@ def preview_of(
         return None, {}
     page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
     content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
-    task_items = items[: protocol.task_size] or [
+    task_items = _example_items(config, items)[: protocol.task_size] or [
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
@@ -569,6 +570,16 @@ def preview_of(
         **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
     }
     return task, shows
+
+
+def _example_items(config: StudyConfig | None, items: list[Item]) -> list[Item]:
+    """Return items that a task of the first stage may show together: those of the first large enough context."""
+    if config is None or not config.stages[0].design.within_contexts(config.stages[0].protocol):
+        return items
+    sizes = context_sizes(items)
+    size = config.stages[0].protocol.task_size
+    context = next((name for name, count in sizes.items() if count >= size), None)
+    return [item for item in items if item.context == context] or items
 
 
 def _protocol(values: Mapping[str, Any]) -> Protocol | None:
