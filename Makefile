@@ -9,13 +9,21 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Processes of the test run. Tests wait for servers and browsers a third of the time, so there are more of them than cores.
+WORKERS ?= 4
+# Without compiled files, every process that a test starts would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 # Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
 export STEELYARD_DATA ?= $(abspath ../shared/data)
 
 demo: $(VENV)/.installed
 	@$(BIN)/steelyard demo
 
-test: tools lint types tests
+# Programs and packages are installed at the same time; types are checked while the tests run.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 tools $(VENV)/.dev
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -25,15 +33,18 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # The full forms of the slow tests: more cases, more examples, more runs.
 full: $(VENV)/.dev
-	STEELYARD_FULL=1 $(BIN)/pytest -n 2 --dist worksteal --timeout 1800
+	STEELYARD_FULL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout 1800
 
+# Folders whose tests all have a marker (tests/conftest.py) need not even be collected.
+MARKED_FOLDERS := durability fuzz reproductions
 # STEELYARD_QUICK makes a test that starts a server or a tool without the marker for it fail.
 quick: $(VENV)/.dev
-	STEELYARD_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'not browser and not spark and not postgres and not server and not slow'
+	STEELYARD_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal $(MARKED_FOLDERS:%=--ignore=tests/%) \
+		-m 'not browser and not spark and not postgres and not server and not slow'
 
 # Debian's packages that the tests drive for real; without root, the tests that need them skip and say so.
 tools:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -62,7 +63,9 @@ def main() -> None:
     frame = pd.DataFrame({"task": labels.item, "worker": labels.annotator, "label": labels.label})
     theirs, peer = timed(2, lambda: peers.DawidSkene(n_iter=100).fit(frame))
     steps = len(peer.loss_history_)
-    model = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, interval="none")
+    model = DawidSkene(
+        confusion_prior="none", calibrate=False, max_iterations=steps, tolerance=0, smoothing=0, interval="none"
+    )
     compile_time, _ = timed(1, lambda: model.fit(simulate(100)))
     print(f"first use, machine code from the cache or compiled: {compile_time:.2f} s")
     print(f"{len(labels):,} labels, {ITEMS:,} items, {ANNOTATORS:,} annotators, {CLASSES} classes, {steps} iterations")
@@ -73,7 +76,7 @@ def main() -> None:
     print(f"  Dawid–Skene, EM alone           {theirs:6.2f} s  {em:6.3f} s  {theirs / em:6.1f}×")
     print(f"  Dawid–Skene, fit with tables    {theirs:6.2f} s  {whole:6.3f} s  {theirs / whole:6.1f}×")
     print(f"  greatest difference of a probability from the peer's: {apart:.1e}")
-    resampled = DawidSkene(max_iterations=steps, tolerance=0, smoothing=0, draws=20)
+    resampled = replace(model, interval="bootstrap", draws=20)
     with_intervals, _ = timed(1, lambda: resampled.fit(labels))
     each = (with_intervals - whole) / resampled.draws
     print(f"  each of the resamples that make the intervals: {each:.3f} s (the peer has none)")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +183,7 @@ def draw_group(rng: np.random.Generator, scene: Scene, rung: Ladder, group: int)
 def simulate(rng: np.random.Generator, scene: Scene, truth: Truth) -> Observations | None:
     """Simulate all answers; None where the data would be read as another scale or another model."""
     parts: list[Observations] = []
+    part: Observations | None
     for group, ask in enumerate(scene.asks):
         line = truth.line[group * scene.annotators :][: scene.annotators]
         lapse_rate = truth.lapse_rate[group * scene.annotators :][: scene.annotators]
@@ -197,7 +199,7 @@ def simulate(rng: np.random.Generator, scene: Scene, truth: Truth) -> Observatio
     return parts[0] if len(parts) == 1 else Mixed.of(parts)
 
 
-def names(scene: Scene) -> dict[str, Index]:
+def names(scene: Scene) -> dict[str, Any]:
     """Name the items and annotators."""
     return {
         "items": Index([f"i{code:02d}" for code in range(scene.items)]),

@@ -184,6 +184,8 @@ LABEL_SHAPES: tuple[dict[str, int], ...] = (
     {"items": 100, "annotators": 20, "per_item": 5, "classes": 2},
     {"items": 300, "annotators": 20, "per_item": 10, "classes": 2},
     {"items": 200, "annotators": 20, "per_item": 5, "classes": 4},
+    {"items": 30, "annotators": 10, "per_item": 4, "classes": 2},
+    {"items": 1000, "annotators": 40, "per_item": 5, "classes": 3},
 )
 
 
@@ -198,8 +200,8 @@ def main() -> None:
         settings = " ".join(f"{key}={value}" for key, value in shape.items())
         for name, model, kind, gold in (
             ("majority", Majority(), "confusion", 0.0),
-            ("dawid_skene bootstrap", DawidSkene(max_iterations=5000), "confusion", 0.0),
-            ("dawid_skene model", DawidSkene(max_iterations=5000, interval="model"), "confusion", 0.0),
+            ("dawid_skene", DawidSkene(), "confusion", 0.0),
+            ("dawid_skene bootstrap", DawidSkene(interval="bootstrap"), "confusion", 0.0),
             ("mace", MACE(max_iterations=5000), "mace", 0.0),
             ("gold_calibrated 30% gold", GoldCalibrated(), "confusion", 0.3),
         ):

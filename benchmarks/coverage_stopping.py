@@ -15,10 +15,10 @@ from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.models.ratings.easl import BetaState
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import UNKNOWN, FloatArray, Index, Ratings
-from steelyard.quality.stopping import Look, StopRule, take_look
+from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
 from steelyard.reliability import split_half
 
-N_ITEMS, PER_LOOK, LOOKS, NOISE, PEOPLE = 40, 120, 10, 0.2, 30
+N_ITEMS, PER_LOOK, INTERIM_ANALYSES, NOISE, PEOPLE = 40, 120, 10, 0.2, 30
 Ints = NDArray[np.int64]
 
 
@@ -83,14 +83,14 @@ def joined(first: Ratings | None, second: Ratings) -> Ratings:
     )
 
 
-def until_stopped(rule: StopRule, crowd: Crowd, adaptive: bool) -> tuple[Look, Ratings] | None:
-    """Collect and look until the rule says stop."""
+def until_stopped(rule: StopRule, crowd: Crowd, adaptive: bool) -> tuple[InterimAnalysis, Ratings] | None:
+    """Collect judgments until an interim analysis stops the study."""
     ratings: Ratings | None = None
-    for number in range(1, rule.looks + 1):
+    for number in range(1, rule.interim_analyses + 1):
         ratings = joined(ratings, crowd.rate(more(ratings, adaptive, crowd.rng)))
-        look = take_look(rule, number, ratings, Mean())
-        if look.reached:
-            return look, ratings
+        analysis = run_interim_analysis(rule, number, ratings, Mean())
+        if analysis.reached:
+            return analysis, ratings
     return None
 
 
@@ -107,7 +107,7 @@ def wrong(rule: StopRule, ratings: Ratings, crowd: Crowd) -> bool:
         k = round(rule.target)
         item_means = np.bincount(ratings.item, ratings.value, minlength=N_ITEMS) / np.bincount(ratings.item)
         return set(np.argsort(-item_means)[:k]) != set(np.argsort(-truth)[:k])
-    scores = Mean(level=1 - rule.alpha_per_look).fit(ratings).scores
+    scores = Mean(level=1 - rule.alpha_per_analysis).fit(ratings).scores
     value = dict(zip(ratings.items.ids, truth, strict=True))
     inside = [lower <= value[item] <= upper for item, lower, upper in scores.select("item", "lower", "upper").rows()]
     return float(np.mean(inside)) < 0.95
@@ -137,21 +137,21 @@ SCENES = [
 def main(studies: int = 200) -> None:
     """Print the share of studies that stopped, when, and how many should not have."""
     print(f"{studies} simulated studies a row; false stops should be 5 % at most")
-    print(f"{'measure':16}{'target':>8}{'items':>8}{'sampling':>10}{'stopped':>10}{'at look':>9}{'false':>8}")
+    print(f"{'measure':16}{'target':>8}{'items':>8}{'sampling':>10}{'stopped':>10}{'analysis':>9}{'false':>8}")
     for measure, target, kind in SCENES:
         for adaptive in (False, True):
-            looks, false = [], 0
-            rule = StopRule(measure, target, looks=LOOKS)  # type: ignore[arg-type]
+            numbers, false = [], 0
+            rule = StopRule(measure, target, interim_analyses=INTERIM_ANALYSES)  # type: ignore[arg-type]
             for seed in range(studies):
                 rng = np.random.default_rng([seed, adaptive])
                 crowd = Crowd(values(kind, rng), rng)
                 stopped = until_stopped(rule, crowd, adaptive)
                 if stopped is not None:
-                    looks.append(stopped[0].number)
+                    numbers.append(stopped[0].number)
                     false += wrong(rule, stopped[1], crowd)
-            at = f"{np.mean(looks):.1f}" if looks else "–"
+            at = f"{np.mean(numbers):.1f}" if numbers else "–"
             how = "adaptive" if adaptive else "even"
-            share = len(looks) / studies
+            share = len(numbers) / studies
             print(f"{measure:16}{target:>8g}{kind:>8}{how:>10}{share:>10.0%}{at:>9}{false / studies:>8.1%}", flush=True)
 
 

@@ -23,7 +23,7 @@ EACH = 5
 def show(engine: str, tally: Tally) -> None:
     """Print what was counted."""
     rate = tally.acknowledged / tally.seconds
-    print(f"{engine}: {tally.kills} kills in {tally.seconds:.0f} s, {tally.kills_under_way} with requests under way,")
+    print(f"{engine}: {tally.kills} kills in {tally.seconds:.0f} s, {tally.kills_during_requests} during requests,")
     print(f"  {tally.kills_at_start} while starting; load now {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(
         f"  {tally.acknowledged:,} judgments acknowledged ({rate:.0f} a second), each in the log once, as acknowledged"
@@ -53,7 +53,7 @@ def run(engine: str, database: str | None, arguments: argparse.Namespace) -> Non
                 workers=arguments.workers,
                 people=arguments.people,
                 lasting=arguments.lasting,
-                look=arguments.look,
+                delay=arguments.delay,
                 seed=arguments.seed,
                 log=log,
             )
@@ -63,7 +63,7 @@ def run(engine: str, database: str | None, arguments: argparse.Namespace) -> Non
                 database,
                 people=arguments.people,
                 kills=arguments.kills,
-                look=arguments.look,
+                delay=arguments.delay,
                 seed=arguments.seed,
                 log=log,
             )
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0, help="serve with so many processes, and kill nothing")
     parser.add_argument("--people", type=int, default=None, help="annotators: 50, or 200 with --workers")
     parser.add_argument("--lasting", type=float, default=60.0, help="seconds under load with --workers")
-    parser.add_argument("--look", type=float, default=0.5, help="seconds an annotator looks at a task")
+    parser.add_argument("--delay", type=float, default=0.5, help="seconds until an annotator answers")
     parser.add_argument("--items", type=int, default=1000, help="items of each study; they must not run out meanwhile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=["sqlite", "postgresql"], default=None)

@@ -137,7 +137,10 @@ def check_ranks(scene: str, rung: str, seeds: range) -> list[Finding]:
         findings.append(Finding(scene, rung, name, p_value, float(ranks.mean() / RANKED), len(ranks)))
     short = np.mean([any(ess < RANKED for _, ess in replicate.values()) for replicate in replicates])
     if short > 0:
-        print(f"{scene}, {rung}: effective sample size below {RANKED} in {100 * short:.1f} % of the replicates", flush=True)
+        print(
+            f"{scene}, {rung}: effective sample size below {RANKED} in {100 * short:.1f} % of the replicates",
+            flush=True,
+        )
     return findings
 
 

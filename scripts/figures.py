@@ -385,8 +385,8 @@ def split_half() -> Any:
 @figure
 def adaptive() -> Any:
     """What a comparison tells by how far apart the items are, for annotators of different noise."""
-    from steelyard.designs.adaptive.information import information_table
     from steelyard.designs.adaptive.kernels import comparison_information
+    from steelyard.designs.adaptive.objective import information_table
     from steelyard.models.calibrated.online import LEVELS, START
 
     variance = 0.15

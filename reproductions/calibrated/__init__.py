@@ -1,4 +1,4 @@
-"""The calibrated scale and the information gain against the papers' estimates: fewer judgments, and never worse."""
+"""The calibrated scale and the adaptive design against the papers' estimates: fewer judgments, and non-inferior."""
 
 from reproductions.base import Experiment
 from reproductions.calibrated.comparisons import Comparisons

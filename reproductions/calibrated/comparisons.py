@@ -21,7 +21,7 @@ TARGETS = (0.9, 0.95)
 CROWDS = {"mixed": Mixture(), "alike": Mixture(spread=0.0, careless=0.0)}
 """Annotators of different quality, and for comparison equally careful ones."""
 _LAST = 0.955
-"""A run ends when it is this good."""
+"""A run ends when ρ reaches this value."""
 _RESAMPLES = 500
 
 
@@ -40,7 +40,7 @@ class Comparisons(Experiment):
     seed: int = 0
 
     def small(self) -> Self:
-        """Return few items and runs, and the mixed crowd alone."""
+        """Return few items and runs, with annotators of mixed quality only."""
         return replace(self, items=(40,), runs=(2,), crowds=("mixed",), most_each=30)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
@@ -49,7 +49,7 @@ class Comparisons(Experiment):
             (crowd, n, runs)
             for crowd in self.crowds
             for n, runs in zip(self.items, self.runs, strict=True)
-            # The crowd of equals is a look aside, at the smallest size.
+            # Equal annotators are simulated at the smallest size only.
             if crowd == "mixed" or n == min(self.items)
         ]
         steps, done = sum(runs for *_, runs in todo) * len(Method), 0
@@ -67,12 +67,12 @@ class Comparisons(Experiment):
                     [[crossing(curve, target) for target in TARGETS] for curve in correlation_curves]
                 )
                 tables.append(_table(correlation_curves, crowd, n, method))
-            claims += _claims(needed, f"{n:,} items, {crowd} people", self.most_each, self.seed)
+            claims += _claims(needed, f"{n:,} items, {crowd} annotators", self.most_each, self.seed)
         table = pl.concat(tables)
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
 
     def _curve(self, method: Method, n: int, mixture: Mixture, run: int) -> FloatArray:
-        """Return comparisons an item (each counts for both of its items) and ρ with the truth, a row each."""
+        """Return comparisons per item (each counts for both of its items) and ρ with the true scores, one row each."""
         truth = np.random.default_rng([self.seed, run, 0]).normal(size=n)
         people = People(truth, mixture, self.seed * 1000 + run)
         points = [(0.0, 0.0)]
@@ -85,7 +85,7 @@ class Comparisons(Experiment):
 
 
 def crossing(curve: FloatArray, target: float) -> float:
-    """Return where a curve first reaches a target, on a straight line between its points; inf where it does not."""
+    """Return where a curve first reaches a target, by linear interpolation; inf if it does not."""
     reached = np.flatnonzero(curve[:, 1] >= target)
     if len(reached) == 0:
         return np.inf
@@ -94,9 +94,10 @@ def crossing(curve: FloatArray, target: float) -> float:
 
 
 def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) -> list[Claim]:
-    """State the comparisons each method needs, and the share of them that ours needs."""
+    """State the comparisons that each method needs, and the proportion of them that ours needs."""
     claims = []
-    rows = np.random.default_rng(seed).integers(len(needed[Method.GAIN]), size=(_RESAMPLES, len(needed[Method.GAIN])))
+    runs = len(needed[Method.ADAPTIVE])
+    rows = np.random.default_rng(seed).integers(runs, size=(_RESAMPLES, runs))
     for at, target in enumerate(TARGETS):
         counts = {method: np.minimum(each[:, at], most) for method, each in needed.items()}
         for method, each in counts.items():
@@ -112,13 +113,13 @@ def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) 
                     why=why,
                 )
             )
-        ours = counts[Method.GAIN]
+        ours = counts[Method.ADAPTIVE]
         for method in (Method.RANDOM, Method.MATCH_QUALITY, Method.ASAP):
             share = 100 * ours[rows].mean(axis=1) / counts[method][rows].mean(axis=1)
             lower, upper = np.quantile(share, [0.025, 0.975]).tolist()
             claims.append(
                 Claim(
-                    f"of those of {method}, information gain needs, for ρ = {target}, {where}",
+                    f"of those of {method}, adaptive needs, for ρ = {target}, {where}",
                     float(100 * ours.mean() / counts[method].mean()),
                     lower,
                     upper,
@@ -128,11 +129,11 @@ def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) 
     return claims
 
 
-def _table(found: list[FloatArray], crowd: str, n: int, method: Method) -> pl.DataFrame:
-    """Lay out the mean curve with its least and greatest run, each at its last value where it has ended."""
-    last = max(curve[-1, 0] for curve in found)
+def _table(curves: list[FloatArray], crowd: str, n: int, method: Method) -> pl.DataFrame:
+    """Return the mean curve with its minimum and maximum over runs; runs that have ended keep their last value."""
+    last = max(curve[-1, 0] for curve in curves)
     at = np.unique(np.round(np.append(np.arange(1.0, last, 1.0), last), 2))
-    rho = np.array([np.interp(at, curve[:, 0], curve[:, 1]) for curve in found])
+    rho = np.array([np.interp(at, curve[:, 0], curve[:, 1]) for curve in curves])
     return pl.DataFrame(
         {
             "crowd": crowd,
@@ -148,15 +149,16 @@ def _table(found: list[FloatArray], crowd: str, n: int, method: Method) -> pl.Da
 
 _NOTES = (
     "True values are standard normal. An impression of an item has noise of an sd of its own for every person, "
-    "log-normal with a median of 0.35 and an sd of the logarithm of 0.6; 15 % of the mixed crowd answer at random. "
-    "Ten people are at work at a time, each gives 50 answers. In the crowd of equals all have 0.35 and look.",
+    "log-normal with a median of 0.35 and an sd of the logarithm of 0.6; 15 % of the mixed annotators answer at "
+    "random. Ten annotators work at a time, and each gives 50 answers. Equal annotators all have 0.35, and none "
+    "answers at random.",
     "A comparison counts for both its items: 10 an item are 5 N comparisons.",
     "ASAP is written from its paper. At 100 items the whole posterior is made anew for every pair and outcome; above, "
     "its approximation, in which the two items alone move. Gains are worked out for all pairs, batches are spanning "
     "trees. It knows one noise for everybody, 0.75: the best for it of 0.5, 0.75, 1 and 1.5 at 500 items. TrueSkill "
     "has 0.5, the best for it of the same.",
     "Random pairs with the calibrated scale show what the model of annotators is worth alone; the rest is the choice.",
-    "In the crowd of equals one noise for everybody is the truth, but ASAP and TrueSkill keep that of the mixed crowd.",
+    "For equal annotators a single noise level is correct, but ASAP and TrueSkill keep that of mixed annotators.",
     "Intervals are resampled over runs; bands in the figure go from the least to the greatest run.",
 )
 

@@ -30,23 +30,23 @@ from steelyard.records import Item
 FULL_ASAP_ITEMS = 100
 """Number of items up to which ASAP recomputes the full posterior for every pair; above, it is approximated."""
 ASAP_NOISE, TRUESKILL_NOISE = 0.75, 0.5
-"""One noise for everybody: for each the best of 0.5, 0.75, 1 and 1.5, at 500 items judged by the mixed crowd."""
+"""One noise level for all annotators: the best of 0.5, 0.75, 1 and 1.5, for 500 items and mixed annotators."""
 _PRIOR_SD = 2.0
 """The prior of Bradley–Terry, on its logit scale: the model's default."""
 
 
 class Method(StrEnum):
-    """A way to choose pairs, and the model that scores them."""
+    """A method of pair selection, and the model that scores the pairs."""
 
     RANDOM = "random pairs + Bradley–Terry"
     MATCH_QUALITY = "match quality + TrueSkill"
     ASAP = "ASAP"
     RANDOM_CALIBRATED = "random pairs + calibrated scale"
-    GAIN = "information gain + calibrated scale"
+    ADAPTIVE = "adaptive + calibrated scale"
 
 
 Scored = Iterator[tuple[int, FloatArray]]
-"""How many comparisons there were, and the scores from them."""
+"""Number of comparisons, and the scores estimated from them."""
 
 
 class _Log:
@@ -87,7 +87,7 @@ class _Log:
             outcome=np.array(self.outcome, np.int8),
         )
         with warnings.catch_warnings():
-            # The first few comparisons leave much open, as the model says.
+            # The model warns that the first few comparisons leave the scores uncertain.
             warnings.simplefilter("ignore", SteelyardWarning)
             scores = CalibratedScale().fit(observed).scores
         score = np.zeros(self.n_items)
@@ -132,7 +132,7 @@ def _asap(people: People, rng: np.random.Generator) -> Scored:
         yield done, asap.mean
 
 
-def _gain(people: People, rng: np.random.Generator) -> Scored:
+def _adaptive(people: People, rng: np.random.Generator) -> Scored:
     """Run the design as a study does, with several annotators at a time; score from the log."""
     n = len(people.truth)
     protocol = Pairwise(ties=False)
@@ -174,4 +174,4 @@ def scored(method: Method, people: People, rng: np.random.Generator) -> Scored:
         return _random(people, rng, lambda log: log.calibrated(people.count))
     if method == Method.MATCH_QUALITY:
         return _match_quality(people, rng)
-    return _asap(people, rng) if method == Method.ASAP else _gain(people, rng)
+    return _asap(people, rng) if method == Method.ASAP else _adaptive(people, rng)

@@ -1,4 +1,4 @@
-"""What the experiments with the calibrated scale share: scores by item code, crowds, and paired comparisons."""
+"""Shared by the experiments with the calibrated scale: scores by item code, simulated annotators, comparisons."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Comparisons, FloatArray, Index, IntArray, Observations, Ratings
 
 PAPER = "Steelyard's own"
-"""Nobody has published these: the numbers to beat are those of the papers' methods, in the same run."""
+"""There are no published numbers; the baselines are the papers' methods, in the same run."""
 
-PLAIN, CALIBRATED, GAIN = "mean (DA, EASL)", "calibrated scale", "calibrated scale, asked by information gain"
+PLAIN, CALIBRATED, ADAPTIVE = "mean (DA, EASL)", "calibrated scale", "calibrated scale, adaptive design"
 KNOWN = "every annotator known"
 
 
@@ -42,7 +42,7 @@ def both_ways(ratings: Ratings, draws: int = 400) -> dict[str, FloatArray]:
 
 
 def pearson(one: FloatArray, other: FloatArray) -> float:
-    """Correlate what both know."""
+    """Correlate two score vectors over the items that both have."""
     present = ~(np.isnan(one) | np.isnan(other))
     return float(np.corrcoef(one[present], other[present])[0, 1])
 
@@ -63,7 +63,7 @@ def read_slider_tasks(data: Path) -> Ratings:
 
 
 def first_pages(ratings: Ratings, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose `count` ratings of every item: whole pages in a random order, until an item has enough."""
+    """Choose `count` ratings per item, from whole pages in random order."""
     order = np.lexsort((rng.permutation(len(ratings.tasks))[ratings.task], ratings.item))
     item = ratings.item[order]
     place = np.empty(len(item), np.int64)
@@ -80,7 +80,7 @@ def means_of(ratings: Ratings, rows: NDArray[np.bool_], least: int = 10) -> Floa
 
 
 def needed(judgments: FloatArray, reliability: FloatArray, target: float) -> float:
-    """Return how many judgments reach a reliability, between those tried, on a log scale of judgments."""
+    """Interpolate the number of judgments that reach a reliability, on a log scale."""
     above = np.flatnonzero(reliability >= target)
     if len(above) == 0:
         return float("nan")
@@ -123,7 +123,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """One crowd and its items; answers come from `rng`."""
+    """Simulated annotators and items; answers are drawn from `rng`."""
 
     crowd: Crowd
     truth: FloatArray

@@ -81,8 +81,8 @@ class Panels(Experiment):
             table,
             None,
             (
-                "crossed: two to eight annotators who rated the same items; sparse: two to eight ratings of every item by "
-                "whoever gave them. At most 120 items. The reference is the debiased mean of all other annotators.",
+                "crossed: two to eight annotators who rated the same items; sparse: two to eight ratings of each item, "
+                "drawn at random. At most 120 items. The reference is the debiased mean of all other annotators.",
                 "WMT 2021: ratings of segments; NLI: sliders; the other sets have scales of steps or sliders.",
             ),
         )

@@ -1,4 +1,4 @@
-"""Fewer ratings: how many judgments the calibrated scale needs for what their mean reaches with 5, 10 and 20."""
+"""Fewer ratings: judgments that the calibrated scale needs to match the mean of 5, 10 and 20."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import polars as pl
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.calibrated.methods import (
+    ADAPTIVE,
     CALIBRATED,
-    GAIN,
     KNOWN,
     PAPER,
     PLAIN,
@@ -59,7 +59,7 @@ class FewerRatings(Experiment):
         correlations = {
             (where, method): np.empty((self.runs, len(self.judgments)))
             for where in WHERE
-            for method in (PLAIN, CALIBRATED, GAIN, KNOWN)
+            for method in (PLAIN, CALIBRATED, ADAPTIVE, KNOWN)
             if (where, method) != (WHERE[0], KNOWN)
         }
         for run in range(self.runs):
@@ -71,7 +71,7 @@ class FewerRatings(Experiment):
             progress(2 * run + 2, 2 * self.runs)
         table = self._table(correlations)
         claims = self._claims(correlations)
-        best = next((c for c in claims if c.what.startswith(f"{WHERE[0]}, {GAIN}") and " 10 " in c.what), claims[0])
+        best = next((c for c in claims if c.what.startswith(f"{WHERE[0]}, {ADAPTIVE}") and " 10 " in c.what), claims[0])
         return Outcome(
             tuple(claims),
             table,
@@ -91,13 +91,13 @@ class FewerRatings(Experiment):
                 "answers of each item that has ten or more.",
                 "Simulation: 300 items, 60 people with bias 0.10, use of the scale ± 30 %, noise 0.20 ± 40 % of the "
                 "scale; r is with the truth. Who knew all of that of everybody would do as well as the last line says.",
-                "By information gain people come one by one and are asked about ten items each, of those they rated; "
+                "With the adaptive design, annotators arrive one by one and rate ten items each, of those they rated; "
                 "otherwise every item has the same number. EASL's estimate with α = β = 1 is the mean.",
             ),
         )
 
     def _sliders(self, sliders: Ratings, run: int) -> dict[str, list[float]]:
-        values: dict[str, list[float]] = {PLAIN: [], CALIBRATED: [], GAIN: []}
+        values: dict[str, list[float]] = {PLAIN: [], CALIBRATED: [], ADAPTIVE: []}
         for count in self.judgments:
             rows = first_pages(sliders, count, np.random.default_rng([self.seed, run, 1]))
             others = means_of(sliders, ~rows)
@@ -106,15 +106,15 @@ class FewerRatings(Experiment):
         rng = np.random.default_rng([self.seed, run, 2])
         by_page = np.empty(len(sliders.tasks), np.int32)
         by_page[sliders.task] = sliders.annotator
-        # Each comes again for the second half of a page.
+        # Each annotator arrives again for the second half of a page.
         visits = Visits(sliders, np.concatenate([rng.permutation(by_page), rng.permutation(by_page)]))
         for rows in visits.given(self._totals(len(sliders.items)), rng):
             score = scored(CalibratedScale(draws=self.draws), take(sliders, rows))
-            values[GAIN].append(pearson(score, means_of(sliders, ~rows)))
+            values[ADAPTIVE].append(pearson(score, means_of(sliders, ~rows)))
         return values
 
     def _simulation(self, run: int) -> dict[str, list[float]]:
-        values: dict[str, list[float]] = {PLAIN: [], CALIBRATED: [], GAIN: [], KNOWN: []}
+        values: dict[str, list[float]] = {PLAIN: [], CALIBRATED: [], ADAPTIVE: [], KNOWN: []}
         rng = np.random.default_rng([self.seed, run])
         crowd = Crowd(items=300, people=60).drawn(rng)
         item, who = crowd.who(crowd.crowd.people)
@@ -129,7 +129,7 @@ class FewerRatings(Experiment):
         visits = Visits(everything, np.concatenate([rng.permutation(people) for _ in range(30)]))
         for rows in visits.given(self._totals(len(crowd.truth)), rng):
             score = scored(CalibratedScale(draws=self.draws), take(everything, rows))
-            values[GAIN].append(pearson(score, crowd.truth))
+            values[ADAPTIVE].append(pearson(score, crowd.truth))
         return values
 
     def _totals(self, items: int) -> list[int]:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from steelyard.models.ratings.harmonization import harmonization_agreement, harmonize
     from steelyard.models.ratings.mean import Mean
     from steelyard.models.ratings.median import Median, Mode
+    from steelyard.models.systems.compare_systems import compare_systems
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
     from steelyard.observations import Choices, Comparisons, Index, Labels, Mixed, Rankings, Ratings
     from steelyard.records import Item, Judgment, Task
     from steelyard.reliability.agreement import agreement
@@ -122,6 +124,8 @@ _HOMES = {
     "steelyard.models.fit": ("Fit",),
     "steelyard.models.labels.majority": ("Majority",),
     "steelyard.models.ratings.mean": ("Mean",),
+    "steelyard.models.systems.compare_systems": ("compare_systems",),
+    "steelyard.models.systems.comparison": ("SystemComparison", "SystemOptions"),
     "steelyard.observations": ("Choices", "Comparisons", "Index", "Labels", "Mixed", "Rankings", "Ratings"),
     "steelyard.records": ("Item", "Judgment", "Task"),
     "steelyard.reliability.agreement": ("agreement",),
@@ -181,6 +185,8 @@ __all__ = [
     "SteelyardWarning",
     "StoreError",
     "Study",
+    "SystemComparison",
+    "SystemOptions",
     "Task",
     "TaskError",
     "Thurstone",
@@ -192,6 +198,7 @@ __all__ = [
     "agreement",
     "average_dominance",
     "compare_scorings",
+    "compare_systems",
     "cycle_consistency",
     "disputed_gold",
     "harmonization_agreement",

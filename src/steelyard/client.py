@@ -1,4 +1,4 @@
-"""A study on a server, asked and told as if it were here: for scripts, and for language models that judge."""
+"""Python client of the REST API: ask and tell on a server, for scripts and language models."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _LONGEST_WAIT = 30.0
 
 
 class Client:
-    """Judge on a server, or read its scores.
+    """Answer tasks of a study on a server, or read its scores.
 
     Parameters
     ----------
     url
         A personal link, a study's page (`http://host/s/words/`), or the server's address with `study`.
     study
-        The study's name in addresses, where `url` does not say it.
+        Slug of the study, if `url` does not contain it.
     name
-        The name to judge under, in studies that anybody may join.
+        Name of the annotator, in studies that are open to everybody.
     token
         The manager's token, for `scores`.
     retries
-        How often to try again when the server is busy or out of reach. Answers are never counted twice.
+        Number of retries if the server is busy or cannot be reached. Answers are never counted twice.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Client:
         self._http = httpx.Client(base_url=f"{server}/api/v1/studies/{self.study}", timeout=timeout)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._http.close()
 
     def __enter__(self) -> Client:
@@ -77,31 +77,31 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({str(self._http.base_url)!r}, name={self._name!r})"
 
-    # What is there
+    # Study
 
     @property
     def annotator(self) -> str:
-        """Whom the judgments are by."""
-        return str(self._begun()["annotator"])
+        """The id of the annotator."""
+        return str(self._session()["annotator"])
 
     @property
     def question(self) -> str:
-        """What annotators are asked."""
-        return str(self._begun()["study"]["question"])
+        """The question of the study."""
+        return str(self._session()["study"]["question"])
 
     @property
     def instructions(self) -> str | None:
-        """How to judge, as HTML."""
-        html: str | None = self._begun()["instructions_html"]
+        """The instructions, as HTML."""
+        html: str | None = self._session()["instructions_html"]
         return html
 
     @property
     def needs(self) -> list[str]:
-        """What is needed before the first task: `consent`, `training`."""
-        return list(self._begun()["needs"])
+        """The steps required before the first task: `consent`, `training`."""
+        return list(self._session()["needs"])
 
     def protocol_of(self, task: Task) -> Protocol:
-        """The protocol of a task that was asked here, with its settings."""
+        """Return the protocol of a task leased by this client, with its settings."""
         name, settings = self._settings[task.stage]
         criteria = settings.get("criteria")
         if isinstance(criteria, list):
@@ -121,7 +121,7 @@ class Client:
     def ask(self, count: int | None = None) -> Task | list[Task] | None:
         """Lease the next task, or None when there is none (see `offer` for why); with `count`, a list.
 
-        Until a task is told or skipped, asking again gives the same one.
+        Until a task is answered or skipped, `ask` returns the same one again.
         """
         tasks, _ = self._lease(1 if count is None else count)
         if count is not None:
@@ -129,45 +129,52 @@ class Client:
         return tasks[0] if tasks else None
 
     def offer(self) -> Task | NoTask:
-        """Like `ask`, but say why when there is nothing to ask."""
+        """Like `ask`, but return the reason if there is no task."""
         tasks, nothing = self._lease(1)
         return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
 
     def tell(self, task: Task | str, answer: Any, *, seconds: float | None = None) -> None:
-        """Send an answer; when this returns, it is on the server's disk. The same again is harmless."""
+        """Send an answer; it is on the server's disk when this returns. Sending it again changes nothing."""
         body = {"judgment_id": _id(task), "answer": answer, "seconds": seconds}
         self._change("POST", "/judgments", body)
 
     def revise(self, task: Task | str, answer: Any) -> None:
-        """Replace one of the last answers."""
+        """Revise a recent answer."""
         self._change("PUT", f"/judgments/{_id(task)}", {"answer": answer})
 
     def skip(self, task: Task | str, reason: str) -> None:
-        """Give a task back unanswered; it does not come again."""
+        """Skip a task; it is not assigned to this annotator again."""
         self._change("POST", f"/tasks/{_id(task)}/skip", {"reason": reason})
 
     def flag(self, task: Task | str, reason: str) -> None:
-        """Note that something is odd about a task."""
+        """Flag a task, with a reason."""
         self._change("POST", f"/tasks/{_id(task)}/flag", {"reason": reason})
 
     def consent(self) -> None:
-        """Agree to the study's consent."""
+        """Record consent to the study's consent text."""
         self._welcome = self._change("POST", "/consent", {})
 
-    # What came of it
+    # Results
 
     def scores(self) -> pl.DataFrame:
-        """The scores table as `Study.scores` gives it; needs the manager's token."""
+        """Return the table of `Study.scores`; requires the manager's token."""
+        # The server adds the items' texts, for readers of the file in a spreadsheet.
+        return self._download("scores").drop("text", strict=False)
+
+    def systems(self) -> pl.DataFrame:
+        """Return the scores of `Study.systems`; requires the manager's token."""
+        return self._download("systems")
+
+    def _download(self, what: str) -> pl.DataFrame:
         if self._token is None:
-            raise ConfigError("scores are for the study's manager.", "Give token=, which steelyard serve printed.")
+            raise ConfigError(f"{what} are for the study's manager.", "Give token=, which steelyard serve printed.")
         headers = {"Authorization": f"Bearer {self._token}"}
-        response = self._send("GET", "/manage/download/scores.parquet", headers=headers)
-        # The server adds the items' texts, for people who open the file in a spreadsheet.
-        return pl.read_parquet(io.BytesIO(response.content)).drop("text", strict=False)
+        response = self._send("GET", f"/manage/download/{what}.parquet", headers=headers)
+        return pl.read_parquet(io.BytesIO(response.content))
 
-    # Inside
+    # Requests
 
-    def _begun(self) -> dict[str, Any]:
+    def _session(self) -> dict[str, Any]:
         if self._csrf is None:
             if self._invite is None and self._name is None:
                 raise ConfigError("nobody is named as the annotator.", "Give name=, or a personal link as the address.")
@@ -177,7 +184,7 @@ class Client:
         return self._welcome
 
     def _change(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        self._begun()
+        self._session()
         content: dict[str, Any] = self._send(method, path, json=body, headers={"X-CSRF-Token": self._csrf or ""}).json()
         return content
 
@@ -212,7 +219,7 @@ class Client:
 
 
 def _parts(url: str) -> tuple[str, str | None, str | None]:
-    """Split a link into the server's address, the study's name and the personal token."""
+    """Split a URL into the server's address, the study's slug and the personal token."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise ConfigError(f"'{url}' is not a web address.", "Give one such as http://127.0.0.1:8000/s/words/")

@@ -1,4 +1,4 @@
-"""What Steelyard says when something is wrong: what, where, and what to do about it."""
+"""Errors and warnings: what is wrong, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where it stands, and how to mend it."""
+    """One problem: what is wrong, where, and what to do about it."""
 
     what: str
     remedy: str = ""
@@ -32,7 +32,7 @@ class Problem:
 
 
 class SteelyardError(Exception):
-    """Any refusal. `problems` holds every reason, so that all can be mended at once."""
+    """Base class of all errors. `problems` lists all problems, so that they can be fixed together."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class AnswerError(SteelyardError):
 
 
 class TaskError(SteelyardError):
-    """A task is not the caller's to answer, or no longer."""
+    """The annotator does not hold this task, or no longer."""
 
 
 class LimitError(TaskError):
-    """Something is sent too often; it may be sent again after `seconds`."""
+    """A rate limit is exceeded; the request may be repeated after `seconds`."""
 
     def __init__(self, what: str, remedy: str = "", *, seconds: float) -> None:
         super().__init__(what, remedy)
@@ -83,23 +83,23 @@ class LimitError(TaskError):
 
 
 class StoreError(SteelyardError):
-    """The database is not ours, newer than this software, or out of reach."""
+    """The database is not a Steelyard database, is newer than this version, or cannot be reached."""
 
 
 class StudyChangedError(StoreError):
-    """Another process changed the study's configuration; this one has to open it anew."""
+    """Another process changed the study's configuration; this process must reopen the study."""
 
 
 class SteelyardWarning(UserWarning):
-    """Something is odd, but the work goes on."""
+    """Base class of warnings."""
 
 
 class ConvergenceWarning(SteelyardWarning):
-    """An iteration ended before it settled."""
+    """An iterative algorithm stopped before it converged."""
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Say which known word is closest, or list them all."""
+    """Suggest the closest known word, or list all of them."""
     close = difflib.get_close_matches(word.lower(), [name.lower() for name in known], n=1, cutoff=0.6)
     if close:
         match = next(name for name in known if name.lower() == close[0])

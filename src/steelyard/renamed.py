@@ -23,6 +23,8 @@ RENAMED: dict[str, str] = {
     "designs.information_gain": "adaptive",
     "designs.redundant": "per_item",
     "design.aim": "objective",
+    "design.source": "across_contexts",
+    "design.together": "across_contexts",
     "design.first_looks": "initial_views",
     "design.patience_minutes": "hold_minutes",
     "population.noise_spread": "noise_cv",

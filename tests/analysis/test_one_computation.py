@@ -39,7 +39,9 @@ judgments = 4
 repeat_rate = 0.2
 repeat_after = 3
 """
-BEST_WORST = '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\n'
+BEST_WORST = (
+    '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\nacross_contexts = true\n'
+)
 LABELS = """
 [protocol]
 name = "choice"
@@ -70,8 +72,8 @@ STUDIES = {
 
 def write_study(folder: Path, tables: str) -> Path:
     folder.mkdir()
-    rows = "".join(f"s{n // 4}-{n % 4},text {n},source {n // 4}\n" for n in range(24))
-    (folder / "items.csv").write_text("id,text,context\n" + rows)
+    rows = "".join(f"s{n // 4}-{n % 4},text {n},source {n // 4},system {n % 4}\n" for n in range(24))
+    (folder / "items.csv").write_text("id,text,context,system\n" + rows)
     head = 'title = "Words"\nquestion = "How good?"\nitems = "items.csv"\n'
     (folder / "study.toml").write_text(head + tables)
     return folder
@@ -105,6 +107,8 @@ def work(study: Study) -> None:
     rng = np.random.default_rng(7)
     names = [f"annotator-{n}" for n in range(6)]
     turn = 0
+    excluded_at: int | None = None
+    is_readmitted = False
     idle: set[str] = set()
     while len(idle) < len(names):
         name = names[turn % len(names)]
@@ -122,10 +126,12 @@ def work(study: Study) -> None:
         judgment = study.tell(task, answer(protocol, task.item_ids, rng), seconds=float(rng.gamma(4, 2)))
         if turn % 17 == 0:
             study.revise(judgment.judgment_id, answer(protocol, task.item_ids, rng))
-        if turn == 60:
+        if turn >= 48 and excluded_at is None:
+            excluded_at = turn
             study.annotators.exclude("annotator-5", "guesses")
             study.annotators.exclude("annotator-4", "by mistake")
-        if turn == 70:
+        if excluded_at is not None and turn >= excluded_at + 6 and not is_readmitted:
+            is_readmitted = True
             study.annotators.readmit("annotator-4")
 
 
@@ -199,6 +205,27 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
     exported = tmp_path / "scores.parquet"
     CliRunner().invoke(app, ["export", str(folder), "--what", "scores", "-o", str(exported)])
     assert_frame_equal(scores(pl.read_parquet(exported)), dashboard, abs_tol=0)
+
+
+def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
+    folder, document, board, _ = places
+    if "systems" not in board.tables:
+        # Labels do not compare systems; a study of comparisons may hold none within a source.
+        assert board.systems_problem
+        assert table(document, "systems").is_empty()
+        return
+    for what, option in (("systems", ()), ("differences", ("--differences",))):
+        dashboard = board.tables[{"differences": "system_differences"}.get(what, what)]
+        assert dashboard.height > 3
+        name = {"differences": "system-differences"}.get(what, what)
+        section = next(section for section in document.sections if section.key == "systems")
+        frames = [b.frame for b in section.blocks if isinstance(b, Table) and b.name.startswith(f"{name}")]
+        assert_frame_equal(pl.concat(frames), dashboard, abs_tol=0)
+        printed = command("scores", folder, "--by", "system", *option, "--format", "json")
+        assert_frame_equal(printed.select(dashboard.columns), dashboard, check_dtypes=False, abs_tol=1e-12)
+        exported = tmp_path / f"{what}.parquet"
+        CliRunner().invoke(app, ["export", str(folder), "--what", what, "-o", str(exported)])
+        assert_frame_equal(pl.read_parquet(exported), dashboard, abs_tol=0)
 
 
 def test_every_number_about_annotators_is_the_same_in_dashboard_report_and_command_line(places):

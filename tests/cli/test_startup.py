@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.app import Commands
-from steelyard.cli.lazy import load
+from steelyard.cli.app import Commands, load
 from tests.cli.running import run
 
 SERVICE = (

@@ -209,7 +209,7 @@ def _labelled(n: int) -> list[Item]:
 
 
 def test_every_item_of_every_context_is_shown_before_the_gain_alone_decides():
-    design = Adaptive(together="same_context", explore=0.0, judgments=3)
+    design = Adaptive(explore=0.0, judgments=3)
     _, shown_sets, _ = run(design, 240, 200, items=_labelled(240))
     assert {item for pair in shown_sets for item in pair} == set(range(240))
 
@@ -217,10 +217,10 @@ def test_every_item_of_every_context_is_shown_before_the_gain_alone_decides():
 @pytest.mark.parametrize("explore", [0.0, 1.0])
 def test_tasks_respect_the_setting_together(explore):
     items = _labelled(240)
-    same = Adaptive(together="same_context", explore=explore, judgments=3)
+    same = Adaptive(explore=explore, judgments=3)
     _, shown_sets, _ = run(same, 240, 200, items=items)
     assert all(a // 4 == b // 4 for a, b in shown_sets)
-    other = Adaptive(together="other_groups", explore=explore)
+    other = Adaptive(across_contexts=True, different_groups=True, explore=explore)
     _, shown_sets, _ = run(other, 240, 100, items=items)
     assert all(a % 4 != b % 4 for a, b in shown_sets)
 

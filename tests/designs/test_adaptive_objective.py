@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from steelyard.designs.adaptive.information import information_table
 from steelyard.designs.adaptive.kernels import (
     ANY,
     Candidates,
@@ -19,7 +18,7 @@ from steelyard.designs.adaptive.kernels import (
     comparison_information,
     task_gain,
 )
-from steelyard.designs.adaptive.objective import score_density, variance_weights
+from steelyard.designs.adaptive.objective import information_table, score_density, variance_weights
 from steelyard.designs.adaptive.selection import best_by_head
 from steelyard.models.calibrated.online import LEVELS, START
 from steelyard.models.calibrated.online_kernels import LAPSE

@@ -21,7 +21,7 @@ OUTCOMES = st.dictionaries(
 def test_dominance_and_cycles_are_those_of_the_model(outcomes):
     rows = [(str(a), str(b), outcome) for (a, b), outcome in outcomes.items()]
     comparisons = comparisons_of(rows)
-    graphs = Dominance(source="items").graphs(comparisons)
+    graphs = Dominance(count="vertices", source="items").graphs(comparisons)
     theirs = {int(comparisons.items[int(i)]): int(f) for i, f in zip(graphs.item, graphs.dominance, strict=True)}
     order = dominance_order(sorted(theirs), outcomes)
     ours = {

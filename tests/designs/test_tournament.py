@@ -183,7 +183,7 @@ def test_where_there_is_nothing_to_compare_it_says_so():
 
 
 def test_all_items_can_be_one_source():
-    stage = Stage(Tournament(source="all"), make_items(10, sources=5))
+    stage = Stage(Tournament(across_contexts=True), make_items(10, sources=5))
     tasks = stage.work("ann")
     assert len(tasks) == comparisons_for(10)
     assert components(10, [t.pair for t in tasks]) == 1

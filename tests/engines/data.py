@@ -43,6 +43,8 @@ def simulated(
         word[np.abs(noisy[:, 0] - noisy[:, 1]) < 0.3] = "tie"
         by_name = rng.random(rows) < 0.5
         spelt = [names[tuples[n, best[n]]] if by_name[n] and word[n] != "tie" else word[n] for n in range(rows)]
+        sides = {"left": "Model A", "right": "model_b"}
+        spelt = [sides.get(str(w), w) if n % 7 == 2 else w for n, w in enumerate(spelt)]
         columns |= {"left": names[tuples[:, 0]], "right": names[tuples[:, 1]]}
         columns["winner"] = [None if n % 83 == 3 else w for n, w in enumerate(spelt)]
         return pl.DataFrame(columns)

@@ -39,7 +39,7 @@ CASES: list[tuple[str, Model]] = [
     ("labels", GoldCalibrated()),
     ("labels", GoldCalibrated(prior="gold", folds=3)),
     ("labels", DawidSkene(interval="model")),
-    ("labels", DawidSkene(draws=20)),
+    ("labels", DawidSkene(interval="bootstrap", draws=20)),
 ]
 
 

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from steelyard.engines import DuckDBEngine, SparkEngine, chosen_engine, files_of, fit_files, opening
+from steelyard.engines import DuckDBEngine, SparkEngine, chosen_engine, files_of, fit_files, open_log, opening
 from steelyard.errors import ConfigError, DataError
+from steelyard.formats import read_judgments
 from steelyard.models.comparisons.elo import Elo
 from steelyard.models.ratings.mean import Mean
 from tests.cli.running import run
@@ -165,3 +166,41 @@ def test_files_of_one_pattern_must_be_alike_in_memory_too(parts):
     pl.read_parquet(parts[1]).rename({"value": "valeu"}).write_parquet(parts[1])
     done = run("fit", "parts/*.parquet", cwd=parts[0].parent.parent, code=1)
     assert "its columns are not those of part-00.parquet" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "tie"]}, {"left": "a", "right": "a", "winner": "a"}),
+        ({"item": ["a", "b"], "value": [1.0, 2.5]}, {"item": "a", "value": float("inf")}),
+        ({"item": ["a", "b"], "label": ["x", "y"]}, {"item": "", "label": "x"}),
+        (
+            {"item1": ["a", "b"], "item2": ["b", "c"], "item3": ["c", "d"], "best": ["a", "b"], "worst": ["b", "d"]},
+            {"item1": "a", "item2": "b", "item3": "c", "best": "z", "worst": "b"},
+        ),
+    ],
+)
+def test_bad_rows_are_skipped_and_counted_as_in_memory(good, bad, tmp_path):
+    frame = pl.concat([pl.DataFrame(good), pl.DataFrame(bad)])
+    files = written(frame, tmp_path, 2)
+    with DuckDBEngine() as engine:
+        with pytest.raises(DataError) as refusal:
+            open_log(engine, files)
+        assert refusal.value.__notes__[0].startswith("1 of 3 rows is wrong.")
+        logs = open_log(engine, files, skip_bad_rows=True)
+        log = logs.by_criterion[""]
+        assert len(log) == len(pl.DataFrame(good))
+        assert log.query("count", what="*", view=f"{log.prefix}log")["n"].to_list() == [2]
+    assert any(note.startswith("1 bad row skipped: ") for note in logs.notes)
+    assert len(read_judgments(frame, skip_bad_rows=True).observations) == len(log)
+
+
+def test_the_scale_of_steps_is_inferred_as_in_memory(tmp_path):
+    for values in ([1, 2, 5, 1], [1, 2, 77, 1], [0.5, 1, 2, 1], list(range(12))):
+        frame = pl.DataFrame({"item": [f"i{n % 4}" for n in range(len(values))], "value": values})
+        ratings = read_judgments(frame)
+        with DuckDBEngine() as engine:
+            logs = open_log(engine, written(frame, tmp_path / str(len(values)), 1))
+        assert logs.by_criterion[""].scale == ratings.observations.scale
+        assert logs.by_criterion[""].scale_known == ratings.observations.scale_known
+        assert logs.notes == ratings.notes

@@ -59,7 +59,7 @@ def test_every_model_is_the_one_in_memory(kind: str, model: Model, engine, tmp_p
         ("ratings", EASL(interval="bootstrap", draws=40)),
         ("comparisons", BradleyTerry(interval="bootstrap", draws=25)),
         ("choices", Counting()),
-        ("labels", DawidSkene(draws=20)),
+        ("labels", DawidSkene(interval="bootstrap", draws=20)),
     ],
     ids=called,
 )

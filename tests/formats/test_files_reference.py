@@ -10,6 +10,7 @@ import pytest
 from steelyard.formats import read_items, read_judgments, supported
 from steelyard.formats.items import ALIASES as ITEM_ALIASES
 from steelyard.formats.roles import ALIASES as JUDGMENT_ALIASES
+from steelyard.formats.winners import NOUNS, is_both_bad, outcome_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "files.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -42,5 +43,16 @@ def test_every_field_alias_and_ending_is_on_the_page() -> None:
     for aliases, part in ((ITEM_ALIASES, ABOUT_ITEMS), (JUDGMENT_ALIASES, ABOUT_JUDGMENTS)):
         for field, others in aliases.items():
             assert field in part
-            assert all(f"`{name}`" in plain_page for name in others), field
+            sides = {f"{noun}{side}" for noun in NOUNS for side in ("a", "b", "1", "2", "left", "right")}
+            assert all(f"`{name}`" in plain_page for name in set(others) - sides), field
+    assert all(f"`{noun}`" in TEXT for noun in NOUNS if noun != "model")
     assert all(ending.removesuffix(".gz") in TEXT for ending in supported)
+
+
+def test_every_spelling_of_a_winner_on_the_page_is_recognised() -> None:
+    rows = re.findall(r"^\| (left|right|tie|tie, counted in a note) \| (.*) \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 4
+    for outcome, cells in rows:
+        for word in re.findall(r"`([^`]+)`", cells):
+            assert outcome_of(word) == {"left": 1, "right": -1}.get(outcome, 0), word
+            assert is_both_bad(word) == outcome.endswith("note"), word

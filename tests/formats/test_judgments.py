@@ -64,14 +64,52 @@ def test_annotators_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_the_scale_is_the_range_of_the_values_unless_given(tmp_path: Path) -> None:
-    file = judged(tmp_path, "item,value\nx,-2\ny,7\n")
+    file = judged(tmp_path, "item,value\nx,-2.5\ny,7\n")
     assert isinstance(file.observations, Ratings)
-    assert file.observations.scale == (-2, 7)
-    assert "taken from the values, -2 to 7" in file.notes[0]
+    assert file.observations.scale == (-2.5, 7)
+    assert not file.observations.scale_known
+    assert "range from -2.5 to 7" in file.notes[0]
+    assert "intervals may run beyond it" in file.notes[0]
     same = judged(tmp_path, "item,value\nx,3\ny,3\n")
     assert isinstance(same.observations, Ratings)
     assert same.observations.scale == (2.5, 3.5)
     assert "All values are 3" in same.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1, 2, 3, 4, 5], (1, 5)),
+        ([5, 1, 2, 5], (1, 5)),
+        ([0, 1, 1], (0, 1)),
+        (list(range(0, 101, 10)), (0, 100)),
+        ([-3, 0, 3], (-3, 3)),
+        (list(range(11)), (0, 10)),
+    ],
+)
+def test_few_whole_numbers_are_the_steps_of_a_scale(tmp_path: Path, values: list[int], scale: tuple[int, int]) -> None:
+    rows = "".join(f"i{n % 3},{value}\n" for n, value in enumerate(values))
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert file.observations.scale == scale
+    assert file.observations.scale_known
+    assert f"steps from {scale[0]} to {scale[1]}" in file.notes[0]
+
+
+@pytest.mark.parametrize("values", [list(range(12)), [1, 2, 2.5], [12, 37, 88], [4, 4], [0, 10**9]])
+def test_other_values_leave_the_scale_unknown(tmp_path: Path, values: list[float]) -> None:
+    rows = "".join(f"i{n % 3},{value}\n" for n, value in enumerate(values))
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert not file.observations.scale_known
+
+
+def test_the_scale_of_steps_is_inferred_from_all_rows(tmp_path: Path) -> None:
+    rows = "i,1\ni,5\n" * 200 + "i,77\ni,33\n"
+    file = judged(tmp_path, f"item,value\n{rows}")
+    assert isinstance(file.observations, Ratings)
+    assert not file.observations.scale_known
+    assert file.observations.scale == (1, 77)
 
 
 def test_criteria_are_kept_apart(tmp_path: Path) -> None:
@@ -153,6 +191,43 @@ def test_a_winner_is_a_side_a_tie_or_an_item(tmp_path: Path, name: str) -> None:
 def test_an_item_called_left_or_tie_wins_only_in_its_own_rows(tmp_path: Path) -> None:
     file = judged(tmp_path, "left,right,winner\nx,left,left\nx,y,left\ntie,x,tie\ny,x,tie\n")
     assert outcomes(file) == [-1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("model_a,model_b,winner", ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad"]),
+        ("left,right,outcome", ["left", "right", "tie", "Tie", "draw"]),
+        ("System A,System B,preference", ["System A", "[[B]]", "A=B", "equal", "neither"]),
+        ("response_1,response_2,answer", ["response_1", "b is slightly better", "same", "both", "no preference"]),
+        ("item1,item2,winner", ["1", "2", "tie", "=", "tied"]),
+    ],
+)
+def test_other_spellings_of_winners_are_recognised(tmp_path: Path, header: str, words: list[str]) -> None:
+    text = "".join(f"1,2,{word}\n" for word in words)
+    read = judged(tmp_path, f"{header}\n{text}")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [1, -1, 0, 0, 0]
+    assert read.observations.items.ids == ("1", "2")
+    bad = sum(word in ("tie (bothbad)", "both_bad", "neither") for word in words)
+    assert any(f"bad in {bad} row" in note for note in read.notes) == (bad > 0)
+
+
+def test_a_spelling_that_is_an_item_elsewhere_is_not_a_side(tmp_path: Path) -> None:
+    assert problems(tmp_path, "left,right,winner\nx,y,a\na,x,x\n")[0].line == 2
+    read = judged(tmp_path, "left,right,winner\nx,y,a\nz,x,x\n")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [1, -1]
+
+
+def test_texts_named_a_and_b_leave_labels_labels(tmp_path: Path) -> None:
+    assert judged(tmp_path, "annotator,item,text_a,text_b,label\nann,i,dog,cat,yes\n").kind == "labels"
+
+
+def test_the_column_that_holds_outcomes_is_the_winner(tmp_path: Path) -> None:
+    read = judged(tmp_path, "model_a,model_b,answer,vote\nx,y,42 is the answer,model_b\n")
+    assert isinstance(read.observations, Comparisons)
+    assert read.observations.outcome.tolist() == [-1]
 
 
 def test_winner_and_loser_suffice(tmp_path: Path) -> None:
@@ -286,6 +361,22 @@ def test_rankings_are_read_from_text_json_and_lists(tmp_path: Path) -> None:
         assert rankings.start.tolist() == [0, 4, 6]
         assert rankings.item.tolist() == [2, 0, 1, 3, 1, 0]
         assert rankings.rank.tolist() == [1, 2, 2, 3, 1, 2]
+
+
+def test_places_in_columns_are_a_ranking_and_ids_called_ranking_are_not(tmp_path: Path) -> None:
+    read = judged(tmp_path, "ranking,first,second,third\n1,go,cook,eat\n2,eat,go,\n")
+    rankings = read.observations
+    assert isinstance(rankings, Rankings)
+    assert [rankings.items[int(code)] for code in rankings.item] == ["go", "cook", "eat", "eat", "go"]
+    assert rankings.rank.tolist() == [1, 2, 3, 1, 2]
+    assert read.notes == ("Ignored columns: ranking.",)
+
+
+def test_a_ranking_column_of_ids_does_not_hide_ratings(tmp_path: Path) -> None:
+    assert judged(tmp_path, "ranking,item,value\n1,go,3\n2,cook,4\n").kind == "ratings"
+    assert [p.what for p in problems(tmp_path, "ranking,item,value\na>b,go,3\n")] == [
+        "the columns fit ratings and rankings."
+    ]
 
 
 def test_lists_of_ids_are_rankings_without_ties() -> None:
@@ -430,3 +521,49 @@ def test_ids_in_a_flat_list_may_hold_marks() -> None:
     rankings = read_judgments([{"ranking": ["b=c", "a>d"]}]).observations
     assert rankings.items.ids == ("a>d", "b=c")
     assert judgment_table(rankings)["ranking"].to_list() == ['[["b=c"], ["a>d"]]']
+
+
+# Bad rows
+
+
+@pytest.mark.parametrize(
+    ("header", "good", "bad"),
+    [
+        ("left,right,winner", ["a,b,left", "b,c,tie"], ["a,a,left", "a,b,z", ",b,b", "a,b"]),
+        ("item,value", ["a,1.5", "b,2.5"], ["a,many", ",3", "a,NaN", "a,1,2"]),
+        ("item,label", ["a,x", "b,y"], [",x", "a,b,c"]),
+        ("item1,item2,item3,best,worst", ["a,b,c,a,b"], ["a,a,b,a,b", "a,b,c,d,a", "a,b,c,a,d"]),
+        ("ranking", ["a>b>c", "b=a"], ["a>a>b", "a>>b"]),
+        ("first,second,third", ["a,b,c"], ["a,a,b"]),
+    ],
+)
+def test_bad_rows_are_refused_by_line_or_skipped_and_counted(
+    tmp_path: Path, header: str, good: list[str], bad: list[str]
+) -> None:
+    for row in bad:
+        text = "\n".join([header, good[0], row, *good[1:]]) + "\n"
+        with pytest.raises(DataError) as refusal:
+            judged(tmp_path, text)
+        assert {problem.line for problem in refusal.value.problems} == {3}
+        assert refusal.value.__notes__[0].startswith(f"1 of {len(good) + 1} rows is wrong.")
+        assert "--skip-bad-rows" in refusal.value.__notes__[0]
+        read = judged(tmp_path, text, skip_bad_rows=True)
+        assert any(note.startswith("1 bad row skipped: line 3: ") for note in read.notes)
+        alone = judged(tmp_path, "\n".join([header, *good]) + "\n", name="good.csv").observations
+        assert judgment_table(read.observations).equals(judgment_table(alone))
+        assert read.line("", len(good) - 1) == len(good) + 1 + (len(good) > 1)
+
+
+def test_skipped_rows_of_several_sorts_are_counted_together(tmp_path: Path) -> None:
+    text = "left,right,winner\n" + "a,b,left\n" * 100 + "c,c,c\n" * 30 + "a,b,z\n"
+    assert judged(tmp_path, text, skip_bad_rows=True).notes == (
+        "31 bad rows skipped: line 102: 'c' is compared with itself; line 103: 'c' is compared with itself; "
+        "line 104: 'c' is compared with itself …",
+    )
+
+
+def test_a_file_of_bad_rows_and_contradictory_options_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no row can be used\. 1 bad row skipped"):
+        judged(tmp_path, "left,right,winner\nc,c,c\n", skip_bad_rows=True)
+    with pytest.raises(DataError, match="Choose one of the two"):
+        judged(tmp_path, "left,right,winner\na,b,a\n", skip_bad_rows=True, strict=True)

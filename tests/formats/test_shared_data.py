@@ -140,3 +140,19 @@ def test_items_files_are_read() -> None:
     assert len(rte) == 800
     assert rte[0].tags == ("CD",)
     assert rte[0].gold == "1"
+
+
+def test_arena_votes_and_places_need_no_options() -> None:
+    votes = read_judgments(DATA / "pandalm/votes.csv.gz").observations
+    assert isinstance(votes, Comparisons)
+    raw = pl.read_csv(DATA / "pandalm/votes.csv.gz", infer_schema=False)["winner"].drop_nulls().to_list()
+    counts = Counter(raw)
+    assert Counter(votes.outcome.tolist()) == {1: counts["a"], -1: counts["b"], 0: counts["tie"]}
+    graded = read_judgments(DATA / "tulu_graded/votes.csv.gz").observations
+    assert isinstance(graded, Comparisons)
+    grade = pl.read_csv(DATA / "tulu_graded/votes.csv.gz")["grade"].to_numpy()
+    assert graded.outcome.tolist() == np.sign(grade).tolist()
+    dots = read_judgments(DATA / "preflib/dots.csv.gz").observations
+    assert isinstance(dots, Rankings)
+    assert len(dots) == 3183
+    assert len(dots.item) == 4 * 3183

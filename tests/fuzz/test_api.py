@@ -25,7 +25,7 @@ from tests.web.conftest import TOKEN, Server, start_in_thread
 
 pytestmark = pytest.mark.server
 
-NO_LIMITS = Limits(address=Rate(1e9, 1e9), person=Rate(1e9, 1e9), joining=Rate(1e9, 1e9), guessing=Rate(1e9, 1e9))
+NO_LIMITS = Limits(address=Rate(1e9, 1e9), annotator=Rate(1e9, 1e9), joining=Rate(1e9, 1e9), guessing=Rate(1e9, 1e9))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)

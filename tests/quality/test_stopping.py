@@ -9,7 +9,7 @@ from scipy import stats
 
 from benchmarks.coverage_stopping import Crowd, until_stopped, values, wrong
 from steelyard.models.ratings.mean import Mean
-from steelyard.quality.stopping import StopRule, misplaced, take_look
+from steelyard.quality.stopping import StopRule, misplaced, run_interim_analysis
 from steelyard.reliability import split_half
 
 RULES = [StopRule("split_half", 0.75), StopRule("interval_width", 0.4), StopRule("top_k", 5)]
@@ -41,24 +41,27 @@ def some_ratings(rounds: int = 6):
 def test_the_decision_rests_on_a_bound_and_not_on_the_estimate():
     ratings = some_ratings()
     plain = split_half(ratings)["split_half_spearman"].value
-    look = take_look(StopRule("split_half", plain - 0.01), 1, ratings, Mean())
-    assert look.value == pytest.approx(plain)
-    assert look.bound < plain - 0.01
-    assert not look.reached
-    assert take_look(StopRule("split_half", look.bound - 0.001), 1, ratings, Mean()).reached
+    analysis = run_interim_analysis(StopRule("split_half", plain - 0.01), 1, ratings, Mean())
+    assert analysis.value == pytest.approx(plain)
+    assert analysis.bound < plain - 0.01
+    assert not analysis.reached
+    assert run_interim_analysis(StopRule("split_half", analysis.bound - 0.001), 1, ratings, Mean()).reached
 
 
 def test_the_target_is_plain_split_half_unless_it_says_spearman_brown():
     ratings = some_ratings()
-    plain = take_look(StopRule("split_half", 0.5), 1, ratings, Mean())
-    stepped = take_look(StopRule("split_half", 0.5, spearman_brown=True), 1, ratings, Mean())
-    assert stepped.value > plain.value
-    assert "stepped up" in stepped.summary
+    plain = run_interim_analysis(StopRule("split_half", 0.5), 1, ratings, Mean())
+    corrected = run_interim_analysis(StopRule("split_half", 0.5, spearman_brown=True), 1, ratings, Mean())
+    assert corrected.value > plain.value
+    assert "Spearman–Brown corrected" in corrected.summary
 
 
-def test_more_looks_ask_for_wider_intervals():
+def test_more_interim_analyses_require_wider_intervals():
     ratings = some_ratings()
-    once, often = (take_look(StopRule("interval_width", 1, looks=n), 1, ratings, Mean()).value for n in (1, 50))
+    once, often = (
+        run_interim_analysis(StopRule("interval_width", 1, interim_analyses=n), 1, ratings, Mean()).value
+        for n in (1, 50)
+    )
     assert once < often
 
 

@@ -61,6 +61,20 @@ def naive_items_in_cycles(rows: list[Edge]) -> set[int]:
     return {item for item in items if (item, True) in reach(item)}
 
 
+def naive_graphs(rows: list[Edge]) -> list[list[Edge]]:
+    """Split rows by annotator and task; by annotator and connected items if every task has one comparison."""
+    tasks = [[row for row in rows if row[:2] == key] for key in sorted({row[:2] for row in rows})]
+    if max(map(len, tasks)) > 1:
+        return tasks
+    island = {item: {item} for row in rows for item in row[2:4]}
+    for row in rows:
+        joined = island[row[2]] | island[row[3]]
+        for item in joined:
+            island[item] = joined
+    keys = {(row[0], min(island[row[2]])) for row in rows}
+    return [[row for row in rows if (row[0], min(island[row[2]])) == key] for key in keys]
+
+
 edges = st.lists(
     st.tuples(
         st.integers(0, 1), st.integers(0, 1), st.integers(0, 4), st.integers(0, 4), st.sampled_from([1, 1, -1, -1, 0])
@@ -74,12 +88,12 @@ edges = st.lists(
 @given(rows=edges)
 def test_graphs_and_items_in_cycles_are_those_found_by_walking(rows: list[Edge]) -> None:
     cycles = cycle_consistency(comparisons_of(rows), replicates=20)
-    graphs = sorted({row[:2] for row in rows})
-    bad = [naive_items_in_cycles([row for row in rows if row[:2] == graph]) for graph in graphs]
-    items = [len({side for row in rows if row[:2] == graph for side in row[2:4]}) for graph in graphs]
+    groups = naive_graphs(rows)
+    bad = [naive_items_in_cycles(group) for group in groups]
+    items = [len({side for row in group for side in row[2:4]}) for group in groups]
     assert cycles["cyclic_graphs"].value == pytest.approx(np.mean([len(each) > 0 for each in bad]))
     assert cycles["items_in_no_cycle"].value == pytest.approx(1 - sum(map(len, bad)) / sum(items))
-    assert cycles.graphs["items_in_cycles"].to_list() == [len(each) for each in bad]
+    assert sorted(cycles.graphs["items_in_cycles"].to_list()) == sorted(len(each) for each in bad)
     for figure in cycles.statistics[:2]:
         if figure.lower is None:
             assert "no interval" in figure.note
@@ -92,12 +106,11 @@ def test_graphs_and_items_in_cycles_are_those_found_by_walking(rows: list[Edge])
 @given(rows=edges)
 def test_circular_triads_are_those_found_by_looking_at_every_three_items(rows: list[Edge]) -> None:
     circular = total = 0
-    for graph in sorted({row[:2] for row in rows}):
+    for group in naive_graphs(rows):
         net: dict[tuple[int, int], int] = {}
-        for row in rows:
-            if row[:2] == graph:
-                net[row[2], row[3]] = net.get((row[2], row[3]), 0) + row[4]
-                net[row[3], row[2]] = net.get((row[3], row[2]), 0) - row[4]
+        for row in group:
+            net[row[2], row[3]] = net.get((row[2], row[3]), 0) + row[4]
+            net[row[3], row[2]] = net.get((row[3], row[2]), 0) - row[4]
         for three in combinations(range(5), 3):
             if all(net.get(pair, 0) != 0 for pair in combinations(three, 2)):
                 total += 1
@@ -151,7 +164,7 @@ def test_random_answers_make_a_quarter_of_the_triads_circular() -> None:
 
 
 def test_no_cycle_at_all_gets_wilsons_interval() -> None:
-    rows = [(a, t, 0, 1, 1) for a in range(3) for t in range(3)]
+    rows = [(a, t, 0, side, 1) for a in range(3) for t in range(3) for side in (1, 2)]
     figure = cycle_consistency(comparisons_of(rows))["cyclic_graphs"]
     assert figure.value == 0.0
     assert figure.upper == pytest.approx(1.96**2 / (9 + 1.96**2), abs=1e-3)
@@ -159,13 +172,35 @@ def test_no_cycle_at_all_gets_wilsons_interval() -> None:
 
 
 def test_a_graph_is_what_is_known_of_annotator_and_task() -> None:
-    rows = [(a, t, 0, 1, 1) for a in range(3) for t in range(2)]
+    rows = [(a, t, 0, side, 1) for a in range(3) for t in range(2) for side in (1, 2)]
     assert len(cycle_consistency(comparisons_of(rows)).graphs) == 6
     assert len(cycle_consistency(comparisons_of(rows, tasks=False)).graphs) == 3
     assert len(cycle_consistency(comparisons_of(rows, annotators=False)).graphs) == 2
     nobody = cycle_consistency(comparisons_of(rows, annotators=False, tasks=False))
     assert all(figure.value is None for figure in nobody.statistics)
     assert "neither annotators nor tasks" in nobody.statistics[0].note
+
+
+def test_sources_are_separate_graphs_where_every_answer_is_one_comparison() -> None:
+    """Two sources of three items; the annotator contradicts themselves about the second only."""
+    first = [(0, 1), (1, 2), (0, 2)]
+    second = [(3, 4), (4, 5), (5, 3)]
+    rows = [(0, 0, a, b, 1) for a, b in first + second]
+    unique_tasks = Comparisons(
+        items=index(6, "i"),
+        annotators=index(1, "w"),
+        annotator=int32([0] * 6),
+        tasks=index(6, "t"),
+        task=int32(range(6)),
+        left=int32([row[2] for row in rows]),
+        right=int32([row[3] for row in rows]),
+        outcome=np.ones(6, np.int8),
+    )
+    for comparisons in (unique_tasks, comparisons_of(rows, tasks=False)):
+        cycles = cycle_consistency(comparisons)
+        assert cycles["cyclic_graphs"].value == 0.5
+        assert cycles["items_in_no_cycle"].value == 0.5
+        assert cycles.graphs["items"].to_list() == [3, 3]
 
 
 def test_ratings_are_refused() -> None:

@@ -417,7 +417,7 @@ def repeats_by_time(log: Log) -> Rows:
     return rows
 
 
-def looks(log: Log) -> Rows:
+def interim_analyses(log: Log) -> Rows:
     return [event["data"] for event in log.kinds("interim_analysis")]
 
 
@@ -470,7 +470,7 @@ TABLES = {
     "checks": checks,
     "repeats": repeats,
     "repeats-by-time": repeats_by_time,
-    "looks": looks,
+    "interim_analyses": interim_analyses,
     "exclusions": exclusions,
     "costs": costs,
 }

@@ -153,8 +153,8 @@ def test_plots_take_studies_fits_and_tables(answered, tmp_path):
         assert title_of(steelyard.plot.reliability(study)).startswith("Split-half")
         with pytest.raises(DataError, match="labels"):
             steelyard.plot.labels(fit)
-        with pytest.raises(DataError, match="not looked at"):
-            steelyard.plot.looks(study)
+        with pytest.raises(DataError, match="no interim analysis"):
+            steelyard.plot.interim_analyses(study)
         steelyard.plot.save(steelyard.plot.scores(fit), tmp_path / "scores.svg")
     assert (tmp_path / "scores.svg").read_text(encoding="utf-8").startswith("<svg")
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from steelyard import Study
+from steelyard import Study, SystemOptions
 from steelyard.report.builder import build_report
 from steelyard.report.document import Document, Figure, Table
 from steelyard.report.html import html_page
@@ -110,7 +110,7 @@ def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
         table = build_report(study).table("forecast").frame
     # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
     expected = 0.5 * min(160, 40 * (interim.value / 20) ** 2 - 40)
-    assert table["part"][1] == "until the target, about"
+    assert table["part"][1] == "until the target (estimate)"
     assert table["cost"][1] == pytest.approx(expected)
 
 
@@ -133,7 +133,7 @@ def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
     assert set(document.table("reliability").frame["stage"]) == {"first", "second"}
 
 
-def test_groups_have_scores_of_their_own(make_study):
+def test_systems_have_scores_of_their_own(make_study):
     folder = make_study(*ASKED["direct"], items=6)
     rows = "".join(f"w{n},word {n},{'odd' if n % 2 else 'even'}\n" for n in range(6))
     (folder / "items.csv").write_text("id,text,group\n" + rows)
@@ -141,13 +141,15 @@ def test_groups_have_scores_of_their_own(make_study):
         judge(study)
         document = build_report(study)
         values = study.judgments()
+        plain = study.systems(SystemOptions(adjust=False)).scores
+        adjusted = study.systems().scores
     ratings = [(item, value) for answer in values["answer"] for item, value in json.loads(answer).items()]
     means = {
         name: np.mean([value for item, value in ratings if int(item[1:]) % 2 == odd])
         for name, odd in (("odd", 1), ("even", 0))
     }
-    table = document.table("groups").frame
-    assert dict(table.select(table.columns[0], "score").iter_rows()) == pytest.approx(means)
+    assert dict(plain.select("system", "score").iter_rows()) == pytest.approx(means)
+    assert document.table("systems").frame.equals(adjusted)
 
 
 def test_gold_shows_who_is_right_and_which_gold_most_contradict(make_study):

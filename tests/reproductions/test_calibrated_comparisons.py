@@ -32,7 +32,7 @@ def claim(outcome: Outcome, *parts: str) -> float:
 
 
 @pytest.mark.slow
-def test_information_gain_needs_less_than_random_pairs_and_no_more_than_asap(small: Outcome) -> None:
+def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap(small: Outcome) -> None:
     """The limits at the size of the documentation are 60 and 100 %; two small runs have wider ones."""
     assert claim(small, "of those of random pairs", "ρ = 0.9,") < (80 if FULL else 95)
     assert claim(small, "of those of ASAP", "ρ = 0.9,") < (115 if FULL else 130)
@@ -70,7 +70,7 @@ def test_the_same_seed_brings_the_same_people_whatever_they_are_asked():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [Method.RANDOM, Method.MATCH_QUALITY, Method.ASAP, Method.GAIN])
+@pytest.mark.parametrize("method", [Method.RANDOM, Method.MATCH_QUALITY, Method.ASAP, Method.ADAPTIVE])
 def test_every_method_finds_the_order_when_people_are_exact(method: Method):
     truth = np.linspace(-1.7, 1.7, 30)
     people = People(truth, Mixture(noise=0.05, spread=0.0, careless=0.0), seed=2)

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.quality.questions import Question, read_questions
 from steelyard.simulate import Population, SimulatedAnnotator, SimulatedAnnotators, answer_for, forecast_study
-from steelyard.simulate.known_answers import known_values
+from steelyard.simulate.answers import known_values
 from tests.simulate.helpers import make_config, make_items
 
 CHECKS = [

@@ -1,4 +1,4 @@
-"""Many simulated annotators at once, in threads and in processes, and what must hold afterwards."""
+"""Many simulated annotators at once, in threads and in processes, and the invariants that must hold afterwards."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from steelyard import Study
 from steelyard.simulate import answer_for
 from steelyard.study import differing_picks
 from steelyard.study.events import Event
+from tests.sizes import FULL
 
 SETUPS = {
     "per_item": ('name = "direct"', 'name = "per_item"\njudgments = {each}'),
@@ -26,7 +27,7 @@ SETUPS = {
     "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = {each}'),
     "tournament": ('name = "pairwise"\nties = true', 'name = "tournament"\nannotators = 1'),
 }
-"""Protocol and design of a study for each design; `each` says how much of everything is asked."""
+"""Protocol and settings for each design; `each` is the number of judgments per item, or annotators per task."""
 
 
 def write_items(folder: Path, design: str, count: int) -> None:
@@ -39,8 +40,14 @@ def write_items(folder: Path, design: str, count: int) -> None:
     (folder / "items.csv").write_text(text + "\n")
 
 
-def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
-    """Work as one annotator: now and then a task is skipped or given back; return what was acknowledged."""
+def true_scores(study: Study) -> dict[str, float]:
+    """Return a true score between 0 and 1 for each item, the same at every call."""
+    values = np.random.default_rng(1).random(len(study.items))
+    return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
+
+
+def answer_as(study: Study, name: str, most: int, seed: int) -> list[str]:
+    """Answer as one annotator, with occasional skips and releases; return the ids of acknowledged judgments."""
     rng = np.random.default_rng([seed, *name.encode()])
     answers = []
     for _ in range(most):
@@ -59,30 +66,32 @@ def one_person(study: Study, name: str, most: int, seed: int) -> list[str]:
 
 
 def in_threads(folder: Path, database: str, names: Sequence[str], most: int, threads: int = 16) -> list[str]:
-    """Let every name work at once, each in a thread of its own turn; return what was acknowledged."""
+    """Let all annotators answer concurrently in threads; return the ids of acknowledged judgments."""
     with Study.open(folder, database=database) as study, ThreadPoolExecutor(threads) as pool:
-        done = pool.map(lambda name: one_person(study, name, most, seed=1), names)
-        return [judgment for told in done for judgment in told]
+        done = pool.map(lambda name: answer_as(study, name, most, seed=1), names)
+        return [judgment for judgments in done for judgment in judgments]
 
 
 def _process(arguments: tuple[Path, str, Sequence[str], int]) -> list[str]:
     return in_threads(*arguments, threads=8)
 
 
-def in_processes(folder: Path, database: str, names: Sequence[str], most: int, processes: int = 4) -> list[str]:
-    """Let the names work in several processes at once; return what was acknowledged."""
+def in_processes(
+    folder: Path, database: str, names: Sequence[str], most: int, processes: int = 4 if FULL else 2
+) -> list[str]:
+    """Let all annotators answer concurrently in several processes; return the ids of acknowledged judgments."""
     with Study.open(folder, database=database):
         pass
     parts = [(folder, database, names[part::processes], most) for part in range(processes)]
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        return [judgment for told in pool.map(_process, parts) for judgment in told]
+        return [judgment for judgments in pool.map(_process, parts) for judgment in judgments]
 
 
-def check(study: Study, told: Iterable[str]) -> None:
-    """Hold the study's log against what was acknowledged and what its design allows."""
+def check(study: Study, judgment_ids: Iterable[str]) -> None:
+    """Compare the study's log with the acknowledged judgments and the limits of its design."""
     events = list(study.events())
     counted = Counter(event.judgment_id for event in events if event.kind == "judgment")
-    acknowledged = list(told)
+    acknowledged = list(judgment_ids)
     assert len(acknowledged) == len(set(acknowledged))
     assert set(counted) == set(acknowledged), "an answer was lost, or one that nobody gave is there"
     assert set(counted.values()) <= {1}, "an answer is there twice"
@@ -92,7 +101,7 @@ def check(study: Study, told: Iterable[str]) -> None:
 
 
 def check_shown_once(events: list[Event]) -> None:
-    """Nobody holds or answers one set of items twice; after giving it back they may get it again."""
+    """No annotator gets the same set of items twice, unless they released it."""
     assignments: Counter[tuple[object, ...]] = Counter()
     key_of = {}
     for event in events:
@@ -106,7 +115,7 @@ def check_shown_once(events: list[Event]) -> None:
 
 
 def check_places(study: Study, events: list[Event]) -> None:
-    """No planned task is out with, or answered by, more people than it is for."""
+    """No planned task is leased to, or answered by, more annotators than its capacity."""
     places: Counter[tuple[object, ...]] = Counter()
     slot_of = {}
     for event in events:

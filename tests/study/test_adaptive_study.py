@@ -12,6 +12,7 @@ from steelyard.designs.adaptive.state import AdaptiveState
 from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, read_log, rebuild, write_log
 from steelyard.study.state import StudyState
+from tests.study.crowds import true_scores
 
 # A handful of judgments leaves items undefeated; the models say so.
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -30,11 +31,6 @@ def open_study(make_study, kind: str, extra: str = "") -> tuple[Study, int]:
     return Study.open(folder), tasks
 
 
-def truth_of(study: Study) -> dict[str, float]:
-    values = np.random.default_rng(1).random(len(study.items))
-    return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind):
@@ -43,7 +39,7 @@ def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind
     )
     with study:
         rng = np.random.default_rng(2)
-        answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng)
+        answer_study_with_crowd(study, make_crowd(8, rng), true_scores(study), rng)
         status = study.status()
         assert (status.stages[0].done, status.stages[0].total, status.stages[0].leased) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
@@ -60,7 +56,7 @@ def test_skips_lapses_revisions_exclusions_and_new_items_replay_too(make_study):
     rng = np.random.default_rng(3)
     crowd = make_crowd(5, rng)
     with study:
-        truth = truth_of(study)
+        truth = true_scores(study)
         answer_study_with_crowd(study, crowd, truth, rng, most=15)
         study.skip(study.ask("skipper"), "cannot judge")
         study.release(study.ask("sleeper"))
@@ -72,7 +68,7 @@ def test_skips_lapses_revisions_exclusions_and_new_items_replay_too(make_study):
     with (study.folder / "items.csv").open("a", encoding="utf-8") as file:
         file.write("".join(f"new{n},new word {n}\n" for n in range(4)))
     with Study.open(study.folder) as study:
-        answer_study_with_crowd(study, crowd, truth_of(study), rng)
+        answer_study_with_crowd(study, crowd, true_scores(study), rng)
         assert differing_picks(study.events()) == []
         status = study.status().stages[0]
         assert (status.done, status.total, status.leased) == (60, 60, 0)
@@ -84,7 +80,7 @@ def test_two_servers_of_one_database_ask_nothing_twice(make_study):
     study, tasks = open_study(make_study, "pairwise")
     with study, Study.open(study.folder) as other:
         rng = np.random.default_rng(4)
-        truth, crowd = truth_of(study), make_crowd(8, rng)
+        truth, crowd = true_scores(study), make_crowd(8, rng)
         for turn in range(200):
             if answer_study_with_crowd((study, other)[turn % 2], crowd, truth, rng, most=3) == 0:
                 break
@@ -101,7 +97,7 @@ def test_answers_set_aside_no_longer_guide_the_questions(make_study):
     study, _ = open_study(make_study, "pairwise", extra="explore = 0.0")
     with study:
         rng = np.random.default_rng(5)
-        truth = truth_of(study)
+        truth = true_scores(study)
         answer_study_with_crowd(study, make_crowd(4, rng), truth, rng, most=30)
 
         def believed() -> float:

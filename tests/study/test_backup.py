@@ -14,7 +14,7 @@ from steelyard.errors import DataError, StoreError
 from steelyard.study import write_log
 from steelyard.study.backup import backup, restore
 from tests.cli.running import run
-from tests.study.crowds import one_person
+from tests.study.crowds import answer_as
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def judged(make_study):
     (folder / "media" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 20)
     (folder / "earlier.steelyard").write_text("an earlier backup")
     with Study.open(folder) as study:
-        one_person(study, "ann", 8, seed=1)
-        one_person(study, "bob", 8, seed=2)
+        answer_as(study, "ann", 8, seed=1)
+        answer_as(study, "bob", 8, seed=2)
         study.ask("cleo")
     return folder
 
@@ -117,7 +117,7 @@ def test_a_backup_made_while_people_judge_is_one_moment_of_the_study(make_study,
             assert list(again.events()) == log[: manifest.events]
             # What had been acknowledged before the backup began is in it.
             assert set(promised) <= set(again.judgments()["judgment_id"])
-            one_person(again, "late", 2, seed=1)
+            answer_as(again, "late", 2, seed=1)
 
 
 @pytest.mark.server

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from steelyard import Study
+from tests.sizes import FULL
 
 ITEMS, JUDGMENTS, PEOPLE = 12, 3, 8
+PROCESSES = 4 if FULL else 3
 
 
 def work(folder: str, database: str, annotator: str, failures: list[str] | None = None) -> None:
@@ -79,10 +81,10 @@ def test_threads_may_share_one_study(folder, database_url):
 @pytest.mark.slow
 def test_processes_never_over_assign_or_lose_anything(folder, database_url):
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=work, args=(str(folder), database_url, f"ann-{n}")) for n in range(4)]
+    processes = [context.Process(target=work, args=(str(folder), database_url, f"ann-{n}")) for n in range(PROCESSES)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(timeout=120)
-    assert [process.exitcode for process in processes] == [0] * 4
+    assert [process.exitcode for process in processes] == [0] * PROCESSES
     check(folder, database_url)

@@ -170,3 +170,16 @@ def test_the_nli_sliders_give_the_published_means(make_study, tmp_path, shared_d
     # README of the data: r of item means with published_mean is .9983.
     assert joined.select(pl.corr("score", "published_mean")).item() == pytest.approx(0.9983, abs=0.0005)
     assert joined.height == 496
+
+
+def test_bad_rows_may_be_skipped_and_are_counted(make_study, tmp_path):
+    file = tmp_path / "judgments.csv"
+    file.write_text("annotator,item,value\nann,w0,5\nann,dog,5\nann,w1,many\nbob,w1,500\nbob,w1,50\n")
+    with Study.open(make_study('name = "direct"')) as study:
+        with pytest.raises(DataError):
+            import_file(study, file)
+        result = import_file(study, file, skip_bad_rows=True)
+        assert result.added == study.status().judgments == 2
+    read, unknown = result.notes
+    assert read.startswith("2 bad rows skipped: line 4: value 'many' is not a number; line 5: value 500 is outside")
+    assert unknown == "1 bad row skipped: line 3: 'dog' is not an item of the study."

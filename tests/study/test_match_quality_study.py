@@ -11,6 +11,7 @@ from scipy import stats
 from steelyard import Study
 from steelyard.simulate import answer_study_with_crowd, make_crowd
 from steelyard.study import differing_picks, read_log, rebuild, write_log
+from tests.study.crowds import true_scores
 
 # A handful of judgments leaves items undefeated; the models say so.
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -32,18 +33,13 @@ def open_study(make_study, kind: str = "rounds", extra: str = "") -> tuple[Study
     return Study.open(folder), tasks
 
 
-def truth_of(study: Study) -> dict[str, float]:
-    values = np.random.default_rng(1).random(len(study.items))
-    return {item.id: float(value) for item, value in zip(study.items, values, strict=True)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DESIGNS)
 def test_a_study_runs_to_its_end_replays_and_rebuilds(make_study, tmp_path, kind):
     study, tasks = open_study(make_study, kind)
     with study:
         rng = np.random.default_rng(2)
-        assert answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng) == tasks
+        assert answer_study_with_crowd(study, make_crowd(8, rng), true_scores(study), rng) == tasks
         status = study.status()
         assert (status.stages[0].done, status.stages[0].total, status.stages[0].leased) == (tasks, tasks, 0)
         assert differing_picks(study.events()) == []
@@ -60,7 +56,7 @@ def test_skips_lapses_revisions_and_exclusions_replay_too(make_study, kind):
     study, tasks = open_study(make_study, kind)
     with study:
         rng = np.random.default_rng(3)
-        crowd, truth = make_crowd(5, rng), truth_of(study)
+        crowd, truth = make_crowd(5, rng), true_scores(study)
         answer_study_with_crowd(study, crowd, truth, rng, most=8)
         study.skip(study.ask("skipper"), "cannot judge")
         given_up = study.ask("sleeper")
@@ -89,7 +85,7 @@ def test_two_threads_on_one_study_lose_nothing_and_ask_nothing_twice(make_study,
     study, tasks = open_study(make_study, kind)
     with study:
         rng = np.random.default_rng(4)
-        assert answer_study_with_crowd(study, make_crowd(8, rng), truth_of(study), rng, threads=2) == tasks
+        assert answer_study_with_crowd(study, make_crowd(8, rng), true_scores(study), rng, threads=2) == tasks
         _check(study, tasks)
 
 
@@ -107,7 +103,7 @@ def test_two_servers_of_one_database_keep_the_same_plan(make_study, kind):
             with Study.open(study.folder) as own:
                 rng = np.random.default_rng(number)
                 crowd = make_crowd(8, np.random.default_rng(0))[number::2]
-                answer_study_with_crowd(own, crowd, truth_of(own), rng)
+                answer_study_with_crowd(own, crowd, true_scores(own), rng)
         except BaseException as error:
             failures.append(error)
 
@@ -152,12 +148,12 @@ def test_items_added_to_the_file_join_a_running_study(make_study):
     study, _ = open_study(make_study)
     with study:
         rng = np.random.default_rng(6)
-        answer_study_with_crowd(study, make_crowd(4, rng), truth_of(study), rng, most=10)
+        answer_study_with_crowd(study, make_crowd(4, rng), true_scores(study), rng, most=10)
     with (study.folder / "items.csv").open("a", encoding="utf-8") as file:
         file.write("".join(f"new{n},new word {n}\n" for n in range(5)))
     with Study.open(study.folder) as study:
         rng = np.random.default_rng(7)
-        assert answer_study_with_crowd(study, make_crowd(4, rng), truth_of(study), rng) == 5 * 7 - 10
+        assert answer_study_with_crowd(study, make_crowd(4, rng), true_scores(study), rng) == 5 * 7 - 10
         assert differing_picks(study.events()) == []
         judged = {item for items in study.judgments()["items"] for item in items}
         assert {f"new{n}" for n in range(5)} <= judged

@@ -178,7 +178,7 @@ def test_guessing_tokens_is_slowed_down(make_study, serve_study):
 
 
 def test_one_annotator_cannot_crowd_out_the_others(make_study, serve_study):
-    server = serve_study(make_study(), limits=Limits(person=Rate(5, 0.01)))
+    server = serve_study(make_study(), limits=Limits(annotator=Rate(5, 0.01)))
     ann, bob = server.person("ann"), server.person("bob")
     assert [ann.post("/tasks").status_code for _ in range(7)] == [200] * 5 + [429] * 2
     assert bob.post("/tasks").status_code == 200

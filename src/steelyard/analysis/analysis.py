@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
@@ -11,13 +11,17 @@ import polars as pl
 from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import History, history_of, observations_of
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
+from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
+from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
+from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.pseudonyms import Names
+from steelyard.study.systems import has_systems, kind_of_systems
 
 
 @dataclass(eq=False)
@@ -73,6 +77,28 @@ class Analysis:
             self.failure = "".join(traceback.format_exception(error))
             return error.problems[0].what
 
+    @cached_property
+    def systems(self) -> SystemComparison | str | None:
+        """The comparison of the systems, or a sentence that says why there is none; None without systems."""
+        study = self.study
+        if not has_systems(study.items):
+            return None
+        try:
+            kind = kind_of_systems(study.config.stages)
+            return study.systems(observations=self._collected(kind, None))
+        except DataError as error:
+            return error.problems[0].what
+
+    def system_table(self, *, differences: bool = False) -> pl.DataFrame:
+        """Return the systems' scores, or their differences; refuse a study without systems."""
+        comparison = self.systems
+        if comparison is None or isinstance(comparison, str):
+            raise DataError(
+                comparison or "the items do not belong to two or more systems.",
+                "Name each item's system in the column 'system' of the items file.",
+            )
+        return comparison.differences if differences else comparison.scores
+
     @property
     def model_failed(self) -> bool:
         """Whether the model raises an exception on these judgments."""
@@ -87,11 +113,20 @@ class Analysis:
     def reliability(self) -> list[StageReliability]:
         """Reliability, agreement and order, by stage and criterion."""
         return [
-            stage_reliability(stage.name, criterion, part, None if criterion else self._comparisons(stage))
+            self._with_whole_tournaments(
+                stage, stage_reliability(stage.name, criterion, part, None if criterion else self._comparisons(stage))
+            )
             for stage in self.study.config.stages
             for criterion, part in self.observations(stage).items()
             if len(part)
         ]
+
+    def _with_whole_tournaments(self, stage: Stage, result: StageReliability) -> StageReliability:
+        """Replace the cycle statistics of a tournament by those of whole tournaments."""
+        if not isinstance(stage.design, Tournament) or self.tournaments is None:
+            return result
+        cycles = {statistic.key: statistic for statistic in self.tournaments.statistics}
+        return replace(result, order=tuple(cycles.get(statistic.key, statistic) for statistic in result.order))
 
     def _comparisons(self, stage: Stage) -> Observations | None:
         if "comparisons" not in stage.protocol.kinds[1:]:
@@ -103,6 +138,14 @@ class Analysis:
         tables = [part.table() for part in self.reliability]
         schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+    @cached_property
+    def tournaments(self) -> TournamentAnalysis | None:
+        """The tournaments of the study, source by source; None if it has none."""
+        if not has_tournaments(self.study):
+            return None
+        collected = self._collected("comparisons", None)
+        return tournament_analysis(self.study, next((part.to_comparisons() for part in collected.values()), None))
 
     @property
     def split_half_target(self) -> float | None:

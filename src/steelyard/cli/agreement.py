@@ -11,6 +11,7 @@ from steelyard.cli.options import (
     KindOption,
     MemoryOption,
     ScaleOption,
+    SkipBadRowsOption,
     SparkMasterOption,
     StrictOption,
     pairs,
@@ -24,6 +25,7 @@ def agreement(
     kind: KindOption = None,
     scale: ScaleOption = None,
     strict: StrictOption = False,
+    skip_bad_rows: SkipBadRowsOption = False,
     engine: EngineOption = None,
     spark_master: SparkMasterOption = None,
     memory: MemoryOption = None,
@@ -41,7 +43,13 @@ def agreement(
     from steelyard.observations import Observations
     from steelyard.reliability import agreement as measure
 
-    options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
+    options = {
+        "kind": kind,
+        "columns": pairs(columns, "--columns"),
+        "scale": scale,
+        "strict": strict,
+        "skip_bad_rows": skip_bad_rows,
+    }
     measured = {}
     with reading(files, engine, spark_master, memory, **options) as read:
         if isinstance(read, SeveralFiles):

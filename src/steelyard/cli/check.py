@@ -12,7 +12,8 @@ def check(folder: StudyFolder) -> None:
     """
     from rich.console import Console
 
-    from steelyard.cli.output import print_done
+    from steelyard.cli.output import print_done, print_warnings
+    from steelyard.designs.description import describe_plan
     from steelyard.storage.engine import DATABASE_FILE
     from steelyard.study import Study
     from steelyard.study.config import CONFIG_FILE
@@ -24,13 +25,16 @@ def check(folder: StudyFolder) -> None:
         Study.open(folder).close()
     console = Console(highlight=False, markup=False)
     print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
+    warnings: list[str] = []
     for stage in config.stages:
         size = stage.protocol.task_size
         task_size = f"{size} items a task" if size > 1 else "one item a task"
         share = f", {stage.share:.0%} of the tasks" if stage.share else ""
-        total = stage.design.goal(stage.design.new_progress(stage.protocol, items), size).total
         name = stage.protocol.name if stage.name == stage.protocol.name else f"{stage.name} ({stage.protocol.name})"
-        console.print(
-            f"  {name}: {task_size}, chosen by {stage.design.name}{share}; {total:,} judgments", soft_wrap=True
-        )
+        plan = describe_plan(stage.design, stage.protocol, items)
+        console.print(f"  {name}: {task_size}, chosen by {stage.design.name}{share}", soft_wrap=True)
+        for sentence in plan.sentences:
+            console.print(f"    {sentence}", soft_wrap=True)
+        warnings += [warning for warning in plan.warnings if warning not in warnings]
     console.print(f"  scores by {config.model.name}", soft_wrap=True)
+    print_warnings(warnings)

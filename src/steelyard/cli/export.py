@@ -22,9 +22,14 @@ class What(StrEnum):
     judgments = "judgments"
     answers = "answers"
     scores = "scores"
+    systems = "systems"
+    differences = "differences"
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
+    sources = "sources"
+    adequacy = "adequacy"
+    effort = "effort"
 
 
 def export(
@@ -34,7 +39,7 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="judgments, answers, scores, reliability, log or annotators (with pseudonyms).",
+            help="Table to export, from the list above.",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -62,6 +67,9 @@ def export(
     real_ids: RealIdsOption = False,
 ) -> None:
     """Export judgments, scores, the event log or a complete data set.
+
+    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms); of
+    tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -106,15 +114,34 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
 
     if what is What.scores:
         return study.scores()
+    if what in {What.systems, What.differences}:
+        from steelyard.analysis.analysis import Analysis
+
+        return Analysis.of(study).system_table(differences=what is What.differences)
     if what is What.reliability:
         from steelyard.analysis.analysis import Analysis
 
         return Analysis.of(study).reliability_table()
-    if what is What.annotators:
-        return people_table(study)
+    if what in {What.sources, What.adequacy, What.effort}:
+        return _tournament_table(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
-    return conventional_judgments(study, stage, real_ids=real_ids)
+    is_annotators = what is What.annotators
+    return people_table(study) if is_annotators else conventional_judgments(study, stage, real_ids=real_ids)
+
+
+def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
+    from steelyard.analysis.tournaments import has_tournaments, tournament_analysis
+    from steelyard.errors import DataError
+
+    if not has_tournaments(study):
+        raise DataError("the study holds no tournaments.", "Export scores or judgments instead.")
+    analysis = tournament_analysis(study)
+    if analysis is None:
+        raise DataError("there are no comparisons yet.", "Export again when annotators have answered.")
+    if what is What.effort:
+        return analysis.effort
+    return analysis.items if what is What.adequacy else study.privacy.names(real=real_ids).frame(analysis.graphs)
 
 
 def _stream(study: Study, what: What, output: Path, stage: str | None, real_ids: bool) -> int:

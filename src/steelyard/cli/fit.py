@@ -16,6 +16,7 @@ from steelyard.cli.options import (
     KindOption,
     MemoryOption,
     ScaleOption,
+    SkipBadRowsOption,
     SparkMasterOption,
     StrictOption,
     pairs,
@@ -42,6 +43,7 @@ def fit(
     kind: KindOption = None,
     scale: ScaleOption = None,
     strict: StrictOption = False,
+    skip_bad_rows: SkipBadRowsOption = False,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the model. Repeatable.")
     ] = None,
@@ -72,7 +74,13 @@ def fit(
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     answers = read_gold(gold) if gold else None
-    options = {"kind": kind, "columns": pairs(columns, "--columns"), "scale": scale, "strict": strict}
+    options = {
+        "kind": kind,
+        "columns": pairs(columns, "--columns"),
+        "scale": scale,
+        "strict": strict,
+        "skip_bad_rows": skip_bad_rows,
+    }
     with reading(files, engine, spark_master, memory, **options) as source:
         if chosen is None:
             chosen = registry.create("models", default_model(source.kind), settings(set_, "--set"))

@@ -10,6 +10,7 @@ from steelyard.cli.options import (
     ColumnsOption,
     JudgmentsFile,
     KindOption,
+    SkipBadRowsOption,
     StrictOption,
     StudyFolder,
     existing_folder,
@@ -26,10 +27,11 @@ def import_judgments(
     columns: ColumnsOption = None,
     kind: KindOption = None,
     strict: StrictOption = False,
+    skip_bad_rows: SkipBadRowsOption = False,
 ) -> None:
     """Import judgments from a file into a study.
 
-    A file is imported completely or not at all.
+    A file is imported completely or not at all, unless bad rows are skipped.
 
     Example: steelyard import words ratings.csv
     """
@@ -38,7 +40,15 @@ def import_judgments(
     from steelyard.study.importing import import_file
 
     with Study.open(existing_folder(folder)) as study:
-        result = import_file(study, file, stage=stage, kind=kind, columns=pairs(columns, "--columns"), strict=strict)
+        result = import_file(
+            study,
+            file,
+            stage=stage,
+            kind=kind,
+            columns=pairs(columns, "--columns"),
+            strict=strict,
+            skip_bad_rows=skip_bad_rows,
+        )
     print_notes(result.notes)
     text = f"{result.added:,} {'judgment' if result.added == 1 else 'judgments'} imported from {file.name}"
     if result.already:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,7 +14,13 @@ from steelyard.cli.options import ColumnsOption, pairs
 from steelyard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from tomlkit.items import InlineTable, Table
+    from tomlkit.items import InlineTable
+
+    from steelyard.records import Item
+    from steelyard.study.config import StudyConfig
+    from steelyard.study.recipes import Recipe
+
+ITEMS_FILE = "items.csv"
 
 _PROTOCOL_SETTINGS: dict[str, dict[str, object]] = {
     "direct": {"scale": [0, 100], "labels": ["not at all", "very much"]},
@@ -46,10 +52,22 @@ def new(
             show_default=False,
         ),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare-systems",
+            help="Set up an evaluation: the items are outputs of systems for the same sources.",
+        ),
+    ] = False,
     protocol: Annotated[
-        str,
-        typer.Option("--protocol", "-p", help="direct, likert, choice, pairwise, best_worst, scored_ranking, ranking."),
-    ] = "direct",
+        str | None,
+        typer.Option(
+            "--protocol",
+            "-p",
+            help="Protocol; default: direct, or pairwise with --compare-systems.",
+            show_default=False,
+        ),
+    ] = None,
     design: Annotated[
         str | None,
         typer.Option("--design", "-d", help="Design; default: the protocol's default design.", show_default=False),
@@ -63,8 +81,7 @@ def new(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", "-t", help="Title of the study.", show_default=False)] = None,
     judgments: Annotated[
-        int | None,
-        typer.Option("--judgments", "-n", min=1, help="Judgments per item, for designs with this setting."),
+        int | None, typer.Option("--judgments", "-n", min=1, help="Judgments per item; default: the design's.")
     ] = None,
     size: Annotated[int | None, typer.Option("--size", min=1, help="Items per task; default: the protocol's.")] = None,
     columns: ColumnsOption = None,
@@ -77,90 +94,170 @@ def new(
 
     Example: steelyard new words --items words.csv --protocol best_worst --question "Which is most positive?"
     """
-    import tomlkit
-    from rich.console import Console
-
-    from steelyard import registry
-    from steelyard.cli.output import print_done
     from steelyard.study.config import CONFIG_FILE
     from steelyard.study.opening import check_study
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
-    chosen = registry.find("protocols", protocol)
-    if protocol not in _PROTOCOL_SETTINGS and _needs_settings(chosen):
-        raise ConfigError(f"{protocol} needs settings of its own.", "Write study.toml by hand.")
-    example = items is None
+    choices = _Choices(protocol, design, model, question, title, judgments, size)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".steelyard-new-") as scratch:
         draft = Path(scratch)
-        example_question = _EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?")
-        document = tomlkit.document()
-        document.add(tomlkit.comment("A Steelyard study. Every key: docs/reference/study-toml.md"))
-        document.add(tomlkit.comment(f"Check it with: steelyard check {folder}"))
-        document["title"] = title or ("How positive?" if example else folder.name)
-        document["question"] = question or (example_question if example else "How much?")
-        document["items"] = _put_items(items, draft, pairs(columns, "--columns"), ignore or [])
-        document["protocol"] = {"name": protocol, **_with_size(protocol, chosen, size)}
-        document["design"] = _design_table(design or chosen.default_design, judgments)
-        document["model"] = {"name": model or chosen.model_of_new_studies()}
-        if not model and chosen.new_model is not None:
-            _comment(document["model"], "name", f"or the plain {chosen.default_model}")
-        document["annotators"] = {"lease_minutes": 30}
-        _comment(document["annotators"], "lease_minutes", "a task not answered within this time goes to somebody else")
-        text = tomlkit.dumps(document)
-        (draft / CONFIG_FILE).write_text(text, encoding="utf-8")
-        _, study_items = check_study(draft)
+        mapping = pairs(columns, "--columns")
+        if compare:
+            recipe = _evaluation(items, choices, folder, mapping, ignore or [])
+            recipe.items.write_csv(draft / ITEMS_FILE)
+        else:
+            recipe = _plain_study(items, choices, folder, draft, mapping, ignore or [])
+        (draft / CONFIG_FILE).write_text(_toml_of(recipe, folder), encoding="utf-8")
+        config, study_items = check_study(draft)
         folder.mkdir(exist_ok=True)
         for file in draft.iterdir():
             shutil.move(file, folder / file.name)
+    _print_next_steps(folder, config, study_items, recipe, by_system=compare)
+
+
+def _print_next_steps(folder: Path, config: StudyConfig, items: list[Item], recipe: Recipe, *, by_system: bool) -> None:
+    from rich.console import Console
+
+    from steelyard.cli.output import print_done, print_notes, print_warnings
+    from steelyard.designs.description import describe_plan
+    from steelyard.study.config import CONFIG_FILE
+
     console = Console(highlight=False, markup=False)
-    print_done(f"{folder} holds a study of {len(study_items):,} items.")
+    print_done(f"{folder} holds a study of {len(items):,} items.")
+    print_notes(recipe.notes)
+    for stage in config.stages:
+        plan = describe_plan(stage.design, stage.protocol, items)
+        for sentence in plan.sentences:
+            console.print(f"  {sentence}", soft_wrap=True)
+        print_warnings(plan.warnings)
     console.print(f"  Change {folder / CONFIG_FILE} as you like, then:", soft_wrap=True)
     console.print(f"  steelyard check {folder}", soft_wrap=True)
     console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
-    console.print(f"  steelyard scores {folder}", soft_wrap=True)
+    console.print(f"  steelyard scores {folder}{' --by system' if by_system else ''}", soft_wrap=True)
 
 
-def _comment(table: Any, key: str, text: str) -> None:
-    """Put a comment behind a value, two spaces apart."""
-    table[key].comment(text)
-    table[key].trivia.comment_ws = "  "
+class _Choices(NamedTuple):
+    """What the command line says about a study; None where it says nothing."""
+
+    protocol: str | None
+    design: str | None
+    model: str | None
+    question: str | None
+    title: str | None
+    judgments: int | None
+    size: int | None
 
 
-def _needs_settings(protocol: type) -> bool:
-    return bool(protocol().problems())
+def _evaluation(
+    items: Path | None, choices: _Choices, folder: Path, columns: dict[str, str], ignore: list[str]
+) -> Recipe:
+    """Return the study that compares systems."""
+    from steelyard.formats.outputs import read_outputs
+    from steelyard.study.recipes import compare_systems
+
+    if items is None:
+        raise ConfigError("--compare-systems needs the outputs of the systems.", "Name the file: --items outputs.csv.")
+    for name in ("design", "size"):
+        if getattr(choices, name) is not None:
+            raise ConfigError(
+                f"--{name} does not go with --compare-systems, which chooses it.",
+                "Leave it out, and change study.toml afterwards.",
+                field=f"--{name}",
+            )
+    recipe = compare_systems(
+        read_outputs(items, columns=columns, ignore=ignore),
+        title=choices.title or folder.name,
+        protocol=choices.protocol or "pairwise",
+        judgments=choices.judgments,
+        question=choices.question,
+    )
+    if choices.model is not None:
+        recipe.values["model"]["name"] = choices.model
+    return recipe
 
 
-def _design_table(name: str, judgments: int | None) -> Table:
-    """Return the design with its default settings, each with its description as a comment."""
-    import tomlkit
+def _plain_study(
+    items: Path | None, choices: _Choices, folder: Path, draft: Path, columns: dict[str, str], ignore: list[str]
+) -> Recipe:
+    """Return a study of one protocol with its default settings; the items file is put into the draft."""
+    import polars as pl
+
+    from steelyard import registry
+    from steelyard.designs.contexts import context_sizes
+    from steelyard.study.recipes import Recipe
+
+    protocol = choices.protocol or "direct"
+    cls = registry.find("protocols", protocol)
+    if protocol not in _PROTOCOL_SETTINGS and cls().problems():
+        raise ConfigError(f"{protocol} needs settings of its own.", "Write study.toml by hand.")
+    is_example = items is None
+    example_question = _EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?")
+    files, study_items = _put_items(items, draft, columns, ignore)
+    n_comparable = max(context_sizes(study_items).values())
+    settings = _with_size(protocol, cls, choices.size, n_comparable)
+    values = {
+        "title": choices.title or ("How positive?" if is_example else folder.name),
+        "question": choices.question or (example_question if is_example else "How much?"),
+        "items": files,
+        "protocol": {"name": protocol, **settings},
+        "design": _design_settings(
+            choices.design or cls.default_design, choices.judgments, cls(**settings).task_size, n_comparable
+        ),
+        "model": {"name": choices.model or cls.model_of_new_studies()},
+        "annotators": {"lease_minutes": 30},
+    }
+    comments = {"annotators.lease_minutes": "a task not answered within this time goes to somebody else"}
+    if not choices.model and cls.new_model is not None:
+        comments["model.name"] = f"or the plain {cls.default_model}"
+    return Recipe(values, comments, ("A Steelyard study.",), pl.DataFrame(), ())
+
+
+def _toml_of(recipe: Recipe, folder: Path) -> str:
+    """Write study.toml, every setting of the design with its description."""
     from pydantic import TypeAdapter
 
     from steelyard import registry
+    from steelyard.study.recipes import recipe_toml
+
+    described = TypeAdapter(registry.find("designs", recipe.values["design"]["name"])).json_schema()["properties"]
+
+    def describe(path: str) -> str:
+        table, _, key = path.partition(".")
+        return str(described.get(key, {}).get("description", "")) if table == "design" else ""
+
+    lines = ("Every key: docs/reference/study-toml.md", f"Check it with: steelyard check {folder}")
+    return recipe_toml(recipe, lines, describe)
+
+
+def _design_settings(name: str, judgments: int | None, task_size: int, n_comparable: int) -> dict[str, Any]:
+    """Return the design with its default settings, or those that give every item so many judgments."""
+    from steelyard import registry
+    from steelyard.designs.budgets import BUDGETED, budget_settings
 
     cls = registry.find("designs", name)
-    described = TypeAdapter(cls).json_schema()["properties"]
-    if judgments is not None and "judgments" not in described:
+    settings = {key: value for key, value in cls().settings().items() if value is not None}
+    if judgments is not None and name not in BUDGETED:
         raise ConfigError(
-            f"{name} does not count judgments for each item.",
-            f"Leave out --judgments; it has: {', '.join(described)}.",
+            f"the number of judgments per item follows from the design {name}.",
+            f"Leave out --judgments; it has: {', '.join(settings)}.",
             field="--judgments",
         )
-    settings = cls().settings() | ({} if judgments is None else {"judgments": judgments})
-    table = tomlkit.table()
-    table["name"] = name
-    for key, value in settings.items():
-        if value is not None:
-            table[key] = list(value) if isinstance(value, tuple) else value
-            _comment(table, key, described[key].get("description", ""))
-    return table
+    if judgments is not None:
+        settings |= budget_settings(name, judgments, task_size, n_comparable)
+    elif name == "balanced_tuples":
+        default = budget_settings(name, 1, task_size, n_comparable)["factor"]
+        settings["factor"] = min(settings["factor"], default)
+    return {"name": name, **{key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}}
 
 
-def _with_size(protocol: str, cls: Any, size: int | None) -> dict[str, object]:
-    """Return the protocol's settings, with `size` items in each task if a size is given."""
-    settings = _PROTOCOL_SETTINGS.get(protocol, {})
+def _with_size(protocol: str, cls: Any, size: int | None, n_comparable: int) -> dict[str, Any]:
+    """Return the protocol's settings, with `size` items in each task if a size is given, else as many as there are."""
+    settings = dict(_PROTOCOL_SETTINGS.get(protocol, {}))
     if size is None:
+        if "size" in settings and n_comparable > 1:
+            settings["size"] = min(int(str(settings["size"])), max(n_comparable, 2))
         return settings
     names = [field.name for field in fields(cls) if field.name in {"size", "items_per_page"}]
     if not names:
@@ -168,17 +265,19 @@ def _with_size(protocol: str, cls: Any, size: int | None) -> dict[str, object]:
     return {names[0]: size, **{key: value for key, value in settings.items() if key != "size"}}
 
 
-def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore: list[str]) -> str | InlineTable:
-    """Put the items file into the folder; return the value of `items` in study.toml."""
+def _put_items(
+    source: Path | None, draft: Path, columns: dict[str, str], ignore: list[str]
+) -> tuple[str | InlineTable, list[Item]]:
+    """Put the items file into the folder; return the value of `items` in study.toml, and the items."""
+    from steelyard.formats import read_items
+
     if source is None:
         from steelyard.examples import WORDS
 
-        (draft / "items.csv").write_text("id,text\n" + "".join(f"{w},{w}\n" for w in WORDS), encoding="utf-8")
-        return "items.csv"
-    from steelyard.formats import read_items
-
+        (draft / ITEMS_FILE).write_text("id,text\n" + "".join(f"{w},{w}\n" for w in WORDS), encoding="utf-8")
+        return ITEMS_FILE, read_items(draft / ITEMS_FILE)
     try:
-        read_items(source, columns=columns, ignore=ignore)
+        items = read_items(source, columns=columns, ignore=ignore)
     except DataError as error:
         raise DataError(
             replace(p, remedy=_UNKNOWN_COLUMN.format(name=p.field)) if "study.toml" in p.remedy else p
@@ -186,7 +285,7 @@ def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore
         ) from None
     shutil.copyfile(source, draft / source.name)
     if not columns and not ignore:
-        return source.name
+        return source.name, items
     import tomlkit
 
     table = tomlkit.inline_table()
@@ -197,7 +296,7 @@ def _put_items(source: Path | None, draft: Path, columns: dict[str, str], ignore
         table["columns"] = names
     if ignore:
         table["ignore"] = ignore
-    return table
+    return table, items
 
 
 _UNKNOWN_COLUMN = "Say what it is (--columns text={name}), or leave it out (--ignore {name})."

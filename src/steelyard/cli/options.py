@@ -78,9 +78,12 @@ KindOption: TypeAlias = Annotated[
 ]
 ScaleOption: TypeAlias = Annotated[
     tuple[float, float] | None,
-    typer.Option("--scale", metavar="LOW HIGH", help="Scale of the ratings; default: lowest and highest value."),
+    typer.Option("--scale", metavar="LOW HIGH", help="Scale of the ratings; default: inferred."),
 ]
 StrictOption: TypeAlias = Annotated[bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns.")]
+SkipBadRowsOption: TypeAlias = Annotated[
+    bool, typer.Option("--skip-bad-rows", help="Leave out and count wrong rows instead of refusing the file.")
+]
 RealIdsOption: TypeAlias = Annotated[
     bool,
     typer.Option("--real-ids", help="Use annotators' real names instead of pseudonyms."),

@@ -22,27 +22,36 @@ _NARROWEST_NAME = 10
 
 
 def err_console() -> Console:
-    """The console for what is not the result."""
+    """The console for everything except results."""
     return Console(stderr=True, highlight=False)
 
 
 def print_problems(error: SteelyardError) -> None:
-    """Say what is wrong, a line each."""
+    """Print the problems, one per line."""
     console = err_console()
     for problem in error.problems:
         console.print(Text("✗ ", style="bold red"), Text(str(problem)), sep="", soft_wrap=True)
+    for note in getattr(error, "__notes__", ()):
+        console.print(Text(f"  {note}"), soft_wrap=True)
 
 
 def print_done(text: str) -> None:
-    """Say that something worked."""
+    """Print a message of success."""
     Console(highlight=False).print(Text("✓ ", style="green"), Text(text), sep="", soft_wrap=True)
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Say what the reader of a result should know."""
+    """Print notes on a result."""
     console = err_console()
     for note in notes:
         console.print(Text(f"· {note}", style="dim"), soft_wrap=True)
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print what may not be as intended, to standard error."""
+    console = err_console()
+    for warning in warnings:
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
 def print_frame(frame: pl.DataFrame, form: Format) -> None:
@@ -100,6 +109,56 @@ def scores_table(
     return table
 
 
+def systems_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
+    """Format a comparison of systems; a line separates clusters, and criteria or subsets."""
+    keys = frame.columns[: frame.columns.index("system")]
+    table = _bare_table(title)
+    for name in keys:
+        table.add_column(name)
+    table.add_column("cluster", justify="right")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("system", overflow="fold", max_width=40)
+    table.add_column("score", justify="right")
+    table.add_column(f"{level * 100:g} % interval", justify="right", no_wrap=True)
+    for name in ("better than", "wins", "ties", "losses", "judgments"):
+        table.add_column(name, justify="right")
+    low, high = _ends(frame)
+    places = 1 if max(abs(low), abs(high)) >= 10 else 3
+    before: tuple[object, ...] | None = None
+    for row in frame.iter_rows(named=True):
+        place = (*(row[name] for name in keys), row["cluster"])
+        if before is not None and place != before:
+            table.add_row()
+        before = place
+        rank = _rank(row)
+        if row["rank_lower"] is not None and row["rank_lower"] != row["rank_upper"]:
+            rank += f" ({row['rank_lower']}–{row['rank_upper']})"
+        cells = [str(row[name] or "") for name in keys]
+        cells += ["–" if row["cluster"] is None else str(row["cluster"]), rank, str(row["system"])]
+        cells += [number(row["score"], places), _interval(row, places)]
+        cells += [str(row[name]) for name in ("better_than", "wins", "ties", "losses", "judgments")]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def differences_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
+    """Format the differences of every two systems; a star marks those that are significant after the correction."""
+    keys = frame.columns[: frame.columns.index("system")]
+    table = _bare_table(title)
+    for name in (*keys, "system", "compared with"):
+        table.add_column(name, overflow="fold", max_width=30)
+    for name in ("difference", f"{level * 100:g} % interval", "p", "p (Holm)", "", "P(better)", "wins–ties–losses"):
+        table.add_column(name, justify="right", no_wrap=True)
+    largest = max((abs(value) for value in frame["difference"].drop_nulls()), default=0.0)
+    places = 1 if largest >= 10 else 3
+    for row in frame.iter_rows(named=True):
+        cells = [str(row[name] or "") for name in (*keys, "system", "other")]
+        cells += [number(row["difference"], places), _interval(row, places), number(row["p_value"])]
+        cells += [number(row["p_holm"]), "*" if row["significant"] else "", number(row["probability"])]
+        table.add_row(*map(Text, cells), f"{row['wins']}–{row['ties']}–{row['losses']}")
+    return table
+
+
 def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
     """Format a table of labels."""
     extra = [name for name in ("criterion", "group") if name in frame.columns]
@@ -135,7 +194,7 @@ def statistics_table(frame: pl.DataFrame, title: str) -> Table:
 def annotators_table(frame: pl.DataFrame, title: str, top: int | None = None) -> Table:
     """Format a table of annotators: each statistic with its interval, without confusion matrices."""
     names = [n for n in frame.columns if not n.endswith(("_lower", "_upper")) and not n.startswith("p(")]
-    # Many intervals do not fit side by side: then they stand below their figures, in as few digits as mean something.
+    # Many intervals do not fit into one row; then they are below their statistics, in few digits.
     many = sum(f"{name}_lower" in frame.columns for name in names) > 2
     write = (lambda value: f"{value:.2g}") if many else number
     table = _bare_table(title)
@@ -168,7 +227,7 @@ def plain_table(frame: pl.DataFrame, title: str, numbers: Collection[str] = ()) 
 def print_whole(table: Table) -> None:
     """Print a table whose columns that must not wrap are never cut.
 
-    The others, of names, are folded; where even that is not enough, the lines are longer than the terminal.
+    Columns of names are wrapped; if that is not enough, lines are longer than the terminal.
     """
     console = Console(highlight=False)
     widths = [
@@ -186,7 +245,7 @@ def _bare_table(title: str) -> Table:
 
 
 def number(value: float | None, places: int = 3) -> str:
-    """Write a number with so many decimals, or a dash."""
+    """Format a number with this many decimals, or a dash."""
     return "–" if value is None else f"{value:.{places}f}"
 
 

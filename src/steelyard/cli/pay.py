@@ -1,4 +1,4 @@
-"""steelyard pay: what every annotator has earned."""
+"""steelyard pay: earnings of each annotator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pay(
 ) -> None:
     """Print what each annotator has earned, including bonuses.
 
-    Nobody is paid by this: it is the list to pay by.
+    This only lists the amounts; nobody is paid by it.
 
     Example: steelyard pay words -o pay.csv
     """

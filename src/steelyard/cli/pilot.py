@@ -42,7 +42,7 @@ def pilot(
 
 
 def print_pilot(study: Study, *, target: float, seed: int, annotators: int | None = None) -> None:
-    """Print what a pilot came to."""
+    """Print the summary of a pilot."""
     from rich.console import Console
     from rich.text import Text
 
@@ -50,25 +50,23 @@ def print_pilot(study: Study, *, target: float, seed: int, annotators: int | Non
     from steelyard.recruitment.pilot import summarise_pilot
 
     console = Console(highlight=False)
-    findings = summarise_pilot(study, target=target, seed=seed, people=annotators)
+    summary = summarise_pilot(study, target=target, seed=seed, people=annotators)
     currency = study.config.pay.currency
-    console.print(
-        Text(f"{study.config.title}: {findings.people} annotators, {findings.answers:,} answers", style="bold")
-    )
-    console.print(f"time   {_time(findings.task)} a task; {_time(findings.person)} a person", soft_wrap=True)
-    if findings.per_person is None:
+    console.print(Text(f"{study.config.title}: {summary.people} annotators, {summary.answers:,} answers", style="bold"))
+    console.print(f"time   {_time(summary.task)} a task; {_time(summary.person)} a person", soft_wrap=True)
+    if summary.per_person is None:
         why = "the study does not specify the pay ([pay] or [prolific])"
         console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
-    elif findings.per_hour is None:
-        console.print(f"pay    {findings.per_person:,.2f} {currency} per annotator; the time is unknown")
+    elif summary.per_hour is None:
+        console.print(f"pay    {summary.per_person:,.2f} {currency} per annotator; the time is unknown")
     else:
-        hourly = f"{findings.per_hour:,.2f} {currency} an hour of active time"
-        console.print(f"pay    {findings.per_person:,.2f} {currency} a person: {hourly}")
-    for criterion, table in findings.agreement.items():
+        hourly = f"{summary.per_hour:,.2f} {currency} an hour of active time"
+        console.print(f"pay    {summary.per_person:,.2f} {currency} a person: {hourly}")
+    for criterion, table in summary.agreement.items():
         console.print(statistics_table(table, f"agreement on {criterion}" if criterion else "agreement"))
-    for line in _plan_lines(findings, target, currency):
+    for line in _plan_lines(summary, target, currency):
         console.print(line, soft_wrap=True)
-    print_notes([findings.plan_note] if findings.plan_note else [])
+    print_notes([summary.plan_note] if summary.plan_note else [])
 
 
 def _time(quartiles: TimeQuartiles) -> str:
@@ -80,12 +78,12 @@ def _time(quartiles: TimeQuartiles) -> str:
     return f"{middle} {unit} (half of them {low} to {high})"
 
 
-def _plan_lines(findings: PilotSummary, target: float, currency: str) -> list[str]:
-    """Say what the full run will take, beside what the design asks for now."""
-    wants = f"full run  the design as it is set wants {findings.remaining_judgments:,} more answers"
-    if findings.plan is None:
+def _plan_lines(summary: PilotSummary, target: float, currency: str) -> list[str]:
+    """Return lines on the judgments that the full run needs, and those that the design asks for now."""
+    wants = f"full run  the design as it is set wants {summary.remaining_judgments:,} more answers"
+    if summary.plan is None:
         return [wants]
-    row = findings.plan.row(0, named=True)
+    row = summary.plan.row(0, named=True)
     how = f"{row['protocol']}, {row['design']}"
     if row["judgments"] is None:
         return [wants, f"planner   {target:g} is not reached by {how}: at best {row['best']:.2f}"]
@@ -94,7 +92,7 @@ def _plan_lines(findings: PilotSummary, target: float, currency: str) -> list[st
         f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in all "
         f"({row['lower']:,} to {row['upper']:,}; {how}), {row['hours']:,.1f} hours{more}"
     )
-    each = findings.tasks_each
+    each = summary.tasks_each
     needed = (
         [] if not each else [f"          that is {-(-row['judgments'] // each):,} annotators with {each} tasks each"]
     )

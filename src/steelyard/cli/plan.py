@@ -13,6 +13,7 @@ from steelyard.cli.options import (
     FormatOption,
     KindOption,
     ScaleOption,
+    SkipBadRowsOption,
     pairs,
     settings,
 )
@@ -68,6 +69,7 @@ def plan(
     columns: ColumnsOption = None,
     kind: KindOption = None,
     scale: ScaleOption = None,
+    skip_bad_rows: SkipBadRowsOption = False,
 ) -> None:
     """Find how many judgments a target reliability takes, by simulation.
 
@@ -96,7 +98,9 @@ def plan(
     if pilot is not None:
         from steelyard.formats import read_judgments
 
-        read = read_judgments(pilot, kind=kind, columns=pairs(columns, "--columns"), scale=scale)
+        read = read_judgments(
+            pilot, kind=kind, columns=pairs(columns, "--columns"), scale=scale, skip_bad_rows=skip_bad_rows
+        )
         fitted = read_pilot(read, np.random.default_rng(seed), start=populations[0])
         populations = fitted.samples
         notes += [*read.notes, _pilot_note(fitted.population), *fitted.notes]

@@ -36,7 +36,7 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
     from steelyard.web.studies import slug_of
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        study_id = make_draft(client, study, _base(study, url), slug_of(folder))
+        study_id = make_draft(client, study, _base_url(study, url), slug_of(folder))
         if dry_run:
             print_draft(study, drafted=bool(ledger_of(study).study_id))
             return
@@ -144,10 +144,10 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     Example: steelyard prolific sync words
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.recruitment.prolific import sync as look
+    from steelyard.recruitment.prolific import sync as sync_submissions
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        submissions = look(client, study)
+        submissions = sync_submissions(client, study)
         left = [name for name in study.recruitment.departed if study.annotators.progress(name).answered]
     if dry_run:
         return
@@ -211,7 +211,7 @@ def hook(
 
     event = "submission.status.change"
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        target = f"{_base(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
+        target = f"{_base_url(study, url).rstrip('/')}/api/v1/studies/{slug_of(folder)}/hooks/prolific"
         if not client.hook_secrets(workspace):
             secret = client.create_hook_secret(workspace)
             Console(highlight=False).print(f"{WEBHOOK_SECRET}={secret.get('value', '')}", soft_wrap=True, markup=False)
@@ -224,14 +224,14 @@ def hook(
         print_done(f"Prolific tells {target} when submissions change.")
 
 
-# Inside
+# Helpers
 
 
-def _base(study: Study, given: str | None) -> str:
+def _base_url(study: Study, url: str | None) -> str:
     from steelyard.errors import ConfigError
 
     table = study.config.prolific
-    base = given or (None if table is None else table.url)
+    base = url or (None if table is None else table.url)
     if base is None:
         raise ConfigError(
             "it is not said where the study is served.",
@@ -241,21 +241,21 @@ def _base(study: Study, given: str | None) -> str:
 
 
 def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> None:
-    """Look until the pilot's people are through, then say what came of it."""
+    """Wait until the pilot's participants have finished, then print its summary."""
     from rich.console import Console
 
     from steelyard.cli.pilot import print_pilot
-    from steelyard.recruitment.prolific import sync as look
+    from steelyard.recruitment.prolific import sync as sync_submissions
 
     console = Console(highlight=False, stderr=True)
     console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
-    through = -1
+    finished_before = -1
     while True:
-        counted = look(client, study).status_counts()
+        counted = sync_submissions(client, study).status_counts()
         done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
-        if done != through:
+        if done != finished_before:
             console.print(f"{done} of {places} have finished")
-            through = done
+            finished_before = done
         if done >= places:
             break
         client.wait(every)

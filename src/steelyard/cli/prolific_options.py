@@ -1,4 +1,4 @@
-"""What the commands of steelyard prolific share: options, how they begin, how they ask."""
+"""Options of steelyard prolific, opening the study and the client, and confirmation."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def open_study(folder: Path) -> Study:
 
 
 def open_client(api: str | None, dry: bool) -> Client:
-    """Begin to speak with Prolific, or in a dry run to print what would be said."""
+    """Open a client for Prolific's API; a dry run prints requests instead of sending them."""
     from steelyard.recruitment.client import PROLIFIC, Client, token_from_environment
 
     return Client(token_from_environment(), address=api or PROLIFIC, show=typer.echo if dry else None, dry=dry)
 
 
 def ask(question: str, yes: bool) -> None:
-    """Go on only when somebody says so."""
+    """Ask for confirmation; abort without it."""
     if not yes and not typer.confirm(question):
         typer.echo("Nothing was done.", err=True)
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""steelyard prolific approve, reject, bonus: who is paid, and what on top."""
+"""steelyard prolific approve, reject, bonus: review submissions and pay bonuses."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def approve(
     from rich.console import Console
 
     from steelyard.cli.output import print_done
-    from steelyard.recruitment.prolific import sync as look
+    from steelyard.recruitment.prolific import sync as sync_submissions
     from steelyard.recruitment.review import approve as approve_all
     from steelyard.recruitment.review import review_submissions
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
-        reviews = review_submissions(study, look(client, study).submissions)
+        reviews = review_submissions(study, sync_submissions(client, study).submissions)
         chosen = _named(reviews, participants) if participants else [review for review in reviews if review.passes]
         print_reviews(reviews, {review.submission for review in chosen})
         if not chosen:
@@ -116,7 +116,7 @@ def bonus(
         currency = study.config.pay.currency
         earned = _earned(study)
 
-        def again(batch: Batch) -> bool:
+        def send_again(batch: Batch) -> bool:
             request = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
             ask(
                 f"{request} more than {grace:g} minutes ago, and Prolific shows none of it. "
@@ -128,7 +128,9 @@ def bonus(
         paid = 0
         begun = ledger_of(study).open_batch
         if begun is not None and not dry_run:
-            paid += begun.total * bonuses.complete_batch(client, study, begun, grace_minutes=grace, send_again=again)
+            paid += begun.total * bonuses.complete_batch(
+                client, study, begun, grace_minutes=grace, send_again=send_again
+            )
         listed, _ = client.submissions(drafted_id(study))
         owed, _ = bonuses.still_owed(earned, ledger_of(study), listed)
         if owed:
@@ -140,17 +142,17 @@ def bonus(
             return
         if owed:
             ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)
-            paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=again)
+            paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=send_again)
     if paid:
         print_done(f"{money(paid, currency)} of bonuses are paid.")
     else:
         Console(highlight=False).print("No bonuses are owed to people whose work is approved.")
 
 
-def _named(found: list[Review], participants: list[str]) -> list[Review]:
+def _named(reviews: list[Review], participants: list[str]) -> list[Review]:
     from steelyard.errors import ConfigError
 
-    by_name = {review.participant: review for review in found}
+    by_name = {review.participant: review for review in reviews}
     for name in participants:
         if name not in by_name:
             raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")

@@ -1,4 +1,4 @@
-"""What steelyard prolific prints: terms, costs, reviews and bonuses."""
+"""Output of steelyard prolific: terms, costs, reviews and bonuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _console() -> Console:
 
 
 def hourly(reward: int, minutes: int, currency: str) -> str:
-    """Write what a visit pays, and an hour."""
+    """Format the pay of a visit and the hourly rate."""
     from steelyard.recruitment.estimates import money
 
     time = f"about {minutes} minutes" if minutes > 1 else "about a minute"
@@ -27,7 +27,7 @@ def hourly(reward: int, minutes: int, currency: str) -> str:
 
 
 def print_terms(study: Study) -> None:
-    """Say how long it takes and what it pays."""
+    """Print the duration and pay of a visit."""
     from steelyard.recruitment.estimates import estimate_visit, reward, whole_minutes
 
     console = _console()
@@ -37,7 +37,7 @@ def print_terms(study: Study) -> None:
 
 
 def print_draft(study: Study, *, drafted: bool) -> None:
-    """Say, after a dry run, what a draft would be."""
+    """Print, after a dry run, the draft that would be created."""
     from steelyard.recruitment.estimates import money, reward
     from steelyard.recruitment.prolific import ledger_of, prolific_table
 
@@ -61,7 +61,7 @@ def print_draft(study: Study, *, drafted: bool) -> None:
 
 
 def print_offer(study: Study, found: Offer) -> None:
-    """Say what publishing would do."""
+    """Print what publishing would do."""
     from steelyard.cli.output import print_notes
 
     console = _console()
@@ -78,7 +78,7 @@ def print_offer(study: Study, found: Offer) -> None:
 
 
 def cost_question(study: Study, found: Offer) -> str:
-    """Ask whether it may cost that."""
+    """Return the question that asks for agreement to the cost."""
     from steelyard.recruitment.estimates import money
 
     verb = "Add the places" if found.published else "Publish"
@@ -88,7 +88,7 @@ def cost_question(study: Study, found: Offer) -> str:
 
 
 def print_reviews(found: list[Review], chosen: set[str]) -> None:
-    """List submissions, those to look at first."""
+    """Print the submissions, those to be reviewed by hand first."""
     import polars as pl
 
     from steelyard.cli.output import plain_table
@@ -106,7 +106,7 @@ def print_reviews(found: list[Review], chosen: set[str]) -> None:
 
 
 def print_bonuses(owed: dict[str, int], currency: str) -> None:
-    """List who gets what."""
+    """Print the bonus of each participant."""
     import polars as pl
 
     from steelyard.cli.output import plain_table

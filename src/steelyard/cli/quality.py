@@ -1,4 +1,4 @@
-"""steelyard quality: who answers carefully, which checks are in doubt; and acting on it."""
+"""steelyard quality, resolve-check, interim-analysis: quality of annotators and checks, and the stopping rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""steelyard report: what came of a study, as one file that can go into a paper."""
+"""steelyard report: the report of a study as one file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def report(
     if not output.resolve().parent.is_dir():
         raise ConfigError(f"there is no folder {output.parent}.", "Make it first, or choose another place.")
     if pdf is not None and find_chromium() is None:
-        # Said before the work is done, not after.
+        # Raises now rather than after the computation.
         print_pdf(output, pdf)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err_console(), transient=True) as progress:
@@ -58,19 +58,19 @@ def report(
         def on_step(step: str) -> None:
             progress.update(bar, advance=1, description=f"working out {step}")
 
-        def drawn(figure: str) -> None:
+        def on_figure(figure: str) -> None:
             progress.update(bar, advance=1, description=f"drawing {figure}")
 
         with Study.open(folder) as study:
             document = build_report(study, real_ids=real_ids, on_step=on_step)
         figures = sum(isinstance(block, Figure) for block in document.blocks())
         progress.update(bar, total=len(STEPS) + figures * (1 if assets is None else 2) + (pdf is not None) + 1)
-        page = html_page(document, drawn)
+        page = html_page(document, on_figure)
         try:
             output.write_text(page, encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"{output} cannot be written: {error.strerror}.", "Choose another place.") from None
-        count = 0 if assets is None else write_assets(document, assets, drawn)
+        count = 0 if assets is None else write_assets(document, assets, on_figure)
         if pdf is not None:
             progress.update(bar, advance=1, description="printing the PDF")
             print_pdf(output, pdf)

@@ -1,24 +1,29 @@
-"""steelyard scores: a study's scores so far."""
+"""steelyard scores: scores of items, or of systems."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder, settings
+from steelyard.cli.options import ColumnsOption, Format, FormatOption, ScaleOption, existing_folder, pairs, settings
 
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
-class By(StrEnum):
-    """What is scored."""
-
-    item = "item"
-    group = "group"
+ITEM, SYSTEM, GROUP = "item", "system", "group"
 
 
 def scores(
-    folder: StudyFolder,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="The study's folder; with --by system also a file of judgments.",
+            metavar="DIR|FILE",
+            show_default=False,
+        ),
+    ],
     form: FormatOption = Format.table,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Model instead of the study's.", show_default=False)
@@ -26,20 +31,137 @@ def scores(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the model. Repeatable.")
     ] = None,
-    by: Annotated[By, typer.Option("--by", help="Score the items, or the groups they belong to.")] = By.item,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="item|system|COLUMN",
+            help="Score items, or compare systems; a column compares them within each value.",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Number of items to print; 0 for all.")] = 0,
+    differences: Annotated[
+        bool, typer.Option("--differences", help="Print the differences of every two systems.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option("--method", help="Comparison of systems: two_way, bootstrap or wmt.")
+    ] = "two_way",
+    unit: Annotated[str, typer.Option("--unit", help="Unit of systems' scores from comparisons: natural or elo.")] = (
+        "natural"
+    ),
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", help="Items with system and source, for a file of judgments.", show_default=False),
+    ] = None,
+    columns: ColumnsOption = None,
+    scale: ScaleOption = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option("--latex", help="Write the systems as a LaTeX table to this file.", show_default=False),
+    ] = None,
 ) -> None:
-    """Print a study's scores with their intervals.
+    """Print the scores of a study's items, or compare its systems.
 
     Example: steelyard scores words --top 10
+
+    Systems, from a study or from votes: steelyard scores mt --by system · steelyard scores votes.csv --by system
     """
+    names = by or [ITEM]
+    if names == [ITEM]:
+        _print_items(existing_folder(source), form, model, set_, top)
+        return
+    from steelyard import registry
+    from steelyard.models.comparisons.latent import LatentScale
+    from steelyard.models.systems.comparison import SystemOptions
+
+    chosen = registry.create("models", model, settings(set_, "--set")) if model else None
+    if chosen is not None and not isinstance(chosen, LatentScale):
+        raise typer.BadParameter(f"{model} is a model of items, not of systems.", param_hint="--model")
+    options = SystemOptions(method=method, model=chosen, unit=unit)  # type: ignore[arg-type]  # it checks them itself
+    subsets = [name for name in names if name not in (SYSTEM, GROUP)]
+    if source.is_file():
+        comparison, title = _compare_file(source, items, columns, scale, options, subsets), source.name
+    else:
+        comparison, title = _compare_study(existing_folder(source), options, subsets)
+    _print_systems(comparison, title, form, differences)
+    if latex is not None:
+        _write_latex(comparison, latex)
+
+
+def _print_items(folder: Path, form: Format, model: str | None, set_: list[str] | None, top: int) -> None:
     from steelyard import registry
     from steelyard.cli.output import print_notes, print_scores
     from steelyard.study import Study
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    with Study.open(existing_folder(folder)) as study:
-        fitted = study.fit(chosen, by=by.value)
+    with Study.open(folder) as study:
+        fitted = study.fit(chosen)
         title = f"{study.config.title}: {fitted.model} of {study.status().judgments:,} judgments"
     print_scores(fitted.scores, title, form, top or None, fitted.level)
     print_notes(fitted.notes)
+
+
+def _compare_study(folder: Path, options: SystemOptions, subsets: list[str]) -> tuple[SystemComparison, str]:
+    from steelyard.study import Study
+
+    with Study.open(folder) as study:
+        return study.systems(options, by=subsets), study.config.title
+
+
+def _compare_file(
+    file: Path,
+    items: Path | None,
+    columns: list[str] | None,
+    scale: tuple[float, float] | None,
+    options: SystemOptions,
+    subsets: list[str],
+) -> SystemComparison:
+    from steelyard.models.systems.compare_systems import compare_systems
+
+    mapping = pairs(columns, "--columns")
+    system, source = mapping.pop("system", None), mapping.pop("source", None)
+    return compare_systems(
+        file,
+        items=items,
+        system=system,
+        source=source.split("+") if source and "+" in source else source,
+        by=subsets,
+        columns=mapping,
+        scale=scale,
+        method=options.method,
+        model=options.model,
+        unit=options.unit,
+    )
+
+
+def _print_systems(comparison: SystemComparison, title: str, form: Format, differences: bool) -> None:
+    from rich.console import Console
+
+    from steelyard.cli.output import (
+        differences_table,
+        plain_table,
+        print_frame,
+        print_notes,
+        print_whole,
+        systems_table,
+    )
+
+    frame = comparison.differences if differences else comparison.scores
+    if form is not Format.table:
+        print_frame(frame, form)
+    elif differences:
+        print_whole(differences_table(frame, title, comparison.level))
+    else:
+        print_whole(systems_table(frame, title, comparison.level))
+    if comparison.coefficients is not None and form is Format.table:
+        Console().print(plain_table(comparison.coefficients, "covariates"))
+    print_notes(comparison.notes)
+
+
+def _write_latex(comparison: SystemComparison, file: Path) -> None:
+    from steelyard.report.latex import latex_table
+    from steelyard.report.systems import parts_of, systems_table
+
+    tables = [latex_table(systems_table(scores, comparison.level, name)) for name, scores, _ in parts_of(comparison)]
+    file.write_text("\n".join(tables), encoding="utf-8")
+    typer.echo(f"{len(tables)} LaTeX table{'s' if len(tables) > 1 else ''} written to {file}", err=True)

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from steelyard.designs.planned_sets import PlannedSets, PlannedSetsDesign, SetPlan
+from steelyard.designs.contexts import AcrossContexts
+from steelyard.designs.planned_sets import InterleavedPlan, PlannedSets, PlannedSetsDesign, SetPlan
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
@@ -54,31 +55,40 @@ def round_robin(number: int, n: int) -> tuple[int, int]:
 
 
 class AllPairsState(PlannedSets):
-    """All pairs of a stage; the pairs of items that are added later form a plan of their own."""
+    """All pairs of each context of a stage; the pairs of items that are added later form a plan of their own."""
 
     @property
     def total(self) -> int:
         """Number of pairs."""
-        return comb(self.n_items, 2)
+        return sum(comb(len(items), 2) for items in self.contexts.members)
+
+    def count_sets(self, context: int) -> int:
+        """Return the number of pairs of a context."""
+        return comb(len(self.contexts.members[context]), 2)
 
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> SetPlan:
-        """Return the pairs of the items that are in no plan yet, with the items in random order."""
-        items = np.arange(self.n_items, dtype=np.int32)
-        old, new = items[: self.n_planned_items], items[self.n_planned_items :]
-        return PairPlan(rng.permutation(old), rng.permutation(new))
+        """Return the pairs of the items that are in no plan yet, with items and contexts in random order."""
+        plans = []
+        for context in rng.permutation(len(self.contexts.members)).tolist():
+            items = np.array(self.contexts.members[context], np.int32)
+            n_old = int(np.searchsorted(items, self.n_planned_items))
+            plans.append(PairPlan(rng.permutation(items[:n_old]), rng.permutation(items[n_old:])))
+        return plans[0] if len(plans) == 1 else InterleavedPlan(plans)
 
 
 @dataclass(frozen=True, slots=True)
 class AllPairs(PlannedSetsDesign):
-    """Compare every item with every other: N(N-1)/2 pairs, each by `annotators` annotators.
+    """Compare every item with every other of its context: n(n-1)/2 pairs, each by `annotators` annotators.
 
-    Every pair is asked once before any is asked again, round by round; a round shows every item once.
+    Every pair is asked once before any is asked again, round by round. A round shows every item once; contexts take
+    turns, one pair each.
     """
 
     name: ClassVar[str] = "all_pairs"
     set_name: ClassVar[str] = "pairs"
 
     annotators: Annotated[int, Field(ge=1, description="distinct annotators for each pair")] = 1
+    across_contexts: AcrossContexts = False
 
     @property
     def capacity(self) -> int:
@@ -87,7 +97,7 @@ class AllPairs(PlannedSetsDesign):
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first pick."""
-        return AllPairsState(self.annotators)
+        return AllPairsState(self.annotators, across=not self.within_contexts(protocol))
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that do not show two items."""

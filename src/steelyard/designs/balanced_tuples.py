@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, comb
 from typing import Annotated, ClassVar
@@ -10,12 +11,14 @@ import numpy as np
 from pydantic import Field
 
 from steelyard.designs.balancing import count_additional_tuples, plan_tuples
-from steelyard.designs.planned_sets import PlannedSets, PlannedSetsDesign, SetPlan
+from steelyard.designs.contexts import AcrossContexts, context_sizes
+from steelyard.designs.planned_sets import InterleavedPlan, PlannedSets, PlannedSetsDesign, SetPlan
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
 from steelyard.observations import IntArray
 from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 
 
 class TuplePlan(SetPlan):
@@ -32,30 +35,63 @@ class TuplePlan(SetPlan):
 
 
 class BalancedTuplesState(PlannedSets):
-    """The balanced tuples of a stage, planned at the first pick and whenever items are added."""
+    """The balanced tuples of each context of a stage, planned at the first pick and whenever items are added."""
 
-    def __init__(self, capacity: int, factor: float, size: int) -> None:
-        super().__init__(capacity)
+    def __init__(self, capacity: int, factor: float, size: int, *, across: bool = True) -> None:
+        super().__init__(capacity, across=across)
         self.factor = factor
         self.size = size
 
+    def count_sets(self, context: int) -> int:
+        """Return the number of tuples in the first plan of a context: f·n, or all if there are fewer."""
+        n_items = len(self.contexts.members[context])
+        return min(tuple_count(self.factor, n_items), comb(n_items, self.size))
+
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> SetPlan:
-        """Return the missing tuples."""
-        total = tuple_count(self.factor, self.n_items)
-        return TuplePlan(plan_tuples(self.n_items, total, self.size, self._existing(), rng))
+        """Return the missing tuples; contexts take turns in random order."""
+        existing = self._existing_by_context()
+        templates: dict[int, IntArray] = {}
+        plans: list[SetPlan] = []
+        for context in rng.permutation(len(self.contexts.members)).tolist():
+            items, total = np.array(self.contexts.members[context], np.int32), self.count_sets(context)
+            if not total:
+                continue
+            if existing[context]:
+                place = {item: number for number, item in enumerate(items.tolist())}
+                rows = [tuple(place[item] for item in tuple_items) for tuple_items in existing[context]]
+                plans.append(TuplePlan(items[plan_tuples(len(items), total, self.size, rows, rng)]))
+                continue
+            # Contexts of the same size share a plan, each with its items in random order: planning takes a search.
+            if len(items) not in templates:
+                templates[len(items)] = plan_tuples(len(items), total, self.size, (), rng)
+            order = items if len(self.contexts.members) == 1 else rng.permutation(items)
+            plans.append(TuplePlan(order[templates[len(items)]]))
+        return plans[0] if len(plans) == 1 else InterleavedPlan(plans)
 
     @property
     def total(self) -> int:
         """Number of tuples in all."""
         if not self.needs_plan:
             return self.n_sets
-        total, existing = tuple_count(self.factor, self.n_items), self._existing()
-        if not existing:
-            return total
-        return len(existing) + count_additional_tuples(self.n_items, total, self.size, existing)
+        existing = self._existing_by_context()
+        total = len(self.slot_of) + sum(1 for _ in self.unassigned_sets()) - sum(map(len, existing))
+        for context, items in enumerate(self.contexts.members):
+            planned, tuples = self.count_sets(context), existing[context]
+            if planned and tuples:
+                planned_items = {item: number for number, item in enumerate(items)}
+                rows = [tuple(planned_items[item] for item in tuple_items) for tuple_items in tuples]
+                planned = len(tuples) + count_additional_tuples(len(items), planned, self.size, rows)
+            total += max(planned, len(tuples))
+        return total
 
-    def _existing(self) -> list[tuple[int, ...]]:
-        return [*self.slot_of, *self.unassigned_sets()]
+    def _existing_by_context(self) -> list[list[tuple[int, ...]]]:
+        """Return the tuples assigned or planned, without imported ones that mix contexts."""
+        existing: list[list[tuple[int, ...]]] = [[] for _ in self.contexts.members]
+        for items in (*self.slot_of, *self.unassigned_sets()):
+            context = self.contexts.context_of(items[0])
+            if all(self.contexts.context_of(item) == context for item in items):
+                existing[context].append(items)
+        return existing
 
 
 def tuple_count(factor: float, n_items: int) -> int:
@@ -69,7 +105,8 @@ class BalancedTuples(PlannedSetsDesign):
 
     The tuples of best–worst scaling (Kiritchenko & Mohammad 2017, §3.3). Every tuple is asked once before any is asked
     again, so that an unfinished study is balanced. With 2N tuples, three annotators each are 6N judgments; the paper's
-    halves of 3N agree at ρ = .95. More annotators help as much as more tuples (its Fig. 2).
+    halves of 3N agree at ρ = .95. More annotators help as much as more tuples (its Fig. 2). With contexts, each has
+    tuples of its own items only: f·n, or all different ones if there are fewer.
     """
 
     name: ClassVar[str] = "balanced_tuples"
@@ -77,6 +114,7 @@ class BalancedTuples(PlannedSetsDesign):
 
     factor: Annotated[float, Field(gt=0, description="tuples per item: with 2, there are 2N tuples")] = 2.0
     annotators: Annotated[int, Field(ge=1, description="distinct annotators for each tuple")] = 3
+    across_contexts: AcrossContexts = False
 
     @property
     def capacity(self) -> int:
@@ -85,7 +123,9 @@ class BalancedTuples(PlannedSetsDesign):
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first pick."""
-        return BalancedTuplesState(self.annotators, self.factor, protocol.task_size)
+        return BalancedTuplesState(
+            self.annotators, self.factor, protocol.task_size, across=not self.within_contexts(protocol)
+        )
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse single items, too few items for a tuple, and factors that the number of items does not allow."""
@@ -126,6 +166,18 @@ class BalancedTuples(PlannedSetsDesign):
                 )
             ]
         return []
+
+    def plan_warnings(self, protocol: Protocol, items: Sequence[Item]) -> list[str]:
+        """Name contexts with fewer different tuples than the factor asks for."""
+        size = protocol.task_size
+        sizes = [count for count in context_sizes(items).values() if count >= size]
+        short = sum(tuple_count(self.factor, count) > comb(count, size) for count in sizes)
+        if not short:
+            return []
+        return [
+            f"{short:,} of {len(sizes):,} sources have fewer different tuples than factor asks for; all are asked, and "
+            "more annotators give more judgments"
+        ]
 
     def _fewest_items(self, size: int) -> int:
         """Return the smallest number of items that allows the factor."""

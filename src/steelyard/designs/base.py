@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from steelyard.designs.contexts import context_sizes
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
 from steelyard.errors import Problem
@@ -97,6 +98,45 @@ class Design(ABC):
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """List the settings that conflict with the protocol or the number of items."""
         return []
+
+    def within_contexts(self, protocol: Protocol) -> bool:
+        """Whether tasks show items of one context only, because they compare items and the setting says so."""
+        return not protocol.takes_short_pages and getattr(self, "across_contexts", None) is False
+
+    def item_problems(self, protocol: Protocol, items: Sequence[Item]) -> list[Problem]:
+        """List the settings that conflict with the items' contexts: no context may have enough items for a task."""
+        sizes = context_sizes(items)
+        size = protocol.task_size
+        if not self.within_contexts(protocol) or set(sizes) <= {None} or max(sizes.values()) >= size:
+            return []
+        return [
+            Problem(
+                f"a task compares {size} items of the same source (context), but no source has more than "
+                f"{max(sizes.values())}.",
+                "Show fewer at a time, add items, or compare items of different sources: across_contexts = true in "
+                "[design].",
+                field="design.across_contexts",
+            )
+        ]
+
+    def plan_warnings(self, protocol: Protocol, items: Sequence[Item]) -> list[str]:
+        """Return what the items keep the design from doing as its settings ask."""
+        return []
+
+    shares_sources: ClassVar[bool] = False
+    """Whether overlap gives every annotator whole sources, by `shared_pick`, rather than single tasks."""
+
+    def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
+        """Choose the first task of a source that everybody gets and this annotator has not begun."""
+        return None
+
+    def is_continued(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether a pick continues a source that the annotator has begun."""
+        return False
+
+    def is_overlap(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether a pick belongs to a source that the annotator gets because everybody does."""
+        return False
 
     def duplicates(self, progress: Progress) -> dict[int, int]:
         """Return the items that are never shown because they equal an earlier item, with that item."""

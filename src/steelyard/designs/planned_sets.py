@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, cast
 import numpy as np
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.contexts import ItemContexts
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import PlannedState
 from steelyard.records import Item
@@ -23,6 +24,33 @@ class SetPlan(ABC):
 
     @abstractmethod
     def __getitem__(self, place: int) -> tuple[int, ...]: ...
+
+
+class InterleavedPlan(SetPlan):
+    """The sets of several plans, one of each in turn: the first set of every plan, then the second, and so on.
+
+    Plans with more sets come first in each turn, and go on alone when the others are used up.
+    """
+
+    def __init__(self, plans: Sequence[SetPlan]) -> None:
+        self._plans = sorted((plan for plan in plans if len(plan)), key=lambda plan: -len(plan))
+        lengths = np.array([len(plan) for plan in self._plans], np.int64)
+        # Turns in which the same number of plans take part: until the next shorter plan is used up.
+        self._turn_end, n_shorter = np.unique(lengths, return_counts=True)
+        self._n_plans = len(lengths) - np.concatenate([[0], np.cumsum(n_shorter)[:-1]]).astype(np.int64)
+        turns = np.diff(self._turn_end, prepend=0)
+        self._end = np.cumsum(turns * self._n_plans)
+        self._length = int(lengths.sum())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place: int) -> tuple[int, ...]:
+        block = int(np.searchsorted(self._end, place, side="right"))
+        first_turn = int(self._turn_end[block - 1]) if block else 0
+        first_place = int(self._end[block - 1]) if block else 0
+        turn, number = divmod(place - first_place, int(self._n_plans[block]))
+        return self._plans[number][first_turn + turn]
 
 
 class NextSet(NamedTuple):
@@ -75,9 +103,10 @@ class PlannedSets(PlannedState[SetPlan]):
     items are added or the configuration changes, the next pick puts a plan of the missing sets into effect.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, *, across: bool = True) -> None:
         super().__init__()
         self.capacity = capacity
+        self.contexts = ItemContexts(across=across)
         self.n_items = 0
         self.n_planned_items = 0
         """Number of items that the plans in effect cover."""
@@ -101,6 +130,19 @@ class PlannedSets(PlannedState[SetPlan]):
     @abstractmethod
     def total(self) -> int:
         """Number of sets: assigned, planned, and of the next plan."""
+
+    def first_set_probability(self, items: tuple[int, ...]) -> float:
+        """Return the probability that the first plan begins with this set.
+
+        Plans begin with one of the contexts that have the most sets, each equally likely, and treat its items alike.
+        """
+        sets = [self.count_sets(context) for context in range(len(self.contexts.members))]
+        n_items = len(self.contexts.members[self.contexts.context_of(items[0])])
+        return 1 / (sets.count(max(sets)) * comb(n_items, len(items)))
+
+    @abstractmethod
+    def count_sets(self, context: int) -> int:
+        """Return the number of sets in the first plan of a context."""
 
     @property
     def needs_plan(self) -> bool:
@@ -147,6 +189,7 @@ class PlannedSets(PlannedState[SetPlan]):
     def add_items(self, items: Sequence[Item]) -> None:
         """Count new items; the next plan covers them."""
         self.n_items += len(items)
+        self.contexts.add(items)
 
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Put a plan of the missing sets into effect, if this is a new round."""
@@ -221,8 +264,7 @@ class PlannedSetsDesign(Design):
             return self._no_task(progress)
         propensity: float | None = 1.0
         if next_set.from_new_plan:
-            # The first plan treats all items alike, so every set is equally likely to be its first.
-            propensity = None if state.slot_of else 1 / comb(progress.n_items, task_size)
+            propensity = None if state.slot_of else state.first_set_probability(next_set.items)
         return Pick(
             tuple(rng.permutation(next_set.items).tolist()),
             slot=next_set.slot,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from steelyard.designs.positions import PositionCounts
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.observations import IntArray
 from steelyard.records import Item
@@ -157,8 +158,9 @@ class Progress:
     `assignments` counts for each item the tasks that are answered or leased, `answers` those that are answered.
     `slots` are the planned tasks by number, each for `capacity` annotators; `planned_tasks` counts for each item the
     slots, or tasks without one, that contain it. `queue` lists the slots with free places in order; a released slot
-    joins its end. `places_assigned` and `places_answered` count the places of all slots. `design_state` is the state of
-    the design, and `version` changes with every event.
+    joins its end. `positions` counts where on the screen the items of each group were shown. `places_assigned` and
+    `places_answered` count the places of all slots. `design_state` is the state of the design, and `version` changes
+    with every event.
     """
 
     def __init__(self, capacity: int = 1, design_state: DesignState | None = None) -> None:
@@ -167,6 +169,7 @@ class Progress:
         self.version = 0
         self.assignments = Levels()
         self.planned_tasks = Levels()
+        self.positions = PositionCounts()
         self.answers: IntArray = np.zeros(0, np.int32)
         self.slots: dict[int, Slot] = {}
         self.queue: list[int] = []
@@ -210,6 +213,7 @@ class Progress:
         self.version += 1
         self.assignments.add_items(len(items))
         self.planned_tasks.add_items(len(items))
+        self.positions.add_items(items)
         self.answers = np.concatenate([self.answers, np.zeros(len(items), np.int32)])
         if self.design_state is not None:
             self.design_state.add_items(items)
@@ -245,6 +249,12 @@ class Progress:
             if self.capacity > 1:
                 self._enqueue(slot)
         self._assign(annotator, items, slot)
+
+    def on_shared(self, items: tuple[int, ...]) -> None:
+        """Record that every annotator gets a task with these items."""
+        if self.design_state is not None:
+            self.version += 1
+            self.design_state.on_shared(items)
 
     def on_answered(self, items: tuple[int, ...], slot: int | None) -> None:
         """Count the answer to a leased task; `notify_answer` passes its content to the design."""
@@ -290,6 +300,7 @@ class Progress:
         self.version += 1
         for item in items:
             self.assignments.move(item, -1)
+        self.positions.count(items, -1)
         self.tasks_assigned -= 1
         if slot is None:
             self._plan(items, -1)
@@ -331,6 +342,7 @@ class Progress:
             history.items.add((item,))
             self.assignments.move(item, 1)
         self.tasks_assigned += 1
+        self.positions.count(items, 1)
         if slot is not None:
             self.slots[slot].assignments += 1
             self.places_assigned += self.slots[slot].assignments <= self.capacity

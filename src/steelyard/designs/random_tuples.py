@@ -2,23 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, comb
-from typing import Annotated, ClassVar
+from math import comb
+from typing import Annotated, ClassVar, NamedTuple, cast
 
 import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
-from steelyard.designs.level_sampling import sample_from_level
+from steelyard.designs.contexts import AcrossContexts, ItemContexts
 from steelyard.designs.progress import AnnotatorHistory, Levels, Progress, free_slot
+from steelyard.designs.state import DesignState
+from steelyard.designs.targets import sets_of_size
 from steelyard.errors import Problem
 from steelyard.observations import IntArray
 from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 
 _MAX_ENUMERATED_SETS = 20_000
 """Up to this many sets are enumerated when random draws keep giving sets that were already seen."""
+
+_STEPS_PER_TUPLE = 16
+"""Levels of a context per planned tuple of its items: fine enough to tell contexts of 32 items apart by one pair."""
+
+
+class RandomTuplesState(DesignState):
+    """Contexts by how many tuples are planned for their items.
+
+    The level of a context grows with the mean number of planned tuples per item. It is 0 once every item of the
+    context has enough of them, and for contexts with too few items for a tuple.
+    """
+
+    def __init__(self, size: int, tuples_per_item: int, *, across: bool) -> None:
+        self.contexts = ItemContexts(across=across)
+        self.context_levels = Levels()
+        self._size = size
+        self._tuples_per_item = tuples_per_item
+        self._planned: list[int] = []
+        self._planned_in: list[int] = []
+        """Sum of the planned tuples over the items of each context."""
+        self._incomplete_in: list[int] = []
+        """Number of items of each context that need more tuples."""
+        self._slots: set[int] = set()
+
+    def add_items(self, items: Sequence[Item]) -> None:
+        """Add new items."""
+        first = len(self._planned)
+        self.contexts.add(items)
+        self._planned += [0] * len(items)
+        n_new = len(self.contexts.members) - len(self._planned_in)
+        self._planned_in += [0] * n_new
+        self._incomplete_in += [0] * n_new
+        self.context_levels.add_items(n_new)
+        changed = [self.contexts.context_of(item) for item in range(first, len(self._planned))]
+        for context in changed:
+            self._incomplete_in[context] += 1
+        for context in dict.fromkeys(changed):
+            self._update_level(context)
+
+    def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Count a new tuple."""
+        if slot is None or slot not in self._slots:
+            self._slots |= set() if slot is None else {slot}
+            self._plan(items, 1)
+
+    def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
+        """Take back a task that fills no slot; a slot stays planned."""
+        if slot is None:
+            self._plan(items, -1)
+
+    def _plan(self, items: tuple[int, ...], by: int) -> None:
+        for item in items:
+            context = self.contexts.context_of(item)
+            was_incomplete = self._planned[item] < self._tuples_per_item
+            self._planned[item] += by
+            self._planned_in[context] += by
+            self._incomplete_in[context] += (self._planned[item] < self._tuples_per_item) - was_incomplete
+        for context in {self.contexts.context_of(item) for item in items}:
+            self._update_level(context)
+
+    def _update_level(self, context: int) -> None:
+        n_items = len(self.contexts.members[context])
+        level = 0
+        if n_items >= self._size and self._incomplete_in[context]:
+            level = 1 + self._planned_in[context] * _STEPS_PER_TUPLE // n_items
+        self.context_levels.move(context, level - int(self.context_levels.level[context]))
+
+
+class _Draw(NamedTuple):
+    """Items that are certainly in the next tuple, and those, all at one level, that its other places are drawn from."""
+
+    certain: list[int]
+    candidates: Sequence[int]
+    level: int
+    places: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +105,15 @@ class RandomTuples(Design):
     """Show items together, drawn at random from those planned least often so far.
 
     Each tuple is judged by `annotators` annotators, and each item gets about `judgments` judgments. No annotator sees
-    the same set of items twice.
+    the same set of items twice. Items are compared within their context, the contexts with the fewest tuples per item
+    first.
     """
 
     name: ClassVar[str] = "random_tuples"
 
-    judgments: Annotated[int, Field(ge=1, description="judgments for each item, over all its tuples")] = 10
+    judgments: Annotated[int, Field(ge=1, description="judgments per item: answered tasks that show it")] = 10
     annotators: Annotated[int, Field(ge=1, description="distinct annotators for each tuple")] = 1
+    across_contexts: AcrossContexts = False
 
     uses_slots: ClassVar[bool] = True
 
@@ -45,6 +126,11 @@ class RandomTuples(Design):
     def tuples_per_item(self) -> int:
         """Smallest number of tuples that contain each item."""
         return self.judgments // self.annotators
+
+    def initial_state(self, protocol: Protocol) -> DesignState:
+        """Return the state before the first tuple."""
+        across = not self.within_contexts(protocol)
+        return RandomTuplesState(protocol.task_size, self.tuples_per_item, across=across)
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse tuples larger than the study, single items, and judgments that are no multiple of annotators."""
@@ -92,49 +178,105 @@ class RandomTuples(Design):
     def _draw(
         self, progress: Progress, task_size: int, history: AnnotatorHistory, rng: np.random.Generator
     ) -> tuple[tuple[int, ...], int] | None:
-        """Draw a set of the least planned items that is new to the annotator; also return the number of such sets."""
-        levels = progress.planned_tasks
-        certain, level = self._certain_items(levels, task_size)
-        if level is None:
-            return None
-        members, count = levels.members(level), task_size - len(certain)
-        sets = comb(len(members), count) - _count_drawable(history.sets.rows, levels, certain, level, task_size)
-        if sets * 20 >= comb(len(members), count):
-            while True:
-                sample, _ = sample_from_level(levels, level, count, len(members), None, rng)
-                items = tuple(sorted([*certain, *sample]))
-                if items not in history.sets:
-                    return items, sets
-        return self._draw_from_all(progress, task_size, history, rng)
+        """Draw a context, then a set of its least planned items that is new to the annotator.
 
-    def _certain_items(self, levels: Levels, task_size: int) -> tuple[list[int], int | None]:
-        """Return the items of the lowest levels that all fit into the task, and the level to draw the others from."""
-        lowest = range(min(self.tuples_per_item, levels.height))
-        level = next((level for level in lowest if levels.members(level)), None)
-        if level is None:
-            return [], None
+        Also return the number of sets that were equally likely: those of the context times the number of contexts.
+        """
+        state = cast("RandomTuplesState", progress.design_state)
+        maybe_seen = _contexts_seen_often(state.contexts, history, task_size)
+        for level in range(1, state.context_levels.height):
+            members = state.context_levels.members(level)
+            closed = {
+                context
+                for context in maybe_seen
+                if state.context_levels.level[context] == level
+                and self._draw_within(progress, context, task_size, history, rng) is None
+            }
+            eligible = len(members) - len(closed)
+            if not eligible:
+                continue
+            if eligible * 10 < len(members):
+                members = [context for context in members if context not in closed]
+            while True:
+                context = members[int(rng.integers(len(members)))] if len(members) > 1 else members[0]
+                sample = None if context in closed else self._draw_within(progress, context, task_size, history, rng)
+                if sample is not None:
+                    return sample[0], sample[1] * eligible
+                if context not in closed:
+                    # Too many sets to enumerate, and all that could be drawn were seen.
+                    closed.add(context)
+                    eligible -= 1
+                    if not eligible:
+                        break
+        return None
+
+    def _draw_within(
+        self, progress: Progress, context: int, task_size: int, history: AnnotatorHistory, rng: np.random.Generator
+    ) -> tuple[tuple[int, ...], int] | None:
+        """Draw a set of a context that is new to the annotator; also return the number of such sets."""
+        draw = self._next_draw(progress, context, task_size)
+        if draw is None:
+            return None
+        n_seen = self._count_drawable(progress, context, draw, sets_of_size(history.sets, task_size))
+        sets = comb(len(draw.candidates), draw.places)
+        if (sets - n_seen) * 20 >= sets:
+            while True:
+                sample = rng.choice(len(draw.candidates), size=draw.places, replace=False)
+                items = tuple(sorted([*draw.certain, *(draw.candidates[place] for place in sample.tolist())]))
+                if items not in history.sets:
+                    return items, sets - n_seen
+        return self._draw_from_all(progress, context, task_size, history, rng)
+
+    def _next_draw(self, progress: Progress, context: int, task_size: int) -> _Draw | None:
+        """Return the items of the lowest levels that all fit into the tuple, and those of the next level."""
+        state = cast("RandomTuplesState", progress.design_state)
+        levels = progress.planned_tasks
+        by_level: Iterator[tuple[int, Sequence[int]]]
+        if state.contexts.is_single:
+            by_level = ((level, levels.members(level)) for level in range(levels.height))
+        else:
+            members = np.array(state.contexts.members[context])
+            level_of = levels.level[members]
+            by_level = ((level, members[level_of == level].tolist()) for level in np.unique(level_of).tolist())
         certain: list[int] = []
-        while len(certain) + len(levels.members(level)) < task_size:
-            certain += levels.members(level)
-            level += 1
-        return certain, level
+        for level, items in by_level:
+            if len(certain) + len(items) >= task_size:
+                return _Draw(certain, items, level, task_size - len(certain))
+            certain += items
+        return None
+
+    def _count_drawable(self, progress: Progress, context: int, draw: _Draw, seen_sets: IntArray) -> int:
+        """Count the sets among those shown that a draw could give."""
+        if not len(seen_sets):
+            return 0
+        contexts = cast("RandomTuplesState", progress.design_state).contexts
+        seen_sets = seen_sets[contexts.of_item[seen_sets[:, 0]] == context]
+        is_certain = np.isin(seen_sets, draw.certain)
+        is_candidate = (progress.planned_tasks.level[seen_sets] == draw.level) & (
+            contexts.of_item[seen_sets] == context
+        )
+        has_certain = is_certain.sum(axis=1) == len(draw.certain)
+        return int(((is_certain | is_candidate).all(axis=1) & has_certain).sum())
 
     def _draw_from_all(
-        self, progress: Progress, task_size: int, history: AnnotatorHistory, rng: np.random.Generator
+        self, progress: Progress, context: int, task_size: int, history: AnnotatorHistory, rng: np.random.Generator
     ) -> tuple[tuple[int, ...], int] | None:
         """Draw from the list of all sets that are new to the annotator and contain an item that needs judgments."""
-        if comb(progress.n_items, task_size) > _MAX_ENUMERATED_SETS:
+        state = cast("RandomTuplesState", progress.design_state)
+        members = state.contexts.members[context]
+        if comb(len(members), task_size) > _MAX_ENUMERATED_SETS:
             return None
-        incomplete = set(np.flatnonzero(progress.planned_tasks.level < self.tuples_per_item).tolist())
+        incomplete = {item for item in members if progress.planned_tasks.level[item] < self.tuples_per_item}
         candidates = [
             items
-            for items in combinations(range(progress.n_items), task_size)
+            for items in combinations(members, task_size)
             if items not in history.sets and not incomplete.isdisjoint(items)
         ]
         return (candidates[int(rng.integers(len(candidates)))], len(candidates)) if candidates else None
 
     def _no_task(self, progress: Progress) -> NoTask:
-        is_planned = progress.planned_tasks.level.min(initial=self.tuples_per_item) >= self.tuples_per_item
+        state = cast("RandomTuplesState", progress.design_state)
+        is_planned = len(state.context_levels.members(0)) == len(state.contexts.members)
         places = len(progress.slots) * self.annotators
         is_assigned = is_planned and progress.places_assigned >= places
         if is_assigned and progress.places_answered >= places:
@@ -145,8 +287,11 @@ class RandomTuples(Design):
 
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks."""
-        missing = np.maximum(self.tuples_per_item - progress.planned_tasks.level, 0).sum()
-        places = (len(progress.slots) + ceil(missing / task_size)) * self.annotators
+        contexts = cast("RandomTuplesState", progress.design_state).contexts
+        missing = np.maximum(self.tuples_per_item - progress.planned_tasks.level, 0)
+        needed = np.bincount(contexts.of_item, missing, minlength=len(contexts.members))
+        needed[contexts.sizes < task_size] = 0
+        places = (len(progress.slots) + int(np.ceil(needed / task_size).sum())) * self.annotators
         return Goal(progress.places_answered, places)
 
 
@@ -154,14 +299,14 @@ def _shuffled(items: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ..
     return tuple(rng.permutation(items).tolist())
 
 
-def _count_drawable(seen_sets: IntArray, levels: Levels, certain: list[int], level: int, task_size: int) -> int:
-    """Count the sets among those shown that the next draw could give."""
-    if not len(seen_sets) or seen_sets.shape[1] < task_size:
-        return 0
-    # Rows of other sizes (from imports) are padded with their last code, or keep rising.
-    is_rising = (np.diff(seen_sets[:, :task_size], axis=1) > 0).all(axis=1)
-    is_padded = (seen_sets[:, task_size - 1 :] == seen_sets[:, task_size - 1 : task_size]).all(axis=1)
-    sets = seen_sets[is_rising & is_padded, :task_size]
-    is_member = (levels.level[sets] == level) | np.isin(sets, certain)
-    has_certain = np.isin(sets, certain).sum(axis=1) == len(certain)
-    return int((is_member.all(axis=1) & has_certain).sum())
+def _contexts_seen_often(contexts: ItemContexts, history: AnnotatorHistory, task_size: int) -> list[int]:
+    """Return the contexts of which an annotator may have seen every set that contains some item."""
+    seen_sets = sets_of_size(history.sets, task_size)
+    if not len(seen_sets):
+        return []
+    context, count = np.unique(contexts.of_item[seen_sets[:, 0]], return_counts=True)
+    return [
+        number
+        for number, seen in zip(context.tolist(), count.tolist(), strict=True)
+        if seen >= comb(len(contexts.members[number]) - 1, task_size - 1)
+    ]

@@ -64,6 +64,9 @@ class DesignState:
     def on_retract(self, answer: AnswerNotice) -> None:
         """Unlearn an answer that was revised or no longer counts, as far as the design can."""
 
+    def on_shared(self, items: tuple[int, ...]) -> None:
+        """Handle that every annotator gets a task with these items, to measure agreement."""
+
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Start the round of the next pick, if it has not started, from the state just before the pick."""
 

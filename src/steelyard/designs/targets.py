@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.designs.contexts import ItemContexts
 from steelyard.designs.progress import AnnotatorHistory, ShownSets
 from steelyard.observations import UNKNOWN, IntArray
 from steelyard.records import Item
@@ -59,8 +60,17 @@ class Targets(ABC):
 
     @property
     def is_complete(self) -> bool:
-        """Whether any targets can be shown together."""
+        """Whether the probability of a task is known: any targets, or any of one context, can be shown together."""
         return True
+
+    @property
+    def largest_set(self) -> int:
+        """The largest number of targets that can be shown together."""
+        return self.count
+
+    def round_size(self, task_size: int) -> int:
+        """Return the number of tasks that show as many targets as there are: N/n."""
+        return self.count // task_size
 
     def add_items(self, items: Sequence[Item]) -> None:
         """Add new items."""
@@ -90,12 +100,37 @@ class Targets(ABC):
 
 
 class ItemTargets(Targets):
-    """Every item is a target."""
+    """Every item is a target; items are shown together with others of their context, or with any if `across`."""
+
+    def __init__(self, *, across: bool = True) -> None:
+        super().__init__()
+        self.contexts = ItemContexts(across=across)
 
     @property
     def count(self) -> int:
         """Number of items."""
         return len(self.ids)
+
+    @property
+    def largest_set(self) -> int:
+        """Number of items of the largest context."""
+        return max(map(len, self.contexts.members), default=0)
+
+    def round_size(self, task_size: int) -> int:
+        """Return the number of tasks that show as many items as can be compared within their contexts."""
+        return int(self.contexts.comparable(task_size).sum()) // task_size
+
+    def add_items(self, items: Sequence[Item]) -> None:
+        """Add new items with their contexts."""
+        super().add_items(items)
+        self.contexts.add(items)
+
+    def companions(self, target: int) -> IntArray | None:
+        """Return the other items of the same context; None if all items are in one."""
+        if self.contexts.is_single:
+            return None
+        members = self.contexts.members[self.contexts.context_of(target)]
+        return np.array([item for item in members if item != target], np.int32)
 
     def of_items(self, items: Iterable[int]) -> list[int]:
         """Return the items themselves."""

@@ -55,6 +55,7 @@ def fit_files(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
 ) -> Fit:
     """Fit a model to Parquet files that may be larger than memory.
 
@@ -68,12 +69,14 @@ def fit_files(
         "duckdb" or "spark", or an open engine such as ``SparkEngine(session)``, which is left open.
     gold
         The known classes of some items.
-    kind, columns, scale, strict
+    kind, columns, scale, strict, skip_bad_rows
         As of `read_judgments`. A file with several criteria is for `open_log`.
     """
     files = files_of(source)
     with open_engine(engine) if isinstance(engine, str) else nullcontext(engine) as opened:
-        logs = open_log(opened, files, kind=kind, columns=columns, scale=scale, strict=strict)
+        logs = open_log(
+            opened, files, kind=kind, columns=columns, scale=scale, strict=strict, skip_bad_rows=skip_bad_rows
+        )
         if len(logs.by_criterion) > 1:
             raise DataError(
                 f"there are {len(logs.by_criterion)} criteria: {', '.join(logs.by_criterion)}.",

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
-from steelyard.engines.checks import check, note_irregular
-from steelyard.engines.engine import PREFIX, Engine, sql
+from steelyard.engines.engine import PREFIX, Engine, number, sql
 from steelyard.engines.files import check_partitions, schema_of
 from steelyard.errors import ConfigError, DataError, Problem, did_you_mean
-from steelyard.formats.judgments import sentence, unknown_column, unused_columns
-from steelyard.formats.problems import Problems
+from steelyard.formats.comparative import UNCLEAR_WINNER, both_bad_note
+from steelyard.formats.judgments import refuse_contradiction, sentence, unknown_column, unused_columns
+from steelyard.formats.pointwise import MOST_STEPS, observed_scale, scale_of_steps
+from steelyard.formats.problems import Problems, bad_rows_note, skipped_note
 from steelyard.formats.roles import Roles, find_roles
+from steelyard.formats.rows import counted
 from steelyard.formats.tables import Table
+from steelyard.formats.winners import STANDARD, Spellings, is_both_bad
 from steelyard.observations import KINDS, Index, IntArray
 
 NULL = "CAST(NULL AS STRING)"
@@ -45,6 +50,10 @@ class Log:
         The resampling unit: annotators, tasks or judgments.
     scale, scale_known
         As of `Ratings`.
+    every_row
+        The statement of all rows, bad ones included.
+    words
+        Spellings of outcomes in the winner column, besides the standard words.
     """
 
     engine: Engine
@@ -60,7 +69,10 @@ class Log:
     scale_known: bool = True
     label: str = "the log"
     strict: bool = False
+    skip_bad_rows: bool = False
+    every_row: str = ""
     loser: bool = False
+    words: Mapping[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def sql(self, name: str, **parts: object) -> str:
@@ -106,16 +118,25 @@ def open_log(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
     label: str | None = None,
 ) -> LogFiles:
     """Check files and prepare them for queries: as `read_judgments`, but nothing is read into memory."""
     called = label or (str(files[0]) if len(files) == 1 else f"{files[0].parent}/*")
-    roles = roles_of(files, kind=kind, columns=columns, scale=scale, strict=strict, label=called)
+    roles = roles_of(
+        files,
+        kind=kind,
+        columns=columns,
+        scale=scale,
+        strict=strict,
+        skip_bad_rows=skip_bad_rows,
+        label=called,
+    )
     notes = unused_columns(roles)
-    log = _trimmed(engine, files, roles, called, strict)
+    log = replace(_trimmed(engine, files, roles, called, strict), skip_bad_rows=skip_bad_rows)
     by_criterion = {}
-    for number, name in enumerate(_criteria(log, roles)):
-        one = _of_criterion(log, name, number) if name is not None else log
+    for position, name in enumerate(_criteria(log, roles)):
+        one = _of_criterion(log, name, position) if name is not None else log
         ready = _ready(one, scale)
         by_criterion[name or ""] = ready
         notes += [f"criterion {name}: {note}" if name else note for note in ready.notes]
@@ -129,6 +150,7 @@ def roles_of(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
     label: str,
 ) -> Roles:
     """Find the role of each column and refuse files that engines cannot read; only the footers are read."""
@@ -136,6 +158,7 @@ def roles_of(
         raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
     if scale is not None and not scale[0] < scale[1]:
         raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
+    refuse_contradiction(strict, skip_bad_rows)
     schema = schema_of(files)
     roles = find_roles(Table(pl.DataFrame(schema=schema), label), kind, columns)
     _refuse_types(roles, schema, files[0])
@@ -184,8 +207,9 @@ def _trimmed(engine: Engine, files: Sequence[Path], roles: Roles, label: str, st
     engine.view(f"{PREFIX}trimmed", sql("trimmed", columns=", ".join(expressions)))
     item_columns = tuple(name for name in names if name.startswith("item") and name != "item")
     log = Log(engine, roles.kind, PREFIX, item_columns, label=label, strict=strict, loser=loser)
-    engine.view(f"{PREFIX}log", log.sql("all_rows"))
-    return replace(log, usable=_usable_condition(log))
+    every_row = log.sql("all_rows")
+    engine.view(f"{PREFIX}log", every_row)
+    return replace(log, usable=_usable_condition(log), every_row=every_row)
 
 
 def _usable_condition(log: Log) -> str:
@@ -204,10 +228,11 @@ def _criteria(log: Log, roles: Roles) -> list[str | None]:
     return sorted(log.query("criteria")["criterion"].to_list())
 
 
-def _of_criterion(log: Log, name: str, number: int) -> Log:
-    one = replace(log, prefix=f"{PREFIX}{number}_", notes=[])
-    log.engine.put(f"{one.prefix}criterion", pl.DataFrame({"criterion": [name]}))
-    log.engine.view(f"{one.prefix}log", log.sql("criterion_rows", q=one.prefix))
+def _of_criterion(log: Log, name: str, position: int) -> Log:
+    prefix = f"{PREFIX}{position}_"
+    one = replace(log, prefix=prefix, notes=[], every_row=log.sql("criterion_rows", q=prefix))
+    log.engine.put(f"{prefix}criterion", pl.DataFrame({"criterion": [name]}))
+    log.engine.view(f"{prefix}log", one.every_row)
     return one
 
 
@@ -235,7 +260,8 @@ def _ready(log: Log, scale: tuple[float, float] | None) -> Log:
         knows_annotators=knows_annotators,
         knows_tasks=knows_tasks,
         scale=checked.scale,
-        scale_known=scale is not None,
+        words=checked.words,
+        scale_known=checked.scale_known,
     )
 
 
@@ -252,3 +278,175 @@ def by_item(frame: pl.DataFrame, items: Index) -> pl.DataFrame:
 def index_of(names: pl.Series) -> Index:
     """Index ids in sorted order."""
     return Index(sorted(set(names.to_list())))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The number of usable rows, the scale of ratings, and the words for outcomes of comparisons."""
+
+    rows: int
+    scale: tuple[float, float] = (0.0, 1.0)
+    scale_known: bool = True
+    words: Mapping[str, int] = field(default_factory=dict)
+
+
+_EMPTY = ("the {field} is empty", "Give its id.")
+_ITSELF = ("an item is compared with itself", "Correct or remove them.")
+_WORD = ("the winner is neither of the two items ({example})", UNCLEAR_WINNER)
+_TWICE = ("an item is in the tuple twice ({example})", "Correct or remove them.")
+_AMONG = ("the {field} item is not among the items of its row ({example})", "Write the id of one of them.")
+_NUMBER = ("the value is not a number ({example})", "Leave it empty where there was no answer.")
+_OUTSIDE = (
+    "the value is outside the scale {low:g} to {high:g} (such as {example})",
+    "Correct it, or set the scale the values were given on.",
+)
+_MESSAGES = {
+    "item": _EMPTY,
+    "left": _EMPTY,
+    "right": _EMPTY,
+    "same": _ITSELF,
+    "winner": _WORD,
+    "twice": _TWICE,
+    "best": _AMONG,
+    "worst": _AMONG,
+    "number": _NUMBER,
+    "outside": _OUTSIDE,
+}
+
+
+def check(log: Log, scale: tuple[float, float] | None) -> Checked:
+    """Refuse errors; note irregularities."""
+    return _CHECKS[log.kind](log, scale)
+
+
+def note_irregular(log: Log, count: int, what: str, action: str) -> None:
+    """Note how many rows are irregular and what was done with them; if strict, refuse them."""
+    if not count:
+        return
+    if log.strict:
+        raise DataError(f"{what} in {counted(count, 'row')}.", "Complete or remove them.", file=log.label)
+    log.notes.append(f"{what} in {counted(count, 'row')}: {action}.")
+
+
+def _checked_counts(
+    log: Log, name: str, problem: str, scale: tuple[float, float] | None = None, counts: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Count the rows by the SQL expression of their `problem`; refuse bad rows, or leave them out of the log."""
+    counts = log.query(name, problem=problem) if counts is None else counts
+    low, high = scale or (-np.inf, np.inf)
+    problems = []
+    for row in counts.filter(pl.col("problem").is_not_null()).iter_rows(named=True):
+        what, remedy = _MESSAGES[row["problem"]]
+        text = what.format(field=row["problem"], example=row["example"], low=low, high=high)
+        problems.append(Problem(f"{text} in {counted(row['n'], 'row')}.", remedy, log.label))
+    if not problems:
+        return counts
+    bad = int(counts.filter(pl.col("problem").is_not_null())["n"].sum())
+    if not log.skip_bad_rows:
+        error = DataError(problems)
+        error.add_note(bad_rows_note(bad, int(counts["n"].sum())))
+        raise error
+    log.notes.append(skipped_note(bad, problems))
+    log.engine.view(f"{log.prefix}log", sql("good_rows", rows=log.every_row, problem=problem))
+    return log.query(name, problem=problem)
+
+
+def _ratings(log: Log, scale: tuple[float, float] | None) -> Checked:
+    low, high = scale or (-np.inf, np.inf)
+    problem = sql("bad_rating", low=number(low), high=number(high))
+    counts = _checked_counts(log, "check_ratings", problem, scale)
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "no value", "left out")
+    if not usable:
+        return Checked(0)
+    if scale:
+        return Checked(usable, scale)
+    steps = np.sort(log.query("distinct_values", most=MOST_STEPS + 1)["value"].to_numpy())
+    if inferred := scale_of_steps(steps, log.notes):
+        return Checked(usable, *inferred)
+    ends = float(counts["lowest"].min()), float(counts["highest"].max())  # type: ignore[arg-type]  # of doubles
+    return Checked(usable, observed_scale(*ends, log.notes), False)
+
+
+def _labels(log: Log, _scale: tuple[float, float] | None) -> Checked:
+    counts = _checked_counts(log, "check_labels", sql("bad_label"))
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "no label", "left out")
+    return Checked(usable)
+
+
+def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
+    needed = "FALSE" if log.loser else "TRUE"
+    words: dict[str, int] = {}
+    problem = sql("bad_comparison", needed=needed, outcome=outcome_sql(words))
+    counts: pl.DataFrame | None = log.query("check_comparisons", problem=problem)
+    if counts is not None and (counts["problem"] == "winner").any():
+        words, counts = _outcome_words(log), None
+        problem = sql("bad_comparison", needed=needed, outcome=outcome_sql(words))
+    counts = _checked_counts(log, "check_comparisons", problem, counts=counts)
+    usable, every = int(counts["usable"].sum()), int(counts["n"].sum())
+    if log.loser:
+        note_irregular(log, every - usable, "no winner or no loser", "left out")
+        log.notes.append("The order shown is not known: winners were put on the left.")
+    else:
+        note_irregular(log, every - usable, "no winner", "left out (write tie where it was one)")
+    return Checked(usable, words=words)
+
+
+def _outcome_words(log: Log) -> dict[str, int]:
+    """Find the spellings of outcomes in a log, as `read_comparisons` does."""
+    table = log.query("outcome_words")
+    spellings = Spellings(frozenset(table.filter(pl.col("items") > 0)["winner"].to_list()))
+    words = {word: spellings.outcome(word) for word in table["winner"].to_list()}
+    outcomes = {word: outcome for word, outcome in words.items() if outcome is not None}
+    both_bad = int(table.filter(pl.col("winner").is_in([w for w in outcomes if is_both_bad(w)]))["n"].sum())
+    if both_bad:
+        log.notes.append(both_bad_note(both_bad))
+    return outcomes
+
+
+def outcome_sql(words: Mapping[str, int]) -> str:
+    """Return the SQL expression of a comparison's outcome; `words` are spellings besides the standard words.
+
+    A word names a side only if it is the id of neither item.
+    """
+    names = {f"LOWER(winner) = {_quoted(word)}": outcome for word, outcome in STANDARD.items()}
+    names |= {f"winner = {_quoted(word)}": outcome for word, outcome in words.items()}
+    cases = "\n".join(f"  WHEN {condition} THEN {outcome}" for condition, outcome in names.items())
+    return f"CASE WHEN winner = left_item THEN 1 WHEN winner = right_item THEN -1\n{cases} END"
+
+
+def _quoted(word: str) -> str:
+    """Write a word as an SQL literal. Spellings have no quotes and backslashes, which engines escape differently."""
+    return f"'{word}'"
+
+
+def _choices(log: Log, _scale: tuple[float, float] | None) -> Checked:
+    problem = sql(
+        "bad_choice",
+        twice=" OR ".join(f"{one} = {other}" for one, other in combinations(log.item_columns, 2)),
+        best_in_tuple=_among("best", log.item_columns),
+        worst_in_tuple=_among("worst", log.item_columns),
+    )
+    counts = _checked_counts(log, "check_choices", problem)
+    for sign, what, action in (
+        ("b", "no best", "kept without it"),
+        ("w", "no worst", "kept without it"),
+        ("s", "the same item as best and as worst", "kept"),
+    ):
+        note_irregular(log, int(counts.filter(pl.col("odd").str.contains(sign))["n"].sum()), what, action)
+    usable = int(counts["usable"].sum())
+    note_irregular(log, int(counts["n"].sum()) - usable, "fewer than two items", "left out")
+    return Checked(usable)
+
+
+def _among(chosen: str, columns: tuple[str, ...]) -> str:
+    return " OR ".join(f"COALESCE({column} = {chosen}, FALSE)" for column in columns)
+
+
+_CHECKS: dict[str, Callable[[Log, tuple[float, float] | None], Checked]] = {
+    "ratings": _ratings,
+    "labels": _labels,
+    "comparisons": _comparisons,
+    "choices": _choices,
+}

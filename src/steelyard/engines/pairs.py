@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from steelyard.engines.log import Log, by_item, coded, index_of
+from steelyard.engines.log import Log, by_item, coded, index_of, outcome_sql
 from steelyard.engines.values import RESULT_ROWS
 from steelyard.engines.weights import create_weights
 from steelyard.errors import ConfigError
@@ -30,7 +30,7 @@ def pairs_view(log: Log, *, by_unit: bool) -> str:
     name = f"{log.prefix}pairs{'_of_units' if by_unit else ''}"
     unit = log.unit_column if by_unit else "CAST(NULL AS STRING)"
     if log.kind == "comparisons":
-        log.engine.view(name, log.sql("comparison_pairs", unit=unit))
+        log.engine.view(name, log.sql("comparison_pairs", unit=unit, outcome=outcome_sql(log.words)))
     else:
         parts = [log.sql("choice_pairs", unit=unit, item=item) for item in log.item_columns]
         log.engine.view(name, "\nUNION ALL\n".join(parts))
@@ -210,4 +210,4 @@ class LogPairLikelihood(PairLikelihood):
                     continue
                 counts[replicate[in_table], number, place[in_table]] = rows[name].to_numpy()[in_table]
             for resampled in counts:
-                yield self._with(resampled)
+                yield self.with_counts(resampled)

@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 
 from steelyard.errors import DataError
 from steelyard.formats.lists import listed
-from steelyard.formats.rows import BoolArray, Reading, Rows, encode, subset
-from steelyard.observations import UNKNOWN, Choices, Comparisons, IntArray
+from steelyard.formats.rows import BoolArray, Reading, Rows, counted, encode, subset
+from steelyard.formats.winners import Spellings, is_both_bad
+from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, IntArray
 
-TIES = ("tie", "draw", "=")
-"""Words for a tie in the winner column. There are three, so that at least one is not an item of the pair."""
-
-_SIDES = {"left": 1, "right": -1, **dict.fromkeys(TIES, 0)}
 _NOTHING = 9
+UNCLEAR_WINNER = "Write left, right or tie, or the id of one of the two; docs/reference/files.md lists other spellings."
 
 
 def read_comparisons(rows: Rows) -> Reading:
@@ -30,16 +28,22 @@ def read_comparisons(rows: Rows) -> Reading:
     outcome = (word == left).astype(np.int8) - (word == right).astype(np.int8)
     # An item may have the id 'left': the word names a side only if it is neither of the two items.
     by_side = np.flatnonzero(outcome == 0)
-    sides = np.array([_SIDES.get(name.casefold(), _NOTHING) for name in index.ids] + [_NOTHING], np.int8)
-    outcome[by_side] = sides[word[by_side]]
+    words = np.unique(word[by_side])
+    outcomes = np.full(len(index) + 1, _NOTHING, np.int8)
+    spellings = Spellings.beside(_names(index, left, right))
+    for code in words[words != UNKNOWN]:
+        named = spellings.outcome(index[int(code)])
+        outcomes[code] = _NOTHING if named is None else named
+    outcome[by_side] = outcomes[word[by_side]]
     answered = word != UNKNOWN
+    _note_both_bad(rows, index, word[by_side][outcome[by_side] == 0])
     rows.problems.at(
-        answered & (outcome == _NOTHING),
+        answered & (outcome == _NOTHING) & (left != right),
         lambda row: (
             f"winner '{rows.shown('winner', row)}' is neither '{rows.shown('left', row)}' "
             f"nor '{rows.shown('right', row)}'."
         ),
-        "Write left, right or tie, or the id of one of the two.",
+        UNCLEAR_WINNER,
         rows.header("winner"),
     )
     rows.irregular(~answered, "no winner", "left out (write tie where it was one)", "winner")
@@ -49,6 +53,26 @@ def read_comparisons(rows: Rows) -> Reading:
         return Comparisons(items=items, left=a, right=b, outcome=outcome[keep], **rows.sources(keep))
 
     return Reading(answered, build)
+
+
+def _names(index: Index, *codes: IntArray) -> list[str]:
+    """Return the ids that occur in columns of codes."""
+    occurs = np.zeros(len(index) + 1, np.bool_)
+    for column in codes:
+        occurs[column] = True
+    return [index[int(code)] for code in np.flatnonzero(occurs[:-1])]
+
+
+def _note_both_bad(rows: Rows, index: Index, tied: IntArray) -> None:
+    codes, counts = np.unique(tied, return_counts=True)
+    total = sum(int(n) for code, n in zip(codes, counts, strict=True) if is_both_bad(index[int(code)]))
+    if total:
+        rows.notes.append(both_bad_note(total))
+
+
+def both_bad_note(count: int) -> str:
+    """Return the note on ties in which both sides are bad."""
+    return f"both are bad in {counted(count, 'row')}: read as ties."
 
 
 def _read_winners_and_losers(rows: Rows) -> Reading:

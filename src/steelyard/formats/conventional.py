@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import DataError
-from steelyard.formats.comparative import TIES
+from steelyard.formats.winners import TIES
 from steelyard.observations import (
     UNKNOWN,
     Choices,

@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from steelyard.errors import DataError, Problem
-from steelyard.formats.problems import capped
+from steelyard.formats.problems import bad_rows_note, capped
 
 EMPTY_REMEDY = "Give it a header row with the column names, then one row per entry."
 _RIVAL_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
-def parse_csv(data: bytes, separator: str, file: str) -> pl.DataFrame:
+def parse_csv(data: bytes, separator: str, file: str, skipped: list[Problem] | None = None) -> pl.DataFrame:
     """Parse delimited text, every column as strings; rows without any content are left out.
+
+    Rows with too few or too many fields are refused, or left out and added to the list `skipped` where there is one.
 
     Polars parses first. If it fails, or if stray quotes make its result doubtful, Python's slower csv module
     either reads the text or reports the wrong line.
@@ -26,9 +28,9 @@ def parse_csv(data: bytes, separator: str, file: str) -> pl.DataFrame:
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return _parse_carefully(data, separator, file, header)
+        return _parse_carefully(data, separator, file, header, skipped)
     if frame.width != len(header) or (b'"' in data and _quotes_or_newlines_inside(frame)):
-        return _parse_carefully(data, separator, file, header)
+        return _parse_carefully(data, separator, file, header, skipped)
     frame.columns = header
     blank = frame.height
     frame = _without_blank_rows(frame)
@@ -39,13 +41,17 @@ def parse_csv(data: bytes, separator: str, file: str) -> pl.DataFrame:
         and frame[:, -1].null_count()
         and (blank or b'"' in data or data.count(separator.encode()) != (frame.height + 1) * (frame.width - 1))
     ):
-        return _parse_carefully(data, separator, file, header)
+        return _parse_carefully(data, separator, file, header, skipped)
     return frame
 
 
-def csv_lines(data: bytes, separator: str) -> list[int]:
-    """Return the line on which each row starts, counting the header as the first line."""
-    return [line for line, _ in _records(decoded(data, ""), separator)][1:]
+def csv_lines(data: bytes, separator: str, width: int | None = None) -> list[int]:
+    """Return the line on which each row starts, counting the header as the first line.
+
+    With `width`, rows with another number of fields are left out, as they were when the text was parsed.
+    """
+    records = list(_records(decoded(data, ""), separator))[1:]
+    return [line for line, fields in records if width is None or len(fields) == width]
 
 
 def decoded(data: bytes, file: str) -> str:
@@ -113,7 +119,9 @@ def refuse_repeated_names(names: Sequence[str], file: str, line: int | None) -> 
         )
 
 
-def _parse_carefully(data: bytes, separator: str, file: str, header: list[str]) -> pl.DataFrame:
+def _parse_carefully(
+    data: bytes, separator: str, file: str, header: list[str], skipped: list[Problem] | None
+) -> pl.DataFrame:
     rows: list[list[str]] = []
     problems: list[Problem] = []
     try:
@@ -133,8 +141,12 @@ def _parse_carefully(data: bytes, separator: str, file: str, header: list[str]) 
                 )
     except DataError as error:
         raise _in_file(error, file) from None
-    if problems:
-        raise DataError(capped(problems))
+    if problems and skipped is None:
+        refusal = DataError(capped(problems))
+        refusal.add_note(bad_rows_note(len(problems), len(rows) + len(problems)))
+        raise refusal
+    if skipped is not None:
+        skipped.extend(problems)
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     return pl.DataFrame(
         [

@@ -14,6 +14,7 @@ from steelyard.errors import DataError, did_you_mean
 from steelyard.formats.amt import is_amt, rows_from_amt
 from steelyard.formats.comparative import read_choices, read_comparisons
 from steelyard.formats.pointwise import read_labels, read_ratings
+from steelyard.formats.problems import skipped_note
 from steelyard.formats.ranked import read_rankings
 from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import BoolArray, Reading, Rows, encode
@@ -45,6 +46,10 @@ class JudgmentFile:
         default=lambda criterion, number: None, repr=False, compare=False
     )
     """The response time of an observation (criterion, number) in seconds, if the file has it."""
+    rows: Callable[[str], NDArray[np.intp]] = field(
+        default=lambda criterion: np.zeros(0, np.intp), repr=False, compare=False
+    )
+    """The row of the table, from 0, of each observation of a criterion."""
 
     @property
     def kind(self) -> str:
@@ -69,6 +74,7 @@ def read_judgments(
     columns: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
 ) -> JudgmentFile:
     """Read judgments into observations.
 
@@ -82,15 +88,20 @@ def read_judgments(
     columns : mapping, optional
         Our field to their column, such as ``{"value": "score_raw"}``; * matches a number.
     scale : tuple of float, optional
-        Lower and upper end of the ratings; by default the range of the values, with a note.
+        Lower and upper end of the ratings; by default inferred from the values, with a note: up to eleven different
+        whole numbers are the steps of a scale, and of other values only the range is known.
     strict : bool
         Refuse incomplete rows and unknown columns rather than keep, drop and count them.
+    skip_bad_rows : bool
+        Leave out rows that are wrong, such as an item compared with itself, and count them in a note, rather than
+        refuse the file.
     """
     if kind is not None and kind not in KINDS:
         raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
     if scale is not None and not scale[0] < scale[1]:
         raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
-    table = open_table(source)
+    refuse_contradiction(strict, skip_bad_rows)
+    table = open_table(source, skip_bad_rows=skip_bad_rows)
     if table.frame.height == 0:
         raise DataError("there are no judgments.", "Give one row for each judgment.", file=table.file)
     if is_wmt(table.frame) and kind in (None, "rankings"):
@@ -100,7 +111,9 @@ def read_judgments(
         kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
         reading = _READERS[kind](rows, scale)
     rows.check_sources()
-    rows.problems.refuse()
+    if skip_bad_rows:
+        reading = _without_bad_rows(rows, reading)
+    rows.problems.refuse(len(rows))
     if not reading.keep.any():
         raise DataError(
             f"no row can be used. {' '.join(map(sentence, rows.notes))}",
@@ -126,7 +139,21 @@ def read_judgments(
         value = None if times is None else times[row_of(criterion, number)]
         return value if value is not None and 0 <= value < float("inf") else None
 
-    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds)
+    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, rows_of)
+
+
+def refuse_contradiction(strict: bool, skip_bad_rows: bool) -> None:
+    """Refuse to be strict and to skip bad rows at once."""
+    if strict and skip_bad_rows:
+        raise DataError("strict refuses bad rows, and skip_bad_rows leaves them out.", "Choose one of the two.")
+
+
+def _without_bad_rows(rows: Rows, reading: Reading) -> Reading:
+    is_bad, notes = rows.problems.skip_rows(len(rows))
+    if rows.table.skipped:
+        notes.append(skipped_note(len(rows.table.skipped), rows.table.skipped))
+    rows.notes.extend(notes)
+    return Reading(reading.keep & ~is_bad, reading.build)
 
 
 def _conventional_rows(

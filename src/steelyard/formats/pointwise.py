@@ -8,9 +8,15 @@ import polars as pl
 from steelyard.formats.rows import BoolArray, Reading, Rows, encode, subset
 from steelyard.observations import UNKNOWN, FloatArray, Labels, Ratings
 
+MOST_STEPS = 11
+"""Maximum number of steps of a scale that is inferred from the values: 0 to 10 has eleven."""
+_STEP_WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100)
+MOST_RANGE = 1e6
+"""Scales of steps do not run further, so that differences of values are exact."""
+
 
 def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
-    """Read `item` and `value`; the default scale is the range of the values."""
+    """Read `item` and `value`; without a scale, it is inferred from the values."""
     index, (item,) = encode(rows.text("item"))
     rows.refuse_empty(item, "item")
     value, answered = _numbers(rows)
@@ -27,14 +33,8 @@ def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
     def build(keep: BoolArray) -> Ratings:
         items, (codes,) = subset(index, keep, item)
         values = value[keep]
-        return Ratings(
-            items=items,
-            item=codes,
-            value=values,
-            scale=scale or observed_scale(float(values.min()), float(values.max()), rows.notes),
-            scale_known=scale is not None,
-            **rows.sources(keep),
-        )
+        ends, is_known = (scale, True) if scale else inferred_scale(values, rows.notes)
+        return Ratings(items=items, item=codes, value=values, scale=ends, scale_known=is_known, **rows.sources(keep))
 
     return Reading(answered, build)
 
@@ -61,15 +61,50 @@ def _numbers(rows: Rows) -> tuple[FloatArray, BoolArray]:
     return value, answered
 
 
+def inferred_scale(values: FloatArray, notes: list[str]) -> tuple[tuple[float, float], bool]:
+    """Infer the scale of ratings, and whether it may be taken as known; add a note on what was inferred.
+
+    Values of at most `MOST_STEPS` different whole numbers are the steps of a scale from the lowest to the highest.
+    Of other values only the range is known: scores and intervals may exceed it.
+    """
+    low, high = float(values.min()), float(values.max())
+    # Most sliders show more different values in their first rows than a scale of steps has.
+    steps = np.unique(values[: 10 * MOST_STEPS])
+    if low < high and len(steps) <= MOST_STEPS:
+        steps = np.unique(values)
+    return scale_of_steps(steps, notes) or (observed_scale(low, high, notes), False)
+
+
+def scale_of_steps(steps: FloatArray, notes: list[str]) -> tuple[tuple[float, float], bool] | None:
+    """Return the scale whose steps are the different values of ratings; None if they do not look like steps.
+
+    Steps are evenly spaced, such as 1 to 5 or 0, 10 … 100; some may not occur. Three answers on a slider, 12, 37 and
+    88, are whole numbers too, but they are no steps.
+    """
+    low, high = float(steps[0]), float(steps[-1])
+    if not (1 < len(steps) <= MOST_STEPS and (steps == np.round(steps)).all() and high - low < MOST_RANGE):
+        return None
+    divisor = int(np.gcd.reduce(np.diff(steps).astype(np.int64)))
+    width = max(width for width in _STEP_WIDTHS if divisor % width == 0)
+    if (high - low) / width >= MOST_STEPS:
+        return None
+    notes.append(
+        f"The scale was inferred from the values: steps from {low:g} to {high:g}. If it was another, give it "
+        "(--scale LOW HIGH)."
+    )
+    return (low, high), True
+
+
 def observed_scale(low: float, high: float, notes: list[str]) -> tuple[float, float]:
-    """Use the range of the values as their scale, and add a note."""
+    """Use the range of the values as their scale, and add a note on what that costs."""
     if low == high:
         # At least one unit in the last place, so that huge values still have a range.
         margin = max(0.5, float(np.spacing(abs(low))))
         notes.append(f"All values are {low:g}; the scale was set to {low - margin:g} to {high + margin:g} around it.")
         return low - margin, high + margin
     notes.append(
-        f"The scale was taken from the values, {low:g} to {high:g}; if it was another, give it (--scale LOW HIGH)."
+        f"The scale is not known; the values range from {low:g} to {high:g}. Answers at its ends are not recognised as "
+        "such, and intervals may run beyond it: give the scale (--scale LOW HIGH)."
     )
     return low, high
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,14 @@ def capped(problems: Sequence[Problem], total: int | None = None) -> list[Proble
     return first
 
 
+SKIP_REMEDY = "Correct them, or leave them out: --skip-bad-rows (in Python, skip_bad_rows=True)."
+_NAMED = 3
+"""Number of skipped rows that a note describes."""
+
+_InRows: TypeAlias = "tuple[NDArray[np.intp], str | Callable[[int], str], str, str | None]"
+"""Rows, their problem or a function that describes it, the remedy, and the field."""
+
+
 class Problems:
     """The problems of one table. Lines are looked up only when the problems are reported."""
 
@@ -32,7 +41,7 @@ class Problems:
         self._file = file
         self._locate = locate
         self._general: list[Problem] = []
-        self._in_rows: list[tuple[NDArray[np.intp], str | Callable[[int], str], str, str | None]] = []
+        self._in_rows: list[_InRows] = []
 
     def __bool__(self) -> bool:
         return bool(self._general or self._in_rows)
@@ -53,22 +62,56 @@ class Problems:
         if len(numbers):
             self._in_rows.append((numbers.astype(np.intp), what, remedy, field))
 
-    def refuse(self) -> None:
-        """Raise DataError if there are problems, in the order of the file."""
+    def refuse(self, height: int | None = None) -> None:
+        """Raise DataError if there are problems, in the order of the file.
+
+        With the number of rows of the table, the error offers to skip bad rows where these are the only problems.
+        """
         if not self:
             return
         total = len(self._general) + sum(len(rows) for rows, *_ in self._in_rows)
+        error = DataError(capped([*self._general, *self._first(CAP)], total))
+        if height is not None and not self._general:
+            error.add_note(bad_rows_note(len(self._bad_rows()), height))
+        raise error
+
+    def skip_rows(self, height: int) -> tuple[NDArray[np.bool_], list[str]]:
+        """Return which rows have problems, with a note on them, and forget these problems."""
+        is_bad = np.zeros(height, np.bool_)
+        is_bad[self._bad_rows()] = True
+        first = {problem.line: problem for problem in reversed(self._first(CAP))}
+        notes = [skipped_note(int(is_bad.sum()), [*reversed(first.values())])] if is_bad.any() else []
+        self._in_rows.clear()
+        return is_bad, notes
+
+    def _bad_rows(self) -> NDArray[np.intp]:
+        empty = np.zeros(0, np.intp)
+        return np.unique(np.concatenate([empty, *(rows for rows, *_ in self._in_rows)]))
+
+    def _first(self, most: int) -> list[Problem]:
+        """Return the problems of the first rows."""
         first = sorted(
             (
                 (int(row), what, remedy, field)
                 for rows, what, remedy, field in self._in_rows
-                for row in np.sort(rows)[:CAP]
+                for row in np.sort(rows)[:most]
             ),
             key=lambda entry: entry[0],
-        )[:CAP]
+        )[:most]
         lines = self._locate([row for row, *_ in first])
-        located = [
+        return [
             Problem(what if isinstance(what, str) else what(row), remedy, self._file, line, field)
             for (row, what, remedy, field), line in zip(first, lines, strict=True)
         ]
-        raise DataError(capped([*self._general, *located], total))
+
+
+def bad_rows_note(count: int, height: int) -> str:
+    """Return the sentence that offers to skip bad rows."""
+    return f"{count:,} of {height:,} rows {'is' if count == 1 else 'are'} wrong. {SKIP_REMEDY}"
+
+
+def skipped_note(count: int, first: Sequence[Problem]) -> str:
+    """Return a note on skipped rows; `first` are the problems of the first of them."""
+    described = "; ".join(f"line {p.line}: {p.what.removesuffix('.')}" if p.line else p.what for p in first[:_NAMED])
+    more = " …" if count > len(first[:_NAMED]) else "."
+    return f"{count:,} bad {'row' if count == 1 else 'rows'} skipped: {described}{more}"

@@ -16,7 +16,12 @@ _TIERS = pl.List(pl.List(pl.String))
 
 
 def read_rankings(rows: Rows) -> Reading:
-    """Read `ranking`: text such as 'a>b=c>d', JSON text, or lists (of lists, if there are ties)."""
+    """Read `ranking`: text such as 'a>b=c>d', JSON text, or lists (of lists, if there are ties).
+
+    With columns `place1`, `place2` … each holds the item at that place; an empty cell is an item that was not ranked.
+    """
+    if "ranking" not in rows:
+        return _read_places(rows)
     row = np.arange(len(rows))
     column = rows.frame["ranking"]
     if column.dtype.is_nested():
@@ -33,6 +38,15 @@ def read_rankings(rows: Rows) -> Reading:
             order = np.argsort(row, kind="stable")
             row, rank, items = row[order], rank[order], items.gather(order)
     return from_places(rows, row, rank, items, "ranking")
+
+
+def _read_places(rows: Rows) -> Reading:
+    names = [name for name in rows.frame.columns if name.startswith("place")]
+    text = pl.concat([rows.text(name).str.strip_chars().replace("", None).rename("item") for name in names])
+    place, row = np.divmod(np.arange(len(text)), len(rows))
+    order = np.lexsort((place, row))
+    order = order[text.is_not_null().to_numpy()[order]]
+    return from_places(rows, row[order], place[order] + 1, text.gather(order), "place1")
 
 
 def _as_tiers(rows: Rows, dtype: pl.DataType) -> pl.Series:

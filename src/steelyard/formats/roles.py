@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import polars as pl
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats.columns import FieldColumns, find_columns, plain
 from steelyard.formats.problems import Problems
 from steelyard.formats.tables import Table
+from steelyard.formats.winners import NOUNS, outcome_of
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "annotator": ("annotatorid", "worker", "workerid", "judge", "judgeid", "rater", "raterid", "coder", "coderid"),
@@ -19,9 +23,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "item": ("itemid",),
     "value": ("score", "rating"),
     "label": (),
-    "left": (),
-    "right": (),
-    "winner": (),
+    "left": ("a", "first", *(f"{noun}{side}" for noun in NOUNS for side in ("a", "1", "left"))),
+    "right": ("b", "second", *(f"{noun}{side}" for noun in NOUNS for side in ("b", "2", "right"))),
+    "winner": ("outcome", "preference", "preferred", "vote", "verdict", "result", "choice", "answer"),
     "loser": (),
     "items": (),
     "best": (),
@@ -46,6 +50,14 @@ _SIGNS = {
     "labels": {"label"},
 }
 _ITEM_NUMBER = re.compile(r"item(\d+)")
+_PLACE_NUMBER = re.compile(r"(?:rank|place)(\d+)")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_FEWEST_PLACES = 3
+"""Two columns named first and second are the sides of a comparison."""
+_SAMPLE = 1000
+"""Rows in which a column's content is examined."""
+_SEVERAL = {"items": "item", "ranking": "place"}
+"""Fields that may have one column for each item of the row, and how we name those columns."""
 _HOW_TO_MAP = '--columns {field}=their_name (in Python, columns={{"{field}": "their_name"}})'
 
 
@@ -65,10 +77,8 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     problems = Problems(table.file, table.lines)
     candidates = find_columns(names, ALIASES, mapping, problems)
     problems.refuse()
-    if "items" not in candidates:
-        places = {int(m[1]): name for name in names if (m := _ITEM_NUMBER.fullmatch(plain(name)))}
-        if len(places) > 1:
-            candidates.columns["items"] = [places[number] for number in sorted(places)]
+    _add_numbered(candidates, names)
+    _examine_contents(candidates, table.frame, mapping or {})
     reason = f"{kind} were requested" if kind else "these look like {}"
     kind = kind or _guess(candidates, table)
     fields = _fields(candidates, kind)
@@ -76,8 +86,8 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     columns: dict[str, str] = {}
     for field, source in fields.items():
         sources = candidates.columns[source]
-        if field == "items" and len(sources) > 1:
-            columns |= {f"item{place}": name for place, name in enumerate(sources, 1)}
+        if field in _SEVERAL and len(sources) > 1:
+            columns |= {f"{_SEVERAL[field]}{place}": name for place, name in enumerate(sources, 1)}
             continue
         if len(sources) > 1:
             problems.add(
@@ -89,7 +99,64 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     problems.refuse()
     used = set(columns.values())
     unused = [name for name in names if name not in used]
-    return Roles(kind, columns, unused, [*_REQUIRED[kind], *_SHARED])
+    # A field with several columns is not missing.
+    present = {field for field, source in fields.items() if len(candidates.columns[source]) > 1}
+    return Roles(kind, columns, unused, [field for field in (*_REQUIRED[kind], *_SHARED) if field not in present])
+
+
+def _add_numbered(candidates: FieldColumns, names: list[str]) -> None:
+    """Find the columns of a tuple's items: item1, item2 …"""
+    if "items" not in candidates:
+        items = {int(m[1]): name for name in names if (m := _ITEM_NUMBER.fullmatch(plain(name)))}
+        if len(items) > 1:
+            candidates.columns["items"] = [items[number] for number in sorted(items)]
+        if len(items) > 2:
+            # The first two of several items are not the sides of a comparison.
+            for field in ("left", "right"):
+                if set(candidates.columns.get(field, ())) & set(items.values()):
+                    del candidates.columns[field]
+
+
+def _examine_contents(candidates: FieldColumns, frame: pl.DataFrame, mapping: Mapping[str, str]) -> None:
+    """Decide by content where names mislead: a ranking column of ids, and several columns that may hold the winner."""
+    columns = candidates.columns
+    if "ranking" not in mapping and not any(map(_holds_rankings, (frame[name] for name in columns.get("ranking", ())))):
+        if any(not _missing(candidates, kind) for kind in _REQUIRED if kind != "rankings"):
+            columns.pop("ranking", None)
+        elif places := _places(frame.columns):
+            columns["ranking"] = places
+    if "winner" not in mapping and len(columns.get("winner", ())) > 1:
+        outcomes = [name for name in columns["winner"] if _holds_outcomes(frame[name])]
+        columns["winner"] = outcomes or columns["winner"]
+
+
+def _places(names: list[str]) -> list[str]:
+    """Return the columns that hold the items of a ranking: first, second, third … or rank1, rank2, rank3 …"""
+    short = {plain(name): name for name in names}
+    if any(_ITEM_NUMBER.fullmatch(word) for word in short):
+        # Beside item1, item2 … the columns rank1, rank2 … hold numbers.
+        return []
+    numbers = {int(m[1]): name for word, name in short.items() if (m := _PLACE_NUMBER.fullmatch(word))}
+    for places in ([short.get(word) for word in _ORDINALS], [numbers.get(place) for place in range(1, len(names) + 1)]):
+        leading = list(itertools.takewhile(bool, places))
+        if len(leading) >= _FEWEST_PLACES:
+            return [name for name in leading if name]
+    return []
+
+
+def _holds_rankings(column: pl.Series) -> bool:
+    """Return whether a column may hold rankings: lists, or text with > or = between ids."""
+    if column.dtype.is_nested() or not len(column):
+        return column.dtype.is_nested() or column.dtype == pl.String
+    return column.dtype == pl.String and bool(column.head(_SAMPLE).str.contains(r"[>=]|^\s*\[").any())
+
+
+def _holds_outcomes(column: pl.Series) -> bool:
+    """Return whether all values are words for an outcome."""
+    if column.dtype != pl.String:
+        return False
+    words = column.head(_SAMPLE).drop_nulls().unique().to_list()
+    return bool(words) and all(outcome_of(word) is not None for word in words)
 
 
 def _guess(candidates: FieldColumns, table: Table) -> str:
@@ -106,14 +173,22 @@ def _guess(candidates: FieldColumns, table: Table) -> str:
             file=table.file,
         )
     for kind, signs in _SIGNS.items():
-        if signs & set(candidates.columns):
+        # Many words are aliases of a comparison's columns, so one alias alone is not a sign of comparisons.
+        if signs & (_exact(candidates) if kind == "comparisons" else set(candidates.columns)):
             return kind
+    if {"left", "right"} <= set(candidates.columns):
+        return "comparisons"
     raise DataError(
         f"no kind of judgments has the columns {', '.join(table.frame.columns)}.",
         "Name them annotator and: item, value; or item, label; or left, right, winner; or item1 … itemk, best, worst; "
         f"or ranking. Or map them: {_HOW_TO_MAP.format(field='value')}.",
         file=table.file,
     )
+
+
+def _exact(candidates: FieldColumns) -> set[str]:
+    """Return the fields whose columns have our own names."""
+    return {field for field, names in candidates.columns.items() if plain(names[0]) == field}
 
 
 def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
@@ -123,7 +198,7 @@ def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
         fields["item"] = "task"
         del fields["task"]
     if kind == "comparisons":
-        if "winner" not in candidates and "label" in candidates:
+        if "winner" not in candidates and "label" in candidates and {"left", "right"} <= _exact(candidates):
             fields["winner"] = "label"
         if {"winner", "loser"} <= set(candidates.columns) and not {"left", "right"} <= set(candidates.columns):
             fields = {field: field for field in ("winner", "loser", *_SHARED) if field in candidates}

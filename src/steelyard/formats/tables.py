@@ -61,6 +61,8 @@ class Table:
     frame: pl.DataFrame
     file: str
     find_lines: Callable[[], Sequence[int]] | None = None
+    skipped: tuple[Problem, ...] = ()
+    """Rows that were left out because they have too few or too many fields."""
 
     def lines(self, rows: Sequence[int]) -> list[int]:
         """Return the line of each row; in a frame or Parquet file, rows count from 1."""
@@ -90,10 +92,10 @@ def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame
     return open_table(source, file_label=file_label).frame
 
 
-def open_table(source: Source, *, file_label: str | None = None) -> Table:
-    """Read a table like `read_table`, with the lines of its rows."""
+def open_table(source: Source, *, file_label: str | None = None, skip_bad_rows: bool = False) -> Table:
+    """Read a table like `read_table`, with the lines of its rows; rows of the wrong length may be skipped."""
     if isinstance(source, str | Path):
-        return _open_file(Path(source), file_label or str(source))
+        return _open_file(Path(source), file_label or str(source), skip_bad_rows)
     label = file_label or "the table"
     frame = _frame_of(source, label)
     return Table(_with_trimmed_names(frame, label), label)
@@ -151,7 +153,7 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
     )
 
 
-def _open_file(path: Path, label: str) -> Table:
+def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:
     suffix = _suffix(path.name, supported, label).removesuffix(".gz")
     data = _read_bytes(path, label)
     if suffix == ".parquet":
@@ -159,8 +161,10 @@ def _open_file(path: Path, label: str) -> Table:
     if suffix in _JSON_LINES:
         return Table(_parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
     separator = _SEPARATORS[suffix]
-    frame = restore_formulas(parse_csv(data, separator, label))
-    return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator))
+    skipped: list[Problem] | None = [] if skip_bad_rows else None
+    frame = restore_formulas(parse_csv(data, separator, label, skipped))
+    width = frame.width if skipped else None
+    return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator, width), tuple(skipped or ()))
 
 
 def _suffix(name: str, endings: Sequence[str], label: str) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import numpy as np
 import polars as pl
 
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit, Model, failures_reported
-from steelyard.observations import Index, Observations
+from steelyard.observations import FloatArray, Index, Observations
 
 if TYPE_CHECKING:
     from steelyard.models.gold import Gold
@@ -70,7 +71,17 @@ def fit_each_criterion(
         ),
         iterations=max(fit.iterations for fit in fits.values()),
         converged=all(fit.converged for fit in fits.values()),
+        draws=_joint_draws(list(fits.values())),
     )
+
+
+def _joint_draws(fits: list[Fit]) -> FloatArray | None:
+    """Return the draws of all criteria side by side, as many as each of them has."""
+    parts = [fit.draws for fit in fits if fit.draws is not None]
+    if len(parts) < len(fits):
+        return None
+    count = min(len(part) for part in parts)
+    return np.concatenate([part[:count] for part in parts], axis=1)
 
 
 def _fit_criterion(

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from steelyard import registry
 from steelyard.errors import DataError, ModelFailedError, SteelyardError
 from steelyard.models.display import html_table
-from steelyard.observations import Observations
+from steelyard.observations import FloatArray, Observations
 
 _SHOWN = (
     "rank",
@@ -39,7 +39,8 @@ class Fit:
     """The result of a model: the table of scores, and how it was computed.
 
     `annotators` is a table of annotator parameters, for models that estimate them. `notes` are sentences for the reader
-    of the table, such as why an interval is missing.
+    of the table, such as why an interval is missing. `draws` are joint posterior draws or bootstrap replicates of the
+    scores (draws × rows of `scores`), for models that have them; NaN where a replicate has no judgment of the item.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Fit:
     notes: tuple[str, ...] = ()
     iterations: int = 0
     converged: bool = True
+    draws: FloatArray | None = field(default=None, repr=False)
 
     @property
     def level(self) -> float:

@@ -26,6 +26,8 @@ SCORE_COLUMNS = (
 )
 
 
+LARGEST_DRAWS = 100_000_000
+"""A fit keeps its joint draws up to this many numbers (800 MB)."""
 ALONE = "items judged by a single one of the {units} have no interval: there is nothing to resample"
 
 
@@ -164,6 +166,13 @@ def score_table(
     return frame.sort("rank", "item", nulls_last=True)
 
 
+def aligned_draws(table: pl.DataFrame, items: Index, draws: FloatArray) -> FloatArray | None:
+    """Return joint draws (draws × items) in the order of a scores table; None beyond `LARGEST_DRAWS`."""
+    if draws.size > LARGEST_DRAWS:
+        return None
+    return np.asarray(draws[:, items.codes(table["item"].to_list())])
+
+
 def _nullable(values: FloatArray) -> pl.Series:
     return pl.Series(values, dtype=pl.Float64).fill_nan(None)
 
@@ -183,8 +192,10 @@ def count_by_item(observations: Observations, item: IntArray, row: IntArray) -> 
         return judgments, None
     who = len(observations.annotators)
     cell = item.astype(np.int64) * who + observations.annotator[row]
-    if n * who <= max(1 << 20, 4 * len(cell)):
+    if n * who <= max(1 << 24, 4 * len(cell)):
         is_present = np.zeros(n * who, bool)
         is_present[cell] = True
         return judgments, is_present.reshape(n, who).sum(axis=1).astype(np.int32)
-    return judgments, np.bincount(np.unique(cell) // who, minlength=n).astype(np.int32)
+    cell.sort()
+    distinct = cell[np.r_[True, cell[1:] != cell[:-1]]]
+    return judgments, np.bincount(distinct // who, minlength=n).astype(np.int32)

@@ -133,11 +133,18 @@ class Observations(ABC):
         Observations that say nothing about groups are left out: of items without a group, and comparisons, choices
         or rankings in which one group stands against itself.
         """
+        return self._in_groups(*self._group_codes(group_of))
+
+    def tells_groups_apart(self, group_of: Mapping[str, str]) -> NDArray[np.bool_]:
+        """Return which observations `by_group` keeps."""
+        return self._distinct_under(self._group_codes(group_of)[1])
+
+    def _group_codes(self, group_of: Mapping[str, str]) -> tuple[Index, IntArray]:
         groups = Index(sorted({group_of[item] for item in self.items.ids if item in group_of}))
         if not len(groups):
             raise DataError("no item has a group.", "Fill the column 'group' of the items file.")
         codes = [groups.code(group_of[item]) if item in group_of else UNKNOWN for item in self.items.ids]
-        return self._in_groups(groups, np.array([*codes, UNKNOWN], np.int32))
+        return groups, np.array([*codes, UNKNOWN], np.int32)
 
     def _in_groups(self, groups: Index, code: IntArray) -> tuple[Self, int]:
         keep = self._distinct_under(code)

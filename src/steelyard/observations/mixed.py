@@ -101,6 +101,9 @@ class Mixed(Observations):
         grouped = [part._in_groups(groups, code) for part in self.parts]
         return self._with_parts((part for part, _ in grouped), groups), sum(count for _, count in grouped)
 
+    def _distinct_under(self, code: IntArray) -> NDArray[np.bool_]:
+        return np.concatenate([part._distinct_under(code) for part in self.parts])
+
     def _with_parts(self, parts: Iterable[Observations], items: Index | None = None) -> Self:
         # Without codes of its own it takes those of its parts.
         nobody = unknown_codes(0)

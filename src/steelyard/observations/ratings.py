@@ -24,7 +24,7 @@ class Ratings(Observations):
     value: FloatArray
     scale: tuple[float, float]
     scale_known: bool = True
-    """False when the scale is the range of the values: scores and intervals are not cut at its ends then."""
+    """False when only the range of the values is known: scores and intervals are not cut at its ends then."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:

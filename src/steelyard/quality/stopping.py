@@ -1,6 +1,6 @@
 """Stopping rules: interim analyses of a growing study with a controlled error probability.
 
-Each interim analysis may err with probability α/looks, so all of them together err with probability α at most, however
+Each of K interim analyses may err with probability α/K, so all of them together err with probability α at most, however
 the judgments were chosen and however the analyses depend on each other (Bonferroni, the simplest α-spending). An
 analysis decides by a bound, not by the estimate: the lower bound of the reliability is above the target, simultaneous
 intervals are narrow enough, or the top k items are the top k with high probability.
@@ -23,22 +23,22 @@ Measure = Literal["split_half", "interval_width", "top_k"]
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """Stop when `measure` reaches `target`; over all `looks`, the error probability is at most `alpha`."""
+    """Stop when `measure` reaches `target`; over all `interim_analyses`, the error probability is at most `alpha`."""
 
     measure: Measure
     target: float
-    looks: int = 10
+    interim_analyses: int = 10
     alpha: float = 0.05
     spearman_brown: bool = False
 
     @property
-    def alpha_per_look(self) -> float:
+    def alpha_per_analysis(self) -> float:
         """Error probability of one interim analysis."""
-        return self.alpha / self.looks
+        return self.alpha / self.interim_analyses
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InterimAnalysis:
     """Result of one interim analysis. `bound` is the value that was compared with `target`."""
 
     number: int
@@ -50,7 +50,7 @@ class Look:
     summary: str
 
 
-def take_look(rule: StopRule, number: int, observations: Observations, model: Model) -> Look:
+def run_interim_analysis(rule: StopRule, number: int, observations: Observations, model: Model) -> InterimAnalysis:
     """Analyse the judgments so far, and decide whether to stop."""
     measure = {"split_half": _split_half, "interval_width": _interval_width, "top_k": _top_k}[rule.measure]
     try:
@@ -58,7 +58,7 @@ def take_look(rule: StopRule, number: int, observations: Observations, model: Mo
             value, bound, reached, summary = measure(rule, observations, model)
     except (DataError, ModelFailedError) as error:
         value, bound, reached, summary = None, None, False, f"nothing to measure yet: {error.problems[0].what}"
-    return Look(number, len(observations), value, bound, rule.target, reached, summary)
+    return InterimAnalysis(number, len(observations), value, bound, rule.target, reached, summary)
 
 
 def _split_half(
@@ -69,24 +69,24 @@ def _split_half(
     name = "split_half_spearman_corrected" if rule.spearman_brown else "split_half_spearman"
     # Halves of different observation kinds cannot be compared: use the kind with the most observations.
     observations = max(observations.components(), key=len)
-    statistic = split_half(observations, level=1 - 2 * rule.alpha_per_look)[name]
+    statistic = split_half(observations, level=1 - 2 * rule.alpha_per_analysis)[name]
     if statistic.value is None or statistic.lower is None:
         return statistic.value, None, False, statistic.note
-    suffix = ", stepped up" if rule.spearman_brown else ""
-    summary = f"split-half reliability{suffix} {statistic.value:.3f}, surely above {statistic.lower:.3f}"
+    suffix = ", Spearman–Brown corrected" if rule.spearman_brown else ""
+    summary = f"split-half reliability{suffix} {statistic.value:.3f}, lower bound {statistic.lower:.3f}"
     return statistic.value, statistic.lower, statistic.lower >= rule.target, summary
 
 
 def _interval_width(
     rule: StopRule, observations: Observations, model: Model
 ) -> tuple[float | None, float | None, bool, str]:
-    scores = _at_level(model, 1 - rule.alpha_per_look).fit(observations).scores
+    scores = _at_level(model, 1 - rule.alpha_per_analysis).fit(observations).scores
     width = (scores["upper"] - scores["lower"]).to_numpy()
     widths = width[np.isfinite(width)]
     if len(widths) < scores.height:
         return None, None, False, f"{scores.height - len(widths)} items have no interval yet"
     mean = float(widths.mean())
-    summary = f"the intervals are {mean:.3g} wide on average, at a level that holds over all looks"
+    summary = f"the intervals are {mean:.3g} wide on average, at a level that holds over all interim analyses"
     return mean, mean, mean <= rule.target, summary
 
 
@@ -99,7 +99,7 @@ def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[fl
     if error is None:
         return None, None, False, "some items have no standard error yet"
     summary = f"the top {k} are others with probability {error:.3g} at most"
-    return error, rule.alpha_per_look, error <= rule.alpha_per_look, summary
+    return error, rule.alpha_per_analysis, error <= rule.alpha_per_analysis, summary
 
 
 def misplaced(scores: pl.DataFrame, k: int) -> float | None:

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from steelyard.errors import DataError
+from steelyard.models.comparisons.online import islands
 from steelyard.observations import Comparisons, FloatArray, Index, Observations
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_proportion
 from steelyard.reliability.proportions import proportion
@@ -42,10 +43,13 @@ class Cycles(Statistics):
 def cycle_consistency(
     observations: Observations, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95
 ) -> Cycles:
-    """Look for contradictions in the comparisons of each annotator within each task.
+    """Look for contradictions in the comparisons of each annotator within each source.
 
-    A graph holds the answers of one annotator in one task (or source); without tasks, all answers of the annotator;
-    without annotators, all answers in a task. Ties are collapsed into one vertex; a strongly connected
+    A graph holds the answers of one annotator in one task (or source). Where no annotator has several comparisons in a
+    task, it holds their answers about items that comparisons connect, such as the outputs for one source: comparisons
+    of different sources cannot contradict each other. Without annotators, a graph holds all answers in a task.
+
+    Ties are collapsed into one vertex; a strongly connected
     component with more than one vertex, or an item beaten by one it ties with, is a contradiction
     (Pighin et al. 2012, §3.1 and §4.1).
 
@@ -133,11 +137,9 @@ class _Graphs:
 
     @classmethod
     def of(cls, comparisons: Comparisons) -> _Graphs:
-        by = []
-        if comparisons.knows_annotators:
-            by.append(comparisons.annotator)
-        if comparisons.knows_tasks:
-            by.append(comparisons.task)
+        by = [comparisons.annotator] if comparisons.knows_annotators else []
+        by_task = _by_task(comparisons)
+        by.append(comparisons.task if by_task else islands(comparisons)[comparisons.left])
         graph = group_codes(*by)
         start = np.zeros(int(graph.max()) + 1, np.int64)
         start[graph[::-1]] = np.arange(len(graph))[::-1]
@@ -148,7 +150,7 @@ class _Graphs:
         of_vertex = np.zeros(int(vertex.max()) + 1, np.int64)
         of_vertex[vertex] = np.concatenate([graph, graph])
         whose = "the answers of one annotator" if comparisons.knows_annotators else "all answers"
-        what = whose + (" in one task" if comparisons.knows_tasks else "")
+        what = whose + (" in one task" if by_task else " about items that comparisons connect")
         annotator = comparisons.annotator[start] if comparisons.knows_annotators else None
         count = len(graph)
         return cls(what, graph, start, vertex[:count], vertex[count:], comparisons.outcome == 0, of_vertex, annotator)
@@ -258,6 +260,13 @@ class _Graphs:
                 "items_in_cycles": inside.astype(np.int64),
             }
         )
+
+
+def _by_task(comparisons: Comparisons) -> bool:
+    """Whether graphs are tasks: annotators are not known, or an answer to a task holds several comparisons."""
+    if not comparisons.knows_tasks or not comparisons.knows_annotators:
+        return comparisons.knows_tasks
+    return int(group_codes(comparisons.annotator, comparisons.task).max()) + 1 < len(comparisons)
 
 
 def _renumbered(cluster: Codes | None, graphs: Codes) -> Codes | None:

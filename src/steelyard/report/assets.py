@@ -1,4 +1,4 @@
-"""Write every figure and table of a report to a file of its own."""
+"""Write the figures and tables of a report to separate files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.report.latex import latex_table
 
 
 def write_assets(document: Document, folder: Path, on_step: Callable[[str], None] = lambda step: None) -> int:
-    """Write figures as SVG and PNG, tables as CSV (whole) and LaTeX, listings as text; return how many files.
+    """Write figures as SVG and PNG, tables as CSV (whole) and LaTeX, listings as text; return the number of files.
 
     `on_step` is called before each figure.
     """

@@ -1,4 +1,4 @@
-"""Build the report of a study."""
+"""Build the report of a study, section by section."""
 
 from __future__ import annotations
 
@@ -7,10 +7,44 @@ from datetime import UTC, datetime
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.report.document import Document, Section
-from steelyard.report.sections import SECTIONS
+from steelyard.report.sections import (
+    annotators,
+    checks,
+    costs,
+    exclusions,
+    methods,
+    order,
+    participation,
+    reliability,
+    repeats,
+    scores,
+    stopping,
+    summary,
+    systems,
+    task,
+    tournaments,
+)
 from steelyard.study import Study
 from steelyard.version import __version__
 
+SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
+    ("the summary", summary.section),
+    ("what was asked", task.section),
+    ("who answered", participation.section),
+    ("systems", systems.section),
+    ("scores", scores.section),
+    ("reliability", reliability.section),
+    ("order", order.section),
+    ("tournaments", tournaments.section),
+    ("annotators", annotators.section),
+    ("checks", checks.section),
+    ("repeats", repeats.section),
+    ("stopping", stopping.section),
+    ("exclusions", exclusions.section),
+    ("costs", costs.section),
+    ("methods", methods.section),
+)
+"""Every section in order, with the name of its step."""
 READING = "the log"
 STEPS = (READING, *(name for name, _ in SECTIONS))
 """The steps of building a report, in order."""

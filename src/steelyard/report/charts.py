@@ -22,7 +22,7 @@ Theme: TypeAlias = Literal["light", "dark"]
 
 WIDTH, HEIGHT = 640, 260
 MOST_LABELLED = 40
-"""Items beyond which a caterpillar plot has no names beside it."""
+"""Maximum number of items with names in a caterpillar plot."""
 MOST_DRAWN = 250
 _RHO = "split-half Spearman’s ρ"
 
@@ -31,12 +31,12 @@ _COLOURS: dict[str, dict[str, str]] = {
     "dark": {"ink": "#e8edf2", "muted": "#a5b1bd", "line": "#36414c", "accent": "#8ebbe4", "warm": "#f2ab6b"},
 }
 _SHADES = {"light": ["#eef3f8", "#2c5e8a"], "dark": ["#232b34", "#8ebbe4"]}
-# Arial, Liberation Sans and Helvetica have the same widths, so that texts fit wherever the chart is looked at.
+# Arial, Liberation Sans and Helvetica have the same widths, so that texts fit on every machine.
 _FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 
 
 def values_of(frame: pl.DataFrame) -> alt.InlineData:
-    """Put a frame into a chart, times as text."""
+    """Return a frame as chart data, with times as text."""
     plain = [
         {key: value.isoformat() if isinstance(value, datetime) else value for key, value in row.items()}
         for row in frame.iter_rows(named=True)
@@ -45,20 +45,20 @@ def values_of(frame: pl.DataFrame) -> alt.InlineData:
 
 
 def titled(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:
-    """Give a chart the finding it shows as its title."""
+    """Set the title of a chart, which states the finding."""
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     return chart.properties(title=alt.Title(title, subtitle=[line for line in lines if line] or alt.Undefined))
 
 
 def _time(field: str, table: pl.DataFrame) -> alt.X:
-    """Return an axis of time, in UTC, with as much of the date as its length asks for."""
+    """Return a time axis in UTC; its range determines how much of the date is shown."""
     days = (table["at"][-1] - table["start"][0]) / timedelta(days=1) if table.height else 0
     form = "%H:%M:%S" if days < 1 / 48 else "%H:%M" if days < 1.5 else "%d %b"
     axis = alt.Axis(format=form, tickCount=6, labelOverlap=True)
     return alt.X(f"{field}:T", title="time (UTC)", axis=axis, scale=alt.Scale(type="utc"))
 
 
-# How far
+# Progress
 
 
 def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Chart:
@@ -82,7 +82,7 @@ def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Char
 
 
 def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
-    """Draw the judgments an hour over time."""
+    """Draw the judgments per hour over time."""
     if rate is None or not rate.value:
         title = "Nobody has judged in the last hour"
     else:
@@ -101,7 +101,7 @@ def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
     return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
 
 
-# What the scores say
+# Scores
 
 
 def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
@@ -153,7 +153,7 @@ def _finding(known: pl.DataFrame, name: str) -> str:
 
 
 def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
-    """Draw how many items lie where on the scale; `table` is that of `score_histogram`."""
+    """Draw the distribution of the scores; `table` is that of `score_histogram`."""
     if table.is_empty():
         title = "No item has a score yet"
     else:
@@ -175,7 +175,7 @@ def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
 
 
 def labels(table: pl.DataFrame) -> Chart:
-    """Draw how many items got which label; `table` is that of `label_counts`."""
+    """Draw the number of items by label; `table` is that of `label_counts`."""
     if table.is_empty():
         title = "No item has a label yet"
     else:
@@ -192,7 +192,7 @@ def labels(table: pl.DataFrame) -> Chart:
     return titled(chart.properties(width=WIDTH - 140, height=alt.Step(28)), title)  # type: ignore[no-any-return]
 
 
-# Whether to trust it
+# Reliability
 
 
 def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
@@ -270,7 +270,7 @@ def _states(both: bool) -> tuple[alt.Scale, Any]:
 
 
 def item_ratings(table: pl.DataFrame, name: str, scale: tuple[float, float]) -> Chart:
-    """Draw what each annotator gave one item; `table` is that of `item_judgments`."""
+    """Draw the ratings of one item by annotator; `table` is that of `item_judgments`."""
     rated = table.filter(pl.col("value").is_not_null())
     counted = rated.filter(~pl.col("excluded"))
     title = f"Nobody has rated {shorten(name)} yet"
@@ -291,7 +291,7 @@ def item_ratings(table: pl.DataFrame, name: str, scale: tuple[float, float]) -> 
     return titled(chart.properties(width=WIDTH, height=60), title)  # type: ignore[no-any-return]
 
 
-# What is asked next
+# Selection of tasks
 
 
 def match_quality_map(table: pl.DataFrame) -> Chart:
@@ -325,19 +325,19 @@ def match_quality_map(table: pl.DataFrame) -> Chart:
 
 
 def title_of(chart: Chart) -> str:
-    """Return the finding a chart states."""
+    """Return the title of a chart."""
     title = chart.to_dict(validate=False)["title"]
     return str(title["text"] if isinstance(title, dict) else title)
 
 
 def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite specification, in the colours of a page and about so many pixels wide."""
+    """Return a chart as a Vega-Lite specification, with the colours of a theme and about `width` pixels wide."""
     colours = _COLOURS[theme]
     specification: dict[str, Any] = chart.to_dict(validate=False)
     specification["background"] = None
     _fit(specification, width)
     specification["config"] = {
-        # A label for every mark would make the file several times as large; the page says what the chart shows.
+        # An ARIA label for every mark would make the file several times as large; the page describes the chart.
         "aria": False,
         "font": _FONT,
         "view": {"stroke": None},
@@ -408,7 +408,7 @@ def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH) -> str:
 
 
 def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
-    """Draw a chart as PNG on the page's paper."""
+    """Draw a chart as PNG, on the background of the page."""
     import vl_convert
 
     specification = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}

@@ -1,4 +1,4 @@
-"""A study as a data set to publish: Parquet files and a card, in the folders that the Hugging Face Hub reads."""
+"""A study as a data set to publish: Parquet files and a data set card, in the layout of the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _MEANINGS = {
 def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list[Path]:
     """Write scores, judgments and items as Parquet, and README.md that explains them; return the files.
 
-    Annotators go by pseudonyms, the same as in the study's other exports, unless `real_ids`.
+    Annotators have pseudonyms, the same as in the study's other exports, unless `real_ids`.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
@@ -103,7 +103,7 @@ def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
 
 
 def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
-    """Write the card: YAML that the Hub reads, and what people need to know."""
+    """Return the data set card: YAML for the Hub, and a description for readers."""
     config = analysis.study.config
     written = methods_text(analysis)
     rows = tables["judgments"].height
@@ -164,7 +164,7 @@ def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
 
 
 def _line(text: str) -> str:
-    """Write a text of others so that Markdown takes it as text."""
+    """Escape a text for Markdown."""
     flat = " ".join(text.split())
     for sign in "\\`*_[]<>|#":
         flat = flat.replace(sign, f"\\{sign}")
@@ -172,7 +172,7 @@ def _line(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Write a name so that it stands between backticks in a table."""
+    """Format a name as code in a Markdown table."""
     return " ".join(text.split()).replace("`", "'").replace("|", "\\|")
 
 

@@ -51,6 +51,8 @@ class Table:
     frame: pl.DataFrame
     columns: tuple[Column, ...]
     note: str = ""
+    rules: tuple[int, ...] = ()
+    """Rows before which a line separates groups of rows, in the whole frame."""
 
     @property
     def shown(self) -> pl.DataFrame:
@@ -59,6 +61,13 @@ class Table:
             return self.frame
         half = MOST_ROWS // 2
         return pl.concat([self.frame.head(half), self.frame.tail(half)])
+
+    @property
+    def rules_shown(self) -> tuple[int, ...]:
+        """The rows shown before which a line is drawn."""
+        half = self.shown.height // 2
+        moved = (row if row < half or not self.left_out else row - self.left_out for row in self.rules)
+        return tuple(row for row in moved if row >= 0)
 
     @property
     def left_out(self) -> int:

@@ -45,16 +45,16 @@ _TABLE = str.maketrans(_SPECIAL)
 _LONG_TEXT = 40
 """Texts longer than this are set in several lines."""
 _SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""A table is made as narrow as the text beside it where it is wider, and left alone where it is not."""
+"""Tables wider than the text are scaled down to its width."""
 
 
 def escape(text: str) -> str:
-    """Return a text as LaTeX that prints it."""
+    """Escape a text for LaTeX."""
     return text.translate(_TABLE)
 
 
 def latex_table(table: Table) -> str:
-    """Write a table as a booktabs `tabular` in a `table`; rows that the page leaves out are left out here too."""
+    """Write a table as a booktabs `tabular` in a `table`; rows omitted on the page are omitted here too."""
     heads = [escape(column.head) for column in table.columns]
     texts = [[cell.text for cell in row] for row in table.rows()]
     rows = [[escape(text) for text in row] for row in texts]
@@ -77,6 +77,8 @@ def latex_table(table: Table) -> str:
     for place, row in enumerate(rows):
         if table.left_out and place == half:
             lines.append(rf"\multicolumn{{{len(heads)}}}{{c}}{{\dots{{}} {table.left_out} more rows}} \\")
+        if place in table.rules_shown:
+            lines.append(r"\midrule")
         lines.append(_row(row))
     lines += [
         r"\bottomrule",
@@ -89,6 +91,6 @@ def latex_table(table: Table) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    # A bracket at the start of a row would pass for an option of the line break before it.
+    # A bracket at the start of a row would be read as an option of the preceding line break.
     guarded = [f"{{}}{cell}" if cell.startswith("[") else cell for cell in cells]
     return " & ".join(guarded) + r" \\"

@@ -1,4 +1,4 @@
-"""A paragraph on methods that a researcher can paste, and the works it cites."""
+"""The methods paragraph of a report, ready to paste, and the works that it cites."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ _RULES = {
 
 @dataclass(frozen=True, slots=True)
 class MethodsText:
-    """The paragraph, and the keys of what it cites."""
+    """The paragraph, and the keys of the cited works."""
 
     text: str
     cited: tuple[str, ...]
 
 
 def methods_text(analysis: Analysis) -> MethodsText:
-    """Say in plain sentences what was asked of whom, how scores came of it, and how far they can be trusted."""
+    """Describe in plain sentences the task, the annotators, the model and the reliability of the scores."""
     sentences = [
         *_collected(analysis),
         *_asked(analysis),
@@ -109,7 +109,7 @@ def _asked(analysis: Analysis) -> list[str]:
 
 
 def _task(protocol: Protocol) -> str:
-    """Say what annotators did in one task."""
+    """Describe what annotators did in one task."""
     size = protocol.task_size
     scales = list(protocol.scales().items())
     scale = ""
@@ -129,10 +129,11 @@ def _task(protocol: Protocol) -> str:
 
 
 def _quality(analysis: Analysis) -> list[str]:
-    quality, found = analysis.study.config.quality, []
+    quality = analysis.study.config.quality
+    sentences: list[str] = []
     history = analysis.history
     if quality.qualification is not None:
-        found.append(
+        sentences.append(
             f"Annotators had to pass a test with {100 * quality.qualification.min_accuracy:g} % of its questions right."
         )
     if quality.checks is not None:
@@ -146,24 +147,24 @@ def _quality(analysis: Analysis) -> list[str]:
         else:
             text += f"; annotators with fewer than {100 * rule.min_accuracy:g} % right, after at least "
             text += f"{rule.min_checks} of them, were excluded"
-        found.append(text + ", their judgments set aside, and the tasks asked of others.")
+        sentences.append(text + ", their judgments set aside, and the tasks asked of others.")
     rules = [words for key, words in _RULES.items() if getattr(quality.rules, key)]
     if rules:
-        found.append(f"Annotators were also excluded {', or '.join(rules)}, when a 95 % interval left no doubt.")
+        sentences.append(f"Annotators were also excluded {', or '.join(rules)}, when a 95 % interval left no doubt.")
     if history.excluded:
         count = len(history.excluded)
         aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"])).height
-        found.append(
+        sentences.append(
             f"In all, {count:,} annotator{'s were' if count > 1 else ' was'} excluded, "
             f"and {aside:,} judgments set aside."
         )
     stop = analysis.study.config.stop
     if stop is not None:
-        found.append(
-            f"Whether to stop was looked at {stop.interim_analyses} times at most, at even shares of the plan, "
-            f"each look at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
+        sentences.append(
+            f"There were at most {stop.interim_analyses} interim analyses of the stopping rule, equally spaced over "
+            f"the plan, each at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
         )
-    return found
+    return sentences
 
 
 def _scored(analysis: Analysis) -> list[str]:
@@ -187,6 +188,7 @@ _INTERVALS = {
     "bootstrap": "resampled over {}",
     "t": "from Student’s t over {}",
     "sandwich": "from the sandwich variance over {}",
+    "clustered": "from the variance clustered by {}",
     "jackknife": "from the jackknife over {}",
     "posterior": "of the posterior",
     "wilson": "after Wilson",
@@ -195,7 +197,7 @@ _INTERVALS = {
 
 
 def interval_in_words(interval: str) -> str:
-    """Say how intervals were made, which tables write as `bootstrap(annotators)`."""
+    """Describe how intervals were computed, which tables write as `bootstrap(annotators)`."""
     how, _, units = interval.partition("(")
     return _INTERVALS.get(how, f"made by {interval}").format(units.removesuffix(")") or "judgments")
 
@@ -205,23 +207,22 @@ def _reliable(analysis: Analysis) -> list[str]:
     several = len(analysis.reliability) > 1
     for part in analysis.reliability:
         of = f" of {' '.join(part for part in (part.stage, part.criterion) if part)}" if several else ""
-        numbers = {figure.key: figure for figure in part.statistics}
-        half = numbers.get(CURVE)
+        statistics = {statistic.key: statistic for statistic in part.statistics}
+        half = statistics.get(CURVE)
         if half is not None and half.value is not None:
-            text = f"Split-half reliability{of} (Spearman’s ρ, not stepped up) is {_interval(half)}"
+            text = f"Split-half reliability{of} (Spearman’s ρ, without Spearman–Brown correction) is {_interval(half)}"
             text += f" {cite('kiritchenko2017')}"
-            stepped = numbers.get("split_half_spearman_corrected")
-            if stepped is not None and stepped.value is not None:
-                text += (
-                    f", stepped up to all judgments {format_number(stepped.value)} {cite('spearman1910', 'brown1910')}"
-                )
+            corrected = statistics.get("split_half_spearman_corrected")
+            if corrected is not None and corrected.value is not None:
+                text += f"; with Spearman–Brown correction to all judgments {format_number(corrected.value)}"
+                text += f" {cite('spearman1910', 'brown1910')}"
             sentences.append(text + ".")
-        alpha = next((figure for name, figure in numbers.items() if name.startswith("alpha") and figure.value), None)
+        alpha = next((s for key, s in statistics.items() if key.startswith("alpha") and s.value), None)
         if alpha is not None:
             level = alpha.key.removeprefix("alpha_").replace("_", ", ")
             sentences.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
     if sentences:
-        sentences.append("Numbers in parentheses after a figure are 95 % intervals.")
+        sentences.append("Numbers in parentheses after an estimate are 95 % intervals.")
     return sentences
 
 

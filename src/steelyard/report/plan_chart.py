@@ -1,4 +1,4 @@
-"""The chart of a plan: reliability to be expected by budget, for each way of asking."""
+"""The chart of a plan: expected reliability by budget, for each protocol and design."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from steelyard.errors import ConfigError
 from steelyard.report.charts import HEIGHT, WIDTH, Chart, png, spec, svg, values_of
 
 MOST_LINES = 4
-"""Beyond so many options, only each protocol's best design is drawn."""
+"""With more options than this, only the best design of each protocol is drawn."""
 _FEW_LINES = 2
-"""Up to so many, the spread over simulated studies is drawn too."""
+"""Up to this many options, the range over simulated studies is drawn too."""
 _COLOURS = ["#2c5e8a", "#b85a10", "#4f8a5b", "#8a4f7d", "#7a7f35", "#53606d"]
 _OVERSHOOT = 1.35
 
 
 def plan_points(curve: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Return the points to draw, with what each option is called and the hours of work each budget means.
+    """Return the points to draw, with the name of each option and the hours of work of each budget.
 
     `curve` and `table` are those of a plan: a row for each option and budget, and a row for each option, the
     quickest first. Options are named by what differs among them: protocol, design, or both.
@@ -42,7 +42,7 @@ def plan_points(curve: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def finding(points: pl.DataFrame, target: float) -> str:
-    """Say what the chart shows: who reaches the target with how many judgments."""
+    """Return the title: which option reaches the target with how many judgments."""
     needed = points.unique("option", keep="first", maintain_order=True).sort("place")
     first, last = needed.row(0, named=True), needed.row(-1, named=True)
     text = f"{first['option']} reaches {target:.2f} with {first['needed']:,} judgments"
@@ -112,7 +112,7 @@ def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart
         .encode(x=across, y="target:Q", color=colour)
     )
     subtitle = "Mean over simulated studies"
-    subtitle += ", with the range of nine in ten" if len(names) <= _FEW_LINES else "; the dots are where they reach it"
+    subtitle += ", with the 90 % range" if len(names) <= _FEW_LINES else "; the dots are where they reach it"
     return alt.layer(*layers).properties(
         width=WIDTH - (150 if len(names) > 1 else 0),
         height=HEIGHT + 40,

@@ -1,4 +1,4 @@
-"""Charts for notebooks, public as `steelyard.plot`: from a study, or what came of one, to an Altair chart.
+"""Charts for notebooks, public as `steelyard.plot`: an Altair chart of a study, a fit or a scores table.
 
     import steelyard
     study = steelyard.Study.open("verbs")
@@ -22,14 +22,16 @@ from steelyard.analysis.history import history_of
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import forecast, label_counts, progress_over_time, ranked_items, score_histogram
-from steelyard.errors import DataError
+from steelyard.errors import DataError, did_you_mean
 from steelyard.models.fit import Fit
+from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.reliability import split_half_by_budget
 from steelyard.report import charts, quality_charts
 from steelyard.report.charts import Chart
 from steelyard.report.plan_chart import save_chart
-from steelyard.report.sections.stopping import MEASURES, look_table
+from steelyard.report.sections.stopping import MEASURES, interim_analysis_table
+from steelyard.report.systems import leaderboard, parts_of, significance_matrix
 from steelyard.study import Study
 
 __all__ = [
@@ -37,16 +39,39 @@ __all__ = [
     "annotators",
     "bias_and_noise",
     "histogram",
+    "interim_analyses",
     "labels",
-    "looks",
     "match_quality",
     "progress",
     "reliability",
     "save",
     "scores",
+    "significance",
+    "systems",
 ]
 
 Scored: TypeAlias = "Study | Fit | pl.DataFrame"
+
+
+def _compared(data: Study | SystemComparison, part: str) -> tuple[pl.DataFrame, pl.DataFrame, float]:
+    comparison = data.systems() if isinstance(data, Study) else data
+    parts = {name: (scores, differences) for name, scores, differences in parts_of(comparison)}
+    if part and part not in parts:
+        raise DataError(f"there is no part '{part}' of the comparison.", did_you_mean(part, list(parts)))
+    scores, differences = parts[part] if part else next(iter(parts.values()))
+    return scores, differences, comparison.level
+
+
+def systems(data: Study | SystemComparison, *, part: str = "") -> Chart:
+    """Draw the leaderboard of systems; `part` names a criterion or subset, the first by default."""
+    scores, _, level = _compared(data, part)
+    return leaderboard(scores, level=level)
+
+
+def significance(data: Study | SystemComparison, *, part: str = "") -> Chart:
+    """Draw which systems are significantly better than which."""
+    scores, differences, _ = _compared(data, part)
+    return significance_matrix(differences, scores["system"].to_list())
 
 
 def _table(data: Scored) -> pl.DataFrame:
@@ -82,12 +107,12 @@ def scores(data: Scored, *, criterion: str | None = None) -> Chart:
 
 
 def histogram(data: Scored, *, criterion: str | None = None, bins: int = 20) -> Chart:
-    """Draw how the scores are spread."""
+    """Draw the distribution of the scores."""
     return charts.histogram(score_histogram(_scored(data, criterion), bins=bins))
 
 
 def labels(data: Scored, *, criterion: str | None = None) -> Chart:
-    """Draw how many items got which label."""
+    """Draw the number of items by label."""
     table = _one_criterion(_table(data), criterion)
     if "label" not in table.columns:
         raise DataError("these are scores, not labels.", "Draw them with steelyard.plot.scores.")
@@ -114,30 +139,30 @@ def progress(study: Study) -> Chart:
 
 
 def annotators(study: Study) -> Chart:
-    """Draw each annotator's agreement with the others against the judgments made."""
+    """Draw each annotator's agreement with the others against the number of judgments."""
     return charts.annotators(annotator_table(history_of(study, picks=False), study))
 
 
 def bias_and_noise(study: Study) -> Chart:
-    """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
+    """Draw each annotator's bias and noise relative to the others (ratings only)."""
     return quality_charts.bias_and_noise(annotator_table(history_of(study, picks=False), study))
 
 
 def accuracy(study: Study) -> Chart:
-    """Draw each annotator's accuracy in the checks against the judgments made."""
+    """Draw each annotator's accuracy in the checks against the number of judgments."""
     rule = study.config.quality.checks
     table = annotator_table(history_of(study, picks=False), study)
     return quality_charts.accuracy(table, passed=None if rule is None else rule.min_accuracy)
 
 
-def looks(study: Study) -> Chart:
-    """Draw what each look at whether the study may stop saw."""
-    table = look_table(Analysis.of(study))
+def interim_analyses(study: Study) -> Chart:
+    """Draw the result of each interim analysis."""
+    table = interim_analysis_table(Analysis.of(study))
     if study.config.stop is None or table.is_empty():
         raise DataError(
-            "the study was not looked at yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."
+            "there was no interim analysis yet.", "Set [stop] and call study.quality.interim_analysis() as it grows."
         )
-    return quality_charts.looks(table, MEASURES[study.config.stop.measure])
+    return quality_charts.interim_analyses(table, MEASURES[study.config.stop.measure])
 
 
 def match_quality(study: Study) -> Chart:

@@ -1,4 +1,4 @@
-"""Charts about how good the answers are: accuracy, bias and noise, repeats, and looks at whether it is enough."""
+"""Charts of annotation quality: accuracy, bias and noise, repeats, and interim analyses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _state() -> pl.Expr:
 
 
 def _colours(table: pl.DataFrame) -> dict[str, Any]:
-    """Tell counted from excluded annotators by colour and shape, where there are both."""
+    """Distinguish counted and excluded annotators by colour and shape, if there are both."""
     scale = alt.Scale(domain=["counted", "excluded"])
     legend: Any = alt.Legend() if table["state"].n_unique() > 1 else None
     encoded: dict[str, Any] = {"color": alt.Color("state:N", title=None, scale=scale, legend=legend)}
@@ -27,10 +27,10 @@ def _colours(table: pl.DataFrame) -> dict[str, Any]:
 
 
 def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str = "the checks") -> Chart:
-    """Draw each annotator's accuracy against the judgments made, as Fig. 6 of Snow et al. (2008).
+    """Draw each annotator's accuracy against the number of judgments, as in Fig. 6 of Snow et al. (2008).
 
     `table` has `annotator`, `judgments`, `accuracy` with `accuracy_lower` and `accuracy_upper`, and `excluded`;
-    `passed` is the accuracy asked for.
+    `passed` is the required accuracy.
     """
     checked = table.filter(pl.col("accuracy").is_not_null()).with_columns(_state())
     title = f"Nobody has answered any of {against} yet"
@@ -65,7 +65,7 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
 
 
 def bias_and_noise(table: pl.DataFrame) -> Chart:
-    """Draw how far each annotator is from the others on average, and how much that varies (ratings only)."""
+    """Draw each annotator's bias and noise relative to the others (ratings only)."""
     rated = table.filter(pl.col("bias").is_not_null() & pl.col("noise").is_not_null()).with_columns(_state())
     title = "Bias and noise are not known yet: nobody shares enough items with others"
     if rated.height:
@@ -78,22 +78,23 @@ def bias_and_noise(table: pl.DataFrame) -> Chart:
         .mark_point(filled=True, size=60, opacity=0.9)
         .encode(
             x=alt.X("bias:Q", title="bias: mean difference from the others"),
-            y=alt.Y("noise:Q", title="noise: spread of the difference"),
+            y=alt.Y("noise:Q", title="noise: standard deviation of the difference"),
             **_colours(rated),
         )
     )
     return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
 
 
-def looks(table: pl.DataFrame, measure: str) -> Chart:
-    """Draw what each look saw, what it was sure of, and the target."""
+def interim_analyses(table: pl.DataFrame, measure: str) -> Chart:
+    """Draw the estimate and bound of each interim analysis, and the target."""
     bounded = table.filter(pl.col("bound").is_not_null())
     last = table.row(-1, named=True)
-    title = f"The target was {'reached' if last['reached'] else 'not reached'} after {table.height} looks"
+    analyses = f"{table.height} interim {'analysis' if table.height == 1 else 'analyses'}"
+    title = f"The target was {'reached' if last['reached'] else 'not reached'} after {analyses}"
     base = alt.Chart(values_of(bounded.select("judgments", "value", "bound"))).encode(
         x=alt.X(
             "judgments:Q",
-            title="judgments at the look",
+            title="judgments at the analysis",
             axis=alt.Axis(format=",d", tickCount=6),
             scale=alt.Scale(zero=False),
         )
@@ -106,22 +107,22 @@ def looks(table: pl.DataFrame, measure: str) -> Chart:
         base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("value:Q", **y)),
         base.mark_tick(thickness=3, width=14).encode(y=alt.Y("bound:Q", **y)),
     ]
-    subtitle = "dots: the estimate; bars: what is sure; dashed: the target"
+    subtitle = "dots: estimate; bars: confidence bound; dashed: target"
     return titled(alt.layer(*layers).properties(width=WIDTH, height=200), title, subtitle)  # type: ignore[no-any-return]
 
 
 def repeats(table: pl.DataFrame) -> Chart:
-    """Draw how often repeated answers differ against the time between; `table` is that of `repeats_by_time`."""
+    """Draw the proportion of repeats that differ, by time between them; `table` is that of `repeats_by_time`."""
     first, last = table.row(0, named=True), table.row(-1, named=True)
 
-    def said(row: dict[str, Any]) -> str:
+    def percentage(row: dict[str, Any]) -> str:
         ends = (None if row[key] is None else 100 * row[key] for key in ("lower", "upper"))
         return format_interval(Estimate(100 * row["rate"], *ends), 2)
 
-    title = f"{said(first)}\u00a0% of repeats differ"
+    title = f"{percentage(first)}\u00a0% of repeats differ"
     if table.height > 1:
-        title = f"{said(first)}\u00a0% of repeats differ after the shortest time"
-        title += f", {said(last)}\u00a0% after the longest"
+        title = f"{percentage(first)}\u00a0% of repeats differ after the shortest time"
+        title += f", {percentage(last)}\u00a0% after the longest"
     middle = ((pl.col("from") + pl.col("to")) / 2).alias("hours")
     base = alt.Chart(values_of(table.select(middle, "rate", "lower", "upper"))).encode(
         x=alt.X("hours:Q", title="hours between", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=True))

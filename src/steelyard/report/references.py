@@ -1,4 +1,4 @@
-"""The works that a report may cite, as BibTeX."""
+"""Works cited in reports, as BibTeX."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A published work: how it is cited in a sentence, its kind and its fields."""
+    """A published work: its citation in running text, its kind and its fields."""
 
     cited: str
     kind: str
     fields: dict[str, str]
 
     def bibtex(self, key: str) -> str:
-        """Write it as an entry."""
+        """Return the BibTeX entry."""
         lines = [f"  {name} = {{{value}}}" for name, value in self.fields.items()]
         return f"@{self.kind}{{{key},\n" + ",\n".join(lines) + "\n}"
 
@@ -202,12 +202,12 @@ REFERENCES: dict[str, Reference] = {
 
 
 def cite(*keys: str) -> str:
-    """Write a citation as it stands in a sentence."""
+    """Return a citation for running text."""
     return "(" + "; ".join(REFERENCES[key].cited for key in keys) + ")"
 
 
 def bibliography(keys: Iterable[str], software: str, year: int) -> str:
-    """Write the entries of some works and of the software itself, in the order of their keys."""
+    """Return the entries of these works and of the software, sorted by key."""
     own = Reference(
         "Steelyard",
         "misc",

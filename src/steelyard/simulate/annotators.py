@@ -16,8 +16,7 @@ from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
 from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.quality.questions import Question
-from steelyard.simulate.answers import answer_for
-from steelyard.simulate.known_answers import known_values
+from steelyard.simulate.answers import answer_for, known_values
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.simulate.task_time import task_seconds
 

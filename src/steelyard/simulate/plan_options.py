@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from steelyard import registry
 from steelyard.designs import Design
+from steelyard.designs.budgets import BUDGETED, budget_settings
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.protocols import Protocol
 from steelyard.records import Item
@@ -26,21 +26,6 @@ DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
     ("ranking", "random_tuples"),
 )
 """The options compared by default."""
-
-_TUPLES_PER_ITEM = 2.0
-
-_SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
-    "per_item": lambda each, size, items: {"judgments": each},
-    "random_tuples": lambda each, size, items: {"judgments": each},
-    "balanced_tuples": lambda each, size, items: {
-        "factor": _TUPLES_PER_ITEM,
-        "annotators": ceil(each / (_TUPLES_PER_ITEM * size)),
-    },
-    "match_quality": lambda each, size, items: {"rounds": ceil(each * items / size / max(items // size, 1))},
-    "adaptive": lambda each, size, items: {"judgments": each},
-    "all_pairs": lambda each, size, items: {"annotators": ceil(each / max(items - 1, 1))},
-}
-"""Settings of each design that show every item a number of times, by (times, items per task, items)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +49,7 @@ class PlanOption:
 
     def config(self, each: int, n_items: int, seed: int) -> StudyConfig:
         """Return a study that shows every item at least `each` times."""
-        settings = _SETTINGS[self.design](each, self.create_protocol().task_size, n_items)
+        settings = budget_settings(self.design, each, self.create_protocol().task_size, n_items)
         return parse_config(
             {
                 "title": "plan",
@@ -92,7 +77,7 @@ class PlanOption:
 
 
 def _create_design(name: str, each: int, protocol: Protocol, n_items: int) -> Design:
-    design: Design = registry.create("designs", name, _SETTINGS[name](each, protocol.task_size, n_items))
+    design: Design = registry.create("designs", name, budget_settings(name, each, protocol.task_size, n_items))
     return design
 
 
@@ -111,7 +96,7 @@ def choose_options(
             "labels have no split-half reliability, so choice cannot be planned for a target.",
             "Simulate the study instead: steelyard simulate DIR.",
         )
-    names = [name for name in _SETTINGS if name in registry.names("designs")]
+    names = [name for name in BUDGETED if name in registry.names("designs")]
     for name in designs:
         if name not in names:
             raise ConfigError(f"the number of judgments of {name} cannot be planned.", did_you_mean(name, names))

@@ -32,7 +32,7 @@ from steelyard.study.assignment import (
 )
 from steelyard.study.config import StudyConfig
 from steelyard.study.judgments import effective_judgments
-from steelyard.study.memory_log import MemoryLog
+from steelyard.study.log import MemoryLog
 from steelyard.study.observing import collect
 from steelyard.study.opening import opening_events
 from steelyard.study.quality_state import question_data

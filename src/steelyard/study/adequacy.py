@@ -8,14 +8,20 @@ from steelyard.designs.propagation.design import Propagation
 from steelyard.designs.propagation.state import Effort
 from steelyard.study.study import Study
 
-_SCHEMA = {"item": pl.String, "adequate": pl.Boolean, "how": pl.String, "through": pl.String}
+_SCHEMA = {
+    "item": pl.String,
+    "adequate": pl.Boolean,
+    "how": pl.String,
+    "through": pl.String,
+    "inferred": pl.Boolean,
+}
 
 
 def adequacy_labels(study: Study) -> pl.DataFrame:
-    """Return whether each item is adequate, asked or inferred: item, adequate, how, through."""
+    """Return whether each item is adequate: item, adequate, how, through, and whether the label is inferred."""
     with study.core.log.read() as state:
         labels = [
-            label
+            (*label, label.is_inferred)
             for stage, progress in zip(study.config.stages, state.progress, strict=True)
             if isinstance(stage.design, Propagation)
             for label in stage.design.labels(progress)

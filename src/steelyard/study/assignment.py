@@ -6,12 +6,12 @@ Everything here is a function of configuration and state, so that a study and a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from steelyard.designs.base import NoTask, Pick, generator_for
+from steelyard.designs.base import Design, NoTask, Pick, generator_for
 from steelyard.designs.progress import Progress
 from steelyard.records import Answer, Purpose
 from steelyard.study import events as ev
@@ -67,9 +67,34 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
     if 0 <= draw < quality.repeat_rate:
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
     draw -= quality.repeat_rate
-    if 0 <= draw < quality.overlap_rate:
-        return _overlap(state, annotator, rng) or Assignment(chosen.stage, chosen.items, chosen.pick, shared=True)
+    is_overlap_drawn = 0 <= draw < quality.overlap_rate
+    design = config.stages[stage].design
+    if design.shares_sources:
+        chosen = _with_shared_source(design, state, annotator, chosen, rng if is_overlap_drawn else None)
+    elif is_overlap_drawn:
+        chosen = _overlap(state, annotator, rng) or replace(chosen, shared=True)
     return chosen
+
+
+def _with_shared_source(
+    design: Design, state: StudyState, annotator: str, chosen: Assignment, rng: np.random.Generator | None
+) -> Assignment:
+    """Begin a source that everybody gets, if overlap was drawn (`rng` is not None) and no source is unfinished.
+
+    The first annotator of a shared source gets it from the design; the others get it as overlap, from the first of its
+    tasks to the last.
+    """
+    progress = state.progress[chosen.stage]
+    if design.is_continued(progress, annotator, chosen.pick.items):
+        is_overlap = design.is_overlap(progress, annotator, chosen.pick.items)
+        return replace(chosen, purpose="overlap") if is_overlap else chosen
+    if rng is None:
+        return chosen
+    pick = design.shared_pick(progress, annotator, rng)
+    if pick is None:
+        return replace(chosen, shared=True)
+    pick = replace(pick, items=progress.positions.balance(pick.items))
+    return Assignment(chosen.stage, tuple(state.items[code].id for code in pick.items), pick, purpose="overlap")
 
 
 def picked_event(config: StudyConfig, chosen: Assignment, *, log_digest: str, lease_end: int) -> ev.Picked:
@@ -136,7 +161,7 @@ def pick_from_designs(
         rng = generator_for(config.seed, number, seq)
         picked = stage.design.pick(progress[number], stage.protocol.task_size, annotator, rng)
         if isinstance(picked, Pick):
-            return number, picked
+            return number, replace(picked, items=progress[number].positions.balance(picked.items))
         if nothing is None or nothing.complete:
             nothing = picked
         if not config.mixed and not picked.complete:
@@ -170,6 +195,7 @@ def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Ass
         return None
     shared = unseen[0]
     order = tuple(int(code) for code in rng.permutation(shared.items))
+    order = state.progress[shared.stage].positions.balance(order)
     item_ids = tuple(state.items[code].id for code in order)
     return Assignment(shared.stage, item_ids, Pick(order, slot=shared.slot), purpose="overlap")
 

@@ -7,9 +7,7 @@ The file is a ZIP archive: `manifest.json`, `log.jsonl` (as `steelyard export --
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import shutil
 import tempfile
 import zipfile
@@ -19,13 +17,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from steelyard.errors import DataError, StoreError
 from steelyard.storage import Store
 from steelyard.storage.engine import sqlite_files, study_url
 from steelyard.storage.events import to_json
 from steelyard.study.config import CONFIG_FILE, read_config
-from steelyard.study.rebuild import parse_log, replay, unaltered
+from steelyard.study.rebuild import parse_log, replay, unaltered, whole_file
 from steelyard.version import __version__
 
 FORMAT = 1
@@ -139,22 +138,12 @@ def _files(folder: Path, without: set[Path]) -> list[Path]:
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[io.BufferedWriter]:
-    """Give a file to write to that gets its name only when it is whole and on disk; others cannot read it."""
+def _new_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a new file at once, or not at all; an existing one is refused."""
     if path.exists():
         raise DataError(f"{path} is there already.", "Nothing is overwritten: choose another name.")
-    try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-            try:
-                yield file.file  # type: ignore[misc]  # the stub does not say which kind of file it wraps
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink()
-                raise
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
+    with whole_file(path) as file:
+        yield file
 
 
 @contextmanager

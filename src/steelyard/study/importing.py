@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from steelyard.errors import AnswerError, ConfigError, DataError, Problem
 from steelyard.formats import JudgmentFile, read_judgments
+from steelyard.formats.problems import SKIP_REMEDY, capped, skipped_note
 from steelyard.observations import (
     UNKNOWN,
     Choices,
@@ -24,8 +25,6 @@ from steelyard.observations import (
 from steelyard.storage.events import to_json
 from steelyard.study.config import Stage
 from steelyard.study.study import ImportedAnswer, Study
-
-_MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +44,29 @@ def import_file(
     kind: str | None = None,
     columns: Mapping[str, str] | None = None,
     strict: bool = False,
+    skip_bad_rows: bool = False,
 ) -> ImportResult:
     """Import the judgments of a file into a study.
 
     A judgment that was imported before, from this file or a longer one, is not imported again; nor is one that
     the study itself exported. Rows are read leniently, as logs from elsewhere are, unless `strict`; an unknown
-    item or a value outside the scale refuses the whole file.
+    item or a value outside the scale refuses the whole file, or only its rows with `skip_bad_rows`.
     """
     path = Path(path)
     scale = _common_scale(study, stage)
-    read = read_judgments(path, kind=kind, columns=columns, scale=scale, strict=strict)
+    read = read_judgments(path, kind=kind, columns=columns, scale=scale, strict=strict, skip_bad_rows=skip_bad_rows)
     number, chosen = _stage_for(study, read.kind, stage)
-    answers = list(_checked(study, path.name, chosen, read, strict))
+    problems: list[Problem] = []
+    answers = list(_checked(study, path.name, chosen, read, strict, problems))
+    notes = read.notes
+    if problems and not skip_bad_rows:
+        error = DataError(capped(problems))
+        error.add_note(SKIP_REMEDY)
+        raise error
+    if problems:
+        notes = (*notes, skipped_note(len(problems), problems))
     added = study.import_answers(number, answers)
-    return ImportResult(added, len(answers) - added, read.notes)
+    return ImportResult(added, len(answers) - added, notes)
 
 
 def _stage_for(study: Study, kind: str, name: str | None) -> tuple[int, Stage]:
@@ -87,10 +95,14 @@ def _common_scale(study: Study, stage: str | None) -> tuple[float, float] | None
     return scales.pop() if len(scales) == 1 else None
 
 
-def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: bool) -> Iterator[ImportedAnswer]:
-    """Yield the file's answers with ids made of what they say, so that the same answer is the same judgment."""
+def _checked(
+    study: Study, file: str, stage: Stage, read: JudgmentFile, strict: bool, problems: list[Problem]
+) -> Iterator[ImportedAnswer]:
+    """Yield the file's answers with ids made of what they say, so that the same answer is the same judgment.
+
+    The problems of other answers are added to `problems`.
+    """
     item_ids = {item.id for item in study.items}
-    problems: list[Problem] = []
     own = {str(event.judgment_id) for event in study.events(("judgment",))}
     # A pseudonym of this study stands for the annotator who has it.
     people = {study.privacy.pseudonym(name): name for name in study.annotators.names()}
@@ -113,7 +125,7 @@ def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: 
                 plain = stage.protocol.validate(found.items, found.answer, lenient=not strict)
             except AnswerError as error:
                 line = read.line(found.criterion, found.row)
-                problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems]
+                problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems[:1]]
             else:
                 says = to_json([stage.name, found.annotator, found.task, sorted(found.items), plain])
                 times[says] += 1
@@ -122,10 +134,6 @@ def _checked(study: Study, file: str, stage: Stage, read: JudgmentFile, strict: 
                     judgment_id = str(found.task)
                 seconds = read.seconds(found.criterion, found.row)
                 yield ImportedAnswer(judgment_id, found.annotator, tuple(found.items), plain, seconds)
-        if len(problems) >= _MOST_PROBLEMS:
-            break
-    if problems:
-        raise DataError(problems)
 
 
 @dataclass(slots=True)

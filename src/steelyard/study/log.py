@@ -1,4 +1,4 @@
-"""A study's log and the state folded from it, kept in step."""
+"""A study's log, and the state folded from it, kept in step; in a database, or in memory for simulated studies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.storage import Store, Writer
@@ -284,3 +285,32 @@ def append_event(
     """Write an event with this payload."""
     stored = writer.append(payload.kind, payload.text(), at=at, annotator=annotator, judgment_id=judgment_id)
     return Event(stored.seq, at, annotator, judgment_id, payload, stored.data, stored.digest)
+
+
+class MemoryLog:
+    """Events in a list, with the study's state. Its events have no stored text and no digest."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.state = StudyState(stages)
+        self._events: list[Event] = []
+
+    def append(
+        self, payload: Payload, *, at: int, annotator: str | None = None, judgment_id: str | None = None
+    ) -> Event:
+        """Add an event and fold it into the state."""
+        event = Event(len(self._events) + 1, at, annotator, judgment_id, payload, "", "")
+        self.state.apply(event)
+        self._events.append(event)
+        return event
+
+    def last_seq(self) -> int:
+        """Return the number of the last event."""
+        return len(self._events)
+
+    def events(self, kinds: Iterable[str] | None = None, *, until: int | None = None) -> Iterator[Event]:
+        """Yield the events of these kinds, or all of them, in order, up to event `until`."""
+        events = islice(self._events, until)
+        if kinds is None:
+            return events
+        names = frozenset(kinds)
+        return (event for event in events if event.kind in names)

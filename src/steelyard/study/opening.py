@@ -61,7 +61,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         problems += _question_file_problems(folder, config, items)
         problems += _link_problems(config)
     if config is not None and items:
-        problems += config.problems_with(len(items))
+        problems += config.problems_with(items)
     if problems or config is None:
         raise ConfigError(problems)
     return config, items

@@ -11,7 +11,7 @@ import polars as pl
 from steelyard.errors import TaskError
 from steelyard.observations import Index
 from steelyard.quality.signals import broken_rules, signals
-from steelyard.quality.stopping import Look, StopRule, take_look
+from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
 from steelyard.records import ABOUT_ANNOTATORS, Item, Judgment
 from steelyard.reliability.annotators import with_others
 from steelyard.study import events as ev
@@ -132,7 +132,7 @@ class Quality:
         with self._log.read() as state:
             return self._next_analysis(rule, state)[1]
 
-    def interim_analysis(self) -> Look | None:
+    def interim_analysis(self) -> InterimAnalysis | None:
         """Analyse whether the study may stop, if an analysis is due; close the study if it may.
 
         Analyses are due after equal portions of the planned judgments; calling this at any time is harmless.
@@ -147,9 +147,9 @@ class Quality:
         plan = StopRule(rule.measure, rule.target, rule.interim_analyses, rule.alpha, rule.spearman_brown)
         model = self._core.config.model
         by_criterion = self._study.observations(kind_for(model, self._core.config.stages))
-        analyses = [take_look(plan, number, part, model) for part in by_criterion.values()]
+        analyses = [run_interim_analysis(plan, number, part, model) for part in by_criterion.values()]
         # Every criterion must reach the target: the one furthest from it decides.
-        analysis = min(analyses, key=lambda look: look.reached)
+        analysis = min(analyses, key=lambda one: one.reached)
         with self._log.write() as transaction:
             if self._next_analysis(rule, transaction.state) != (number, True):
                 return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 from msgspec import structs
@@ -66,14 +67,20 @@ def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
     """
     path = Path(path)
     count = 0
+    with whole_file(path) as file:
+        for event in exported_log(study, real_ids=real_ids):
+            file.write((event.line() + "\n").encode())
+            count += 1
+    return count
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that gets its name only when it is complete and on disk; nobody else can read it."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}-", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
             try:
-                for event in exported_log(study, real_ids=real_ids):
-                    file.write(event.line() + "\n")
-                    count += 1
+                yield file.file
                 file.flush()
                 os.fsync(file.fileno())
                 Path(file.name).replace(path)
@@ -82,7 +89,6 @@ def write_log(study: Study, path: str | Path, *, real_ids: bool = False) -> int:
                 raise
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
-    return count
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):

@@ -160,6 +160,7 @@ class StudyState:
             self.progress[data.stage].on_leased(annotator, task.items, task.slot, data.round, rng)
             if data.shared:
                 self.quality.shared.append(SharedTask(data.stage, task.items, task.slot))
+                self.progress[data.stage].on_shared(task.items)
         self._assigned[str(event.judgment_id)] = task
 
     def _note_annotator_task(self, task: AssignedTask, *, retracted: bool = False) -> None:

@@ -19,6 +19,7 @@ from steelyard.errors import TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
+from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
@@ -29,9 +30,13 @@ from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
-from steelyard.study.duplicates import comparisons_of_duplicates, with_duplicates
 from steelyard.study.events import Event, StateName, decode_own
-from steelyard.study.fitting import kind_for
+from steelyard.study.fitting import (
+    comparisons_of_duplicates,
+    fit_with_duplicates,
+    kind_for,
+    tournament_design,
+)
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -61,6 +66,7 @@ from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
 from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
+from steelyard.study.systems import compare_by_criterion, item_column, kind_of_systems, with_model
 from steelyard.version import __version__
 
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
@@ -426,22 +432,59 @@ class Study:
         items = self.items
         gold = {"": {item.id: item.gold for item in items if item.gold is not None}}
         groups = {item.id: item.group for item in items if item.group is not None}
-        duplicates = self._duplicates()
+        duplicates = self.duplicates()
+        if model.name == "dominance" and tournament_design(self.config.stages) is not None and observations:
+            return self._fit_tournaments(model, observations, duplicates, by)
         if by == "item":
             fitted = fit_by_criterion(model, observations, gold, groups)
-            return replace(fitted, scores=with_duplicates(fitted.scores, duplicates))
+            return fit_with_duplicates(fitted, duplicates)
         grouped = {
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }
         return fit_by_criterion(model, grouped)
 
+    def _fit_tournaments(
+        self, model: Model, observations: Mapping[str, Observations], same_as: Mapping[str, str], by: str
+    ) -> Fit:
+        """Fit dominance to whole tournaments, source by source."""
+        from steelyard.study.tournaments import TournamentSources, fit_tournaments
+
+        items = self.items
+        design = tournament_design(self.config.stages)
+        sources = TournamentSources.of(items, same_as, across=design is not None and design.across_contexts)
+        groups = {item.id: item.group for item in items if item.group is not None}
+        comparisons = next(iter(observations.values())).to_comparisons()
+        return fit_tournaments(model, comparisons, sources, groups if by == "group" else None)
+
     def scores(self, *, by: Literal["item", "group"] = "item") -> pl.DataFrame:
         """Return the scores table: item (or group), score, lower, upper, rank, judgments and more."""
         return self.fit(by=by).scores
 
+    def systems(
+        self,
+        options: SystemOptions | None = None,
+        *,
+        by: str | Sequence[str] = (),
+        observations: Mapping[str, Observations] | None = None,
+    ) -> SystemComparison:
+        """Compare the systems (groups of items): scores, intervals, rank ranges, clusters and differences.
+
+        Sources (contexts) and annotators stand for larger populations. `by` names columns of the items, such as a
+        domain: systems are compared within each value. `observations` default to the study's.
+        """
+        if observations is None:
+            observations = self.observations(kind_of_systems(self.config.stages))
+        duplicates = self.duplicates()
+        counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
+        names = [by] if isinstance(by, str) else list(by)
+        items = self.items
+        columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
+        chosen = with_model(options or SystemOptions(), self.config.model)
+        return compare_by_criterion(counted, items, chosen, columns)
+
     # Internals
 
-    def _duplicates(self) -> dict[str, str]:
+    def duplicates(self) -> dict[str, str]:
         """Return the items that no stage asks about because they are identical to another, and to which."""
         with self._log.read() as state:
             stages = zip(self.config.stages, state.progress, strict=True)

@@ -1,6 +1,6 @@
-"""Where requests come from, and where the server is reached: trusted proxies and the public address.
+"""Client addresses behind trusted proxies, and the server's public URL.
 
-Whatever a client writes into `Host` or `X-Forwarded-…` is believed only if a configured proxy passed it on.
+`Host` and `X-Forwarded-…` headers are used only if a configured proxy sent the request.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_proxies(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def read_public_url(text: str) -> str:
-    """Check the server's public address and return it without a slash at its end."""
+    """Check the server's public URL and return it without a trailing slash."""
     try:
         parts = urlsplit(text)
         host_is_valid = bool(_HOST.fullmatch(parts.netloc)) and (parts.port is None or parts.port > 0)
@@ -76,7 +76,7 @@ class TrustedProxies:
     def _forwarded(self, headers: Headers, client: tuple[str, int]) -> Scope:
         changes: Scope = {}
         hops = ",".join(headers.getlist("x-forwarded-for")).split(",")
-        # From the right: each proxy appends the address it saw. The first that is no proxy of ours is the client.
+        # From the right, because each proxy appends an address; the first that is not a trusted proxy is the client.
         for hop in reversed(hops):
             address = _address(hop)
             if address is None:
@@ -108,7 +108,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def address_of(scope: Scope) -> str:
-    """The address that limits count by: the client's, of IPv6 its /64 network, as one machine has all of it."""
+    """The address by which limits count: the client's; for IPv6 its /64 network, which one machine can use entirely."""
     client = scope.get("client")
     if not client:
         return "unknown"
@@ -119,7 +119,7 @@ def address_of(scope: Scope) -> str:
 
 
 def origin_of(request: Request) -> str:
-    """Scheme and host for links: the configured public address, or a trusted proxy's; else '' for relative links."""
+    """Scheme and host for links: the configured public URL, or a trusted proxy's; otherwise '' for relative links."""
     public: str | None = request.app.state.public_url
     forwarded: str = request.scope.get(_FORWARDED_ORIGIN, "")
     return public or forwarded

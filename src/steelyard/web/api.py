@@ -1,4 +1,4 @@
-"""The API that the annotators' page uses, open to scripts and language models too."""
+"""The annotators' API, used by their page, by scripts and by language models."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ languages = APIRouter(prefix="/api/v1", tags=["languages"])
 
 @languages.get("/messages/{language}")
 def messages(language: str) -> dict[str, Any]:
-    """The page's messages in a language, by their English wording."""
+    """The messages of the annotators' page in a language, keyed by the English text."""
     if language.lower().partition("-")[0] not in {code.partition("-")[0] for code in catalogues()}:
         raise Refusal(404, "no_such_language", "There is no such language here.", f"Use: {', '.join(catalogues())}.")
     catalogue = catalogue_for(language)
@@ -88,13 +88,13 @@ def messages(language: str) -> dict[str, Any]:
 
 @router.get("/me")
 def me(served: StudyDep, request: Request, lang: str | None = None) -> SessionOut:
-    """Say who is asking, what they need first, and all that a page needs to begin."""
+    """The session, the steps before the first task, and everything that the page needs to start."""
     return _welcome(served, request, session_of(request, served), lang)
 
 
 @router.post("/session")
 def begin_session(served: StudyDep, request: Request, response: Response, body: NewSession) -> SessionOut:
-    """Come in, by a name or a personal link; the answer sets a session cookie."""
+    """Sign in with a name or a personal link; the response sets a session cookie."""
     if (body.name is None) == (body.invite is None):
         raise Refusal(400, "malformed", "Give either a name or the token of a personal link.", "Choose a name.")
     if body.invite is not None:
@@ -107,7 +107,7 @@ def begin_session(served: StudyDep, request: Request, response: Response, body: 
 
 @router.post("/sign-out")
 def sign_out(served: StudyDep, request: Request, response: Response, body: Empty) -> SignedOut:
-    """End this session; a personal link still lets the annotator in."""
+    """End this session; the personal link remains valid."""
     end_session(served, signed_in(request, served))
     delete_session_cookie(response, served)
     return SignedOut()
@@ -115,7 +115,7 @@ def sign_out(served: StudyDep, request: Request, response: Response, body: Empty
 
 @router.post("/consent")
 def consent(served: StudyDep, request: Request, body: Empty) -> SessionOut:
-    """Agree to take part, in the wording that was shown."""
+    """Record consent to the text that was shown."""
     session = signed_in(request, served)
     if not served.study.annotators.progress(session.annotator).consented:
         served.study.annotators.record_consent(session.annotator)
@@ -138,7 +138,7 @@ def training(served: StudyDep, request: Request) -> TrainingOut:
 
 @router.post("/training")
 def practise(served: StudyDep, request: Request, response: Response, body: TrainingAnswer) -> TrainingResultOut:
-    """Answer a practice question, and hear what would have been right."""
+    """Answer a practice question; the response has the expected answer."""
     session = signed_in(request, served)
     of = len(served.training)
     answered, right = _practised(request, session)
@@ -161,7 +161,7 @@ def practise(served: StudyDep, request: Request, response: Response, body: Train
 
 @router.get("/qualification")
 def qualification(served: StudyDep, request: Request) -> TrainingOut:
-    """The next question of the test before the first task."""
+    """The next question of the qualification test."""
     session = signed_in(request, served)
     questions, answered = (
         served.study.annotators.qualification(),
@@ -176,7 +176,7 @@ def qualification(served: StudyDep, request: Request) -> TrainingOut:
 
 @router.post("/qualification")
 def qualify(served: StudyDep, request: Request, body: TrainingAnswer) -> TestResultOut:
-    """Answer a question of the test; it is graded here, and cannot be taken twice."""
+    """Answer a question of the qualification test; it is graded on the server and cannot be repeated."""
     session = signed_in(request, served)
     try:
         passed = served.study.annotators.answer_test(session.annotator, body.number, body.answer)
@@ -189,15 +189,15 @@ def qualify(served: StudyDep, request: Request, body: TrainingAnswer) -> TestRes
 
 @router.post("/tasks")
 def tasks(served: StudyDep, request: Request, body: TaskRequest) -> TasksOut:
-    """Hold up to `count` tasks; those already held come first, so repeating the request costs nothing."""
+    """Lease up to `count` tasks. Tasks already leased come first, so the request is idempotent."""
     session = signed_in(request, served)
     study = served.study
-    lacking = served.lacks(session.annotator)
-    if lacking == "consent":
+    step = served.next_step(session.annotator)
+    if step == "consent":
         raise Refusal(403, "consent_needed", "You have not agreed to take part yet.", "Read the text and agree first.")
-    if lacking == "training":
+    if step == "training":
         raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
-    if lacking == "qualification":
+    if step == "qualification":
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
     limiters: RateLimiters = request.app.state.rate_limiters
     if not study.annotators.progress(session.annotator).answered and not limiters.newcomers.enter(
@@ -228,7 +228,7 @@ def _no_task(served: ServedStudy, session: Session, no_task: NoTask) -> NoTaskOu
 
 @router.post("/judgments")
 def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
-    """Save an answer; it is on disk when this says so. The same answer again is harmless."""
+    """Save an answer; it is on disk when the response arrives. Sending the same answer again changes nothing."""
     session = signed_in(request, served)
     try:
         judgment = served.study.tell(
@@ -254,7 +254,7 @@ def _feedback(served: ServedStudy, judgment: Judgment) -> FeedbackOut | None:
 
 @router.put("/judgments/{judgment_id}")
 def revise(served: StudyDep, request: Request, judgment_id: str, body: RevisedAnswer) -> SavedOut:
-    """Change one of the last answers; the old one stays in the log and no longer counts."""
+    """Revise a recent answer; the old one stays in the log and no longer counts."""
     session = signed_in(request, served)
     study = served.study
     try:
@@ -276,7 +276,7 @@ def revise(served: StudyDep, request: Request, judgment_id: str, body: RevisedAn
 
 @router.get("/judgments")
 def recent(served: StudyDep, request: Request, recent: Annotated[int, Query(ge=1, le=200)] = 20) -> JudgmentsOut:
-    """The annotator's last answers, the last one first."""
+    """The annotator's recent answers, latest first."""
     session = signed_in(request, served)
     study = served.study
     return JudgmentsOut(
@@ -294,19 +294,19 @@ def recent(served: StudyDep, request: Request, recent: Annotated[int, Query(ge=1
 
 @router.post("/tasks/{judgment_id}/skip")
 def skip(served: StudyDep, request: Request, judgment_id: str, body: Reason) -> TaskNoteOut:
-    """Give a task back unanswered; it does not come again."""
+    """Skip a task; it is not assigned to this annotator again."""
     return _note(served, request, judgment_id, "skip", body.reason)
 
 
 @router.post("/tasks/{judgment_id}/flag")
 def flag(served: StudyDep, request: Request, judgment_id: str, body: Reason) -> TaskNoteOut:
-    """Say that something is odd about a task, answered or not."""
+    """Flag a task, answered or not, with a reason."""
     return _note(served, request, judgment_id, "flag", body.reason)
 
 
 @router.post("/tasks/{judgment_id}/renew")
 def renew(served: StudyDep, request: Request, judgment_id: str, body: Empty) -> LeaseOut:
-    """Keep a task a while longer."""
+    """Renew the lease of a task."""
     session = signed_in(request, served)
     try:
         end = served.study.renew(judgment_id, annotator=session.annotator)
@@ -338,7 +338,7 @@ def _note(
 
 
 def _explained(served: ServedStudy, session: Session, judgment_id: str, error: TaskError) -> Refusal:
-    """Say what is the matter with a task that was refused: unknown, somebody else's, or answered otherwise."""
+    """Return the reason why a task was refused: unknown, leased to another annotator, or answered differently."""
     try:
         task = served.study.task(judgment_id)
     except TaskError:
@@ -402,7 +402,7 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
             show_value=config.page.show_value,
             sort_live=config.page.sort_live,
             prefetch=config.page.prefetch,
-            revise=config.annotators.revisable_answers,
+            revisable_answers=config.annotators.revisable_answers,
         ),
         progress=progress,
         resume_url=None if session is None else origin_of(request) + _resume_path(served, session),
@@ -415,7 +415,7 @@ def _resume_path(served: ServedStudy, session: Session) -> str:
 
 
 def _practised(request: Request, session: Session) -> tuple[int, int]:
-    """How many practice questions were answered, and how many well; the browser keeps count, under seal."""
+    """Number of practice questions answered, and answered correctly; kept in a signed cookie."""
     text, _, mark = request.cookies.get(TRAINING_COOKIE, "").rpartition(".")
     answered, _, right = text.partition(".")
     genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), derived(session.token, text).encode())

@@ -1,4 +1,4 @@
-"""The web application: studies in, an ASGI app out."""
+"""The ASGI application that serves studies."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def create_app(
     proxies: Sequence[Network] = (),
     public_url: str | None = None,
 ) -> FastAPI:
-    """Build the application for some studies; `token` lets the manager in.
+    """Build the application for these studies; `token` authenticates the manager.
 
-    `X-Forwarded-…` headers are believed from `proxies` only: the server that runs this must not apply them by itself
-    (uvicorn does unless `proxy_headers` is False). `public_url` is where people reach it, for the links it shows.
+    `X-Forwarded-…` headers are trusted from `proxies` only: the ASGI server must not apply them itself (uvicorn does
+    unless `proxy_headers` is False). `public_url` is the address used in links.
     """
     check_strength(token)
     limits = limits or Limits()
@@ -59,7 +59,7 @@ def create_app(
         version=__version__,
         description=_DESCRIPTION,
         openapi_url="/api/v1/openapi.json",
-        # Their pages load scripts from elsewhere; the description itself is enough.
+        # Interactive API pages would load scripts from other hosts; the OpenAPI description is enough.
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -85,7 +85,7 @@ def create_app(
 
 
 def app_from_environment() -> FastAPI:
-    """Build the application in a worker process of `steelyard serve`, which left its settings in the environment."""
+    """Build the application in a worker process of `steelyard serve`, with settings from the environment."""
     configure_logging()
     listing = Path(os.environ[LISTING])
     studies = Studies(database=os.environ.get(DATABASE), listing=listing)
@@ -101,7 +101,7 @@ def app_from_environment() -> FastAPI:
 
 
 def configure_logging() -> None:
-    """Write the server's log to standard error, a line an event."""
+    """Write the server's log to standard error, one line per event."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     log = logging.getLogger("steelyard")

@@ -80,6 +80,9 @@ class Overview:
     """Why there are no scores, in a sentence; empty if there are scores."""
     failure: str
     """The traceback of a model that failed, for the server's log."""
+    systems_notes: tuple[str, ...] = ()
+    systems_problem: str = ""
+    """Why the systems cannot be compared; empty if they can, or if there are none."""
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
 
@@ -242,6 +245,10 @@ def _overview(opened: _OpenStudy) -> Overview:
     fit = analysis.fit
     if not isinstance(fit, str):
         tables |= _score_tables(study, history, ranked_items(fit.scores, study.items))
+    systems = analysis.systems
+    if systems is not None and not isinstance(systems, str):
+        tables |= {"systems": systems.scores, "system_differences": systems.differences}
+    tables |= _tournament_tables(analysis)
     overview = Overview(
         seq=analysis.seq,
         judgments=status.judgments,
@@ -255,11 +262,26 @@ def _overview(opened: _OpenStudy) -> Overview:
         notes=() if isinstance(fit, str) else fit.notes,
         problem=fit if isinstance(fit, str) else "",
         failure=analysis.failure,
+        systems_notes=systems.notes if systems is not None and not isinstance(systems, str) else (),
+        systems_problem=systems if isinstance(systems, str) else "",
         tables=tables,
     )
     opened.charts = _charts(overview)
     opened.overview = replace(overview, titles=_titles(opened.charts), duration=time.perf_counter() - begin)
     return opened.overview
+
+
+def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
+    """Return the tables of tournaments, source by source; none if the study holds no tournaments."""
+    tournaments = analysis.tournaments
+    if tournaments is None:
+        return {}
+    return {
+        "average_dominance": tournaments.systems,
+        "sources": analysis.names.frame(tournaments.graphs),
+        "adequacy": tournaments.items,
+        "effort": tournaments.effort,
+    }
 
 
 def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
@@ -334,11 +356,24 @@ def _charts(overview: Overview) -> dict[str, Any]:
     if "histogram" in tables:
         drawings["scores"] = charts.caterpillar(_first_criterion(tables["scores"]), level=overview.level)
         drawings["histogram"] = charts.histogram(tables["histogram"])
+    if "systems" in tables:
+        drawings |= _system_charts(tables["systems"], tables["system_differences"], overview.level)
     if "labels" in tables:
         drawings["labels"] = charts.labels(tables["labels"])
     if "matching" in tables:
         drawings["matching"] = charts.match_quality_map(tables["matching"])
     return drawings
+
+
+def _system_charts(systems: pl.DataFrame, differences: pl.DataFrame, level: float) -> dict[str, Any]:
+    """Draw the leaderboard and the significance matrix of the first criterion; the tables have every criterion."""
+    from steelyard.report.systems import leaderboard, significance_matrix
+
+    scores, pairs = _first_criterion(systems), _first_criterion(differences)
+    return {
+        "systems": leaderboard(scores, level=level),
+        "significance": significance_matrix(pairs, scores["system"].to_list()),
+    }
 
 
 def draw(
@@ -426,6 +461,8 @@ def _table(opened: _OpenStudy, source: Source, what: str) -> pl.DataFrame | None
     if what in {"statistics", "reliability"}:
         latest = opened.reliability or compute_reliability(source)
         return latest.statistics if what == "statistics" else latest.curve
+    # The chart of the differences is named after what it shows.
+    what = {"differences": "system_differences", "significance": "system_differences"}.get(what, what)
     overview = opened.overview
     if overview is None or overview.seq < opened.study.last_seq():
         overview = compute_overview(source)

@@ -1,4 +1,4 @@
-"""The pages' languages: gettext catalogues, read from their .po files when the server starts."""
+"""Translations of the pages: gettext catalogues, read from .po files when the server starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Forms: TypeAlias = "tuple[str, ...]"
 
 
 class Catalogue(gettext.NullTranslations):
-    """The messages of one language; one that is missing is said in English."""
+    """The messages of one language; missing ones are in English."""
 
     def __init__(
         self, language: str, messages: Mapping[str, Forms], plural_rule: str = "n != 1", own_name: str = ""
@@ -34,18 +34,18 @@ class Catalogue(gettext.NullTranslations):
         self._form_for = gettext.c2py(plural_rule)
 
     def gettext(self, message: str) -> str:
-        """Say a message."""
+        """Translate a message."""
         return self.messages.get(message, (message,))[0]
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        """Say a message that counts something."""
+        """Translate a message with a number, in its plural form."""
         forms = self.messages.get(msgid1)
         if forms is None:
             return msgid1 if n == 1 else msgid2
         return forms[min(self._form_for(n), len(forms) - 1)]
 
     def as_json(self) -> dict[str, str | list[str]]:
-        """The messages for the page: a text each, or its plural forms in the order of CLDR's categories."""
+        """The messages for the page: a text, or its plural forms in the order of CLDR's categories."""
         return {name: forms[0] if len(forms) == 1 else list(forms) for name, forms in self.messages.items()}
 
 
@@ -87,13 +87,13 @@ def _broken(path: Path, line: int | None) -> DataError:
 
 @cache
 def catalogues() -> Mapping[str, Catalogue]:
-    """All languages there are, by code; English is always among them."""
+    """All languages by code; English is always included."""
     by_language = {path.stem: read_po(path) for path in sorted(FOLDER.glob("*.po"))}
     return {ENGLISH: Catalogue(ENGLISH, {}, own_name="English"), **by_language}
 
 
 def catalogue_for(*wanted: str | None) -> Catalogue:
-    """Return the first language that is there; each of `wanted` is a code or an Accept-Language header."""
+    """Return the first available language; each of `wanted` is a code or an Accept-Language header."""
     available = catalogues()
     for text in wanted:
         for code in _by_preference(text or ""):

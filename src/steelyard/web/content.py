@@ -1,4 +1,4 @@
-"""What people see of an item: text, Markdown and HTML made safe, and media from one folder."""
+"""Item content for display: sanitised text, Markdown and HTML, and media from one folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TAGS = {
     *("source", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "time"),
     *("tr", "u", "ul", "var", "video", "wbr"),
 }
-# No id, name, class or style: they could stand in for the page's own parts.
+# No id, name, class or style: they could imitate elements of the page.
 _ATTRIBUTES = {
     "*": {"dir", "lang", "title"},
     "a": {"href"},
@@ -88,7 +88,7 @@ _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "striketh
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Safe HTML, and which way it runs."""
+    """Sanitised HTML and its text direction."""
 
     html: str
     direction: Direction
@@ -96,9 +96,9 @@ class Rendered:
 
 @lru_cache(maxsize=20_000)
 def render(text: str, kind: Kind, media_url: str) -> Rendered:
-    """Turn an item's text into HTML that can do no harm.
+    """Turn an item's text into sanitised HTML.
 
-    Pictures and sounds inside it are taken from the study's media folder, at `media_url`; others are left out.
+    Images and sounds must be in the study's media folder, served at `media_url`; others are removed.
     """
     if kind == "text":
         return Rendered(html.escape(text).replace("\n", "<br>"), direction_of(text))
@@ -132,17 +132,17 @@ def _sanitised(source: str, media_url: str) -> str:
 
 
 def render_page_text(text: str, media_url: str) -> str:
-    """Render what the researcher wrote for the people (consent, instructions, feedback), which is Markdown."""
+    """Render a Markdown text of the researcher: consent, instructions, feedback."""
     return block(render(text, "markdown", media_url))
 
 
 def block(rendered: Rendered) -> str:
-    """Wrap HTML in an element that says which way it runs."""
+    """Wrap HTML in an element with its text direction."""
     return f'<div dir="{rendered.direction}">{rendered.html}</div>'
 
 
 def direction_of(text: str) -> Direction:
-    """Say which way a text runs, by its first strong character (rules P2 and P3 of Unicode's UAX 9)."""
+    """Return the direction of a text, by its first strong character (rules P2 and P3 of Unicode's UAX 9)."""
     for sign in text:
         strength = unicodedata.bidirectional(sign)
         if strength == "L":
@@ -154,21 +154,21 @@ def direction_of(text: str) -> Direction:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture, sound or film that can be shown."""
+    """An image, sound or video."""
 
     kind: Literal["image", "audio", "video"]
     url: str
 
 
 class MediaFolder:
-    """The one folder of a study that files are served from."""
+    """The folder of a study from which media files are served."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self._folder = folder.resolve()
         self.url = url
 
     def find(self, name: str) -> tuple[Path, str] | None:
-        """Return a file's path and type; None if there is none, or it is not what its name says."""
+        """Return a file's path and type; None if there is none, or its content does not match its suffix."""
         media_type = _TYPES.get(Path(name).suffix.lower())
         if media_type is None or "\0" in name:
             return None
@@ -179,7 +179,7 @@ class MediaFolder:
         return (path, kind) if _begins_right(path, kind, path.stat().st_mtime_ns) else None
 
     def media(self, name: str) -> Media | None:
-        """Return what to show for an item's media, None (and a log line) when it cannot be shown."""
+        """Return an item's media; None, with a line in the log, if it cannot be shown."""
         if self.find(name) is None:
             log.warning(
                 "media %r cannot be shown: it must be a picture, sound or film in %s (%s) and be what its name says",

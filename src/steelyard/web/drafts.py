@@ -1,22 +1,30 @@
-"""Making and changing a study in the browser: its form, its checks, and the study.toml that comes of it."""
+"""Studies created or edited in the browser: the draft, its checks, a preview, and the study.toml written from it."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import tomlkit
 from pydantic import BaseModel, ConfigDict, Field
+from tomlkit.items import Item as TomlItem
 
+from steelyard import registry
+from steelyard.designs.contexts import context_sizes
+from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
+from steelyard.formats.outputs import read_outputs
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
+from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
@@ -30,20 +38,22 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
-from steelyard.web.draft_preview import preview_of
+from steelyard.study.recipes import ITEMS_FILE, compare_systems
+from steelyard.web.content import block, render
 from steelyard.web.errors import Refusal
-from steelyard.web.schemas import TaskOut
+from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
 from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.studies import ServedStudy, Studies
-from steelyard.web.toml_writing import toml_text
 
 __all__ = [
     "DraftCheckOut",
     "Draft",
     "DraftOut",
+    "EvaluationDraftOut",
     "FormsOut",
     "SavedStudyOut",
     "check_draft",
+    "draft_evaluation",
     "draft_of",
     "forms",
     "create_study",
@@ -63,9 +73,9 @@ class ItemsFile(BaseModel):
 
 
 class Draft(BaseModel):
-    """A study as somebody is writing it: `values` as study.toml has them, or `text` for study.toml itself.
+    """A study that is being edited: `values` with the keys of study.toml, or `text`, the text of study.toml.
 
-    A value of the form {"$toml": "…"} is read as TOML. `items` may be left out where the study has some.
+    A value of the form {"$toml": "…"} is read as TOML. `items` may be omitted if the study has items already.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -73,11 +83,11 @@ class Draft(BaseModel):
     values: dict[str, Any] = {}
     text: str | None = None
     items: ItemsFile | None = None
-    study: Annotated[str | None, Field(description="the study that is changed; none for a new one")] = None
+    study: Annotated[str | None, Field(description="slug of the study to change; null for a new study")] = None
 
 
 class ProblemOut(BaseModel):
-    """One thing that is wrong, at which field, and how to mend it."""
+    """One problem: what is wrong, in which field, and what to do."""
 
     field: str | None
     what: str
@@ -85,18 +95,29 @@ class ProblemOut(BaseModel):
 
 
 class DraftCheckOut(BaseModel):
-    """What is wrong with a draft, how large it would be, and a task as people would see it."""
+    """The problems of a draft, the size of the study, and a preview of a task."""
 
     problems: list[ProblemOut]
     items: int | None = None
-    judgments: Annotated[int | None, Field(description="how many the design asks for in all")] = None
+    judgments: Annotated[int | None, Field(description="number of judgments that the design asks for")] = None
+    plan: Annotated[list[str], Field(description="what will be asked, in sentences")] = []
+    warnings: Annotated[list[str], Field(description="items that cannot be compared as one might expect")] = []
     preview: TaskOut | None = None
     page: dict[str, Any] = {}
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
 
 
+class EvaluationDraftOut(BaseModel):
+    """A draft that compares systems: the values for the form, the items, and how the file was read."""
+
+    values: dict[str, Any] = {}
+    items: ItemsFile | None = None
+    notes: list[str] = []
+    problems: list[ProblemOut] = []
+
+
 class SavedStudyOut(BaseModel):
-    """A study that was made or changed; with problems, nothing was."""
+    """The study that was created or changed; if there are problems, nothing was saved."""
 
     study: str | None = None
     url: str | None = None
@@ -104,17 +125,19 @@ class SavedStudyOut(BaseModel):
 
 
 class DraftOut(BaseModel):
-    """A study's configuration; `begun` once somebody was asked, when the question and the protocol have to stay."""
+    """A study's configuration. `begun`: a task was leased, so the question and the protocol can no longer change."""
 
     values: dict[str, Any]
     text: str
     begun: bool
-    by_form: Annotated[bool, Field(description="whether the form can show it: several stages need the text")]
+    by_form: Annotated[
+        bool, Field(description="whether the form can show it; studies with several stages are edited as text")
+    ]
     items: str
 
 
 def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckOut:
-    """Check a draft without keeping anything; `changed` is the study that it would change."""
+    """Check a draft without saving it; `changed` is the study that it would change."""
     try:
         draft = draft if changed is None else _with_password(draft, changed)
         values = _values(draft, changed)
@@ -125,24 +148,38 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
     with _scratch(draft, text, changed) as folder:
         config, items, problems = _checked(folder)
     preview, page = preview_of(values, config, items)
-    judgments = None
+    plans = []
     if config is not None and not problems:
-        judgments = sum(
-            stage.design.goal(stage.design.new_progress(stage.protocol, items), stage.protocol.task_size).total
-            for stage in config.stages
-        )
+        plans = [describe_plan(stage.design, stage.protocol, items) for stage in config.stages]
     return DraftCheckOut(
         problems=_out(problems),
         items=len(items) if items else None,
-        judgments=judgments,
+        judgments=sum(plan.size.judgments for plan in plans) if plans else None,
+        plan=[sentence for plan in plans for sentence in plan.sentences],
+        warnings=[warning for plan in plans for warning in plan.warnings],
         preview=preview,
         page=page,
         text=_text_without_password(text, values),
     )
 
 
+def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
+    """Return a draft that compares the systems whose outputs are in a file, as `steelyard new --compare-systems`."""
+    with tempfile.TemporaryDirectory(prefix=".steelyard-new-") as scratch:
+        path = Path(scratch) / _upload_name(items)
+        try:
+            path.write_text(items.text, encoding="utf-8")
+            recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
+        except SteelyardError as error:
+            hidden = [replace(_without_path(problem, Path(scratch)), file="items") for problem in error.problems]
+            return EvaluationDraftOut(problems=_out(hidden))
+    file = ItemsFile(name=ITEMS_FILE, text=recipe.items.write_csv())
+    values = {key: value for key, value in recipe.values.items() if key != "items"}
+    return EvaluationDraftOut(values=values, items=file, notes=list(recipe.notes))
+
+
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
-    """Make a study in a folder of its own, beside those that are served, and serve it; all of it or nothing."""
+    """Create a study in a new folder beside the served ones, and serve it; on failure nothing is left behind."""
     served = studies.all()
     if not served:
         raise Refusal(409, "nowhere", "There is no study here beside which to put a new one.", "Use: steelyard new.")
@@ -153,7 +190,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
         values = _values(draft)
         folder = _free_folder(parent, str(values.get("title", "")))
         if draft.text is None:
-            # In a database that several studies share, each needs a name.
+            # Studies that share a database need distinct names.
             values = {**values, "name": values.get("name") or folder.name}
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text)
@@ -165,7 +202,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
             return SavedStudyOut(problems=_out(problems))
         folder.mkdir()
         try:
-            # First of all: from now on the folder is never opened without its restrictions.
+            # Written first, so that the folder is never opened without its restrictions.
             confine(folder)
             for file in scratch.iterdir():
                 shutil.move(file, folder / file.name)
@@ -188,14 +225,14 @@ def draft_of(served: ServedStudy) -> DraftOut:
     return DraftOut(
         values=source,
         text=text,
-        begun=_begun(served),
+        begun=_has_begun(served),
         by_form="stage" not in source,
         items=config.items.file,
     )
 
 
 def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
-    """Return study.toml as it may be shown; `values` are what it holds."""
+    """Return the text of study.toml without the password; `values` are its parsed contents."""
     own = values.get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
         return text
@@ -210,7 +247,7 @@ def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
 
 
 def _with_password(draft: Draft, served: ServedStudy) -> Draft:
-    """Put the database's password back where it was hidden."""
+    """Restore the database's password where it was hidden."""
     own = (served.study.config.source or {}).get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
         return draft
@@ -219,18 +256,18 @@ def _with_password(draft: Draft, served: ServedStudy) -> Draft:
     return draft.model_copy(update={"values": values, "text": text})
 
 
-def _begun(served: ServedStudy) -> bool:
-    """Whether anybody was ever asked anything."""
+def _has_begun(served: ServedStudy) -> bool:
+    """Whether a task was ever leased."""
     status = served.study.status()
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
 def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
-    """Change a study; if the new configuration cannot be opened, everything stays as it was."""
+    """Change a study; if the new configuration cannot be opened, the old one is restored."""
     try:
         draft = _with_password(draft, served)
         values = _values(draft, served)
-        text = draft.text if draft.text is not None else toml_text(_kept(served, values))
+        text = draft.text if draft.text is not None else toml_text(_with_hidden_keys(served, values))
         _refuse_other_places(text, served)
     except ConfigError as error:
         return SavedStudyOut(problems=_out(error.problems))
@@ -258,8 +295,8 @@ def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
     return SavedStudyOut(study=served.slug, url=f"/manage/{served.slug}/")
 
 
-def _kept(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what the form does not show: where the items and the judgments are."""
+def _with_hidden_keys(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the keys that the form does not show: the files of items and the database."""
     source = served.study.config.source or {}
     return {**{key: source[key] for key in ("version", "items", "name", "database", "seed") if key in source}, **values}
 
@@ -284,7 +321,7 @@ def _free_folder(parent: Path, title: str) -> Path:
 
 
 def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
-    """Return a draft's values as study.toml would have them."""
+    """Return a draft's values under the keys of study.toml."""
     if draft.text is not None:
         _refuse_odd_characters({"text": draft.text})
         values = parse_toml(draft.text, field="text")
@@ -302,7 +339,7 @@ def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
 
 
 def _refuse_other_items(values: Mapping[str, Any], name: str) -> None:
-    """Refuse a text that has uploaded items saved under a name that the server did not choose."""
+    """Refuse a study.toml that names another items file than the one the server chose for the upload."""
     items = values.get("items")
     file = items.get("file") if isinstance(items, Mapping) else items
     if isinstance(file, str) and file != name:
@@ -347,7 +384,7 @@ def _upload_name(items: ItemsFile, changed: ServedStudy | None = None) -> str:
     current = changed.study.config.items.file
     if plain_file(current, (suffix,)) and not (changed.folder / current).is_symlink():
         return current
-    # Not over a file that serves another purpose, such as a table of checks.
+    # Do not overwrite a file with another purpose, such as a table of checks.
     name, number = f"items{suffix}", 1
     while os.path.lexists(changed.folder / name):
         number += 1
@@ -358,7 +395,7 @@ def _upload_name(items: ItemsFile, changed: ServedStudy | None = None) -> str:
 def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
     """Refuse a study.toml that names files or databases outside the study's folder.
 
-    Those who may manage studies need not be those who may read everything.
+    Whoever manages studies may not be allowed to read every file of the machine.
     """
     folder = None if changed is None else changed.folder
     unchanged = None if changed is None or is_confined(changed.folder) else changed.study.config.source
@@ -378,7 +415,7 @@ def _refuse_odd_characters(values: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Leave out what UTF-8 cannot write."""
+    """Remove characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "ignore").decode()
 
 
@@ -402,7 +439,7 @@ def _checked(folder: Path) -> tuple[StudyConfig | None, list[Item], list[Problem
     try:
         config, items = check_study(folder)
     except SteelyardError as error:
-        # Where the scratch folder was is of no use to anybody.
+        # The path of the temporary folder means nothing to the reader.
         hidden = [_without_path(problem, folder) for problem in error.problems]
         return None, _items_alone(folder), hidden
     return config, items, []
@@ -435,3 +472,123 @@ def _out(problems: Any) -> list[ProblemOut]:
         field = "items" if in_items else problem.field
         rows.append(ProblemOut(field=field, what=f"{line}{column}{problem.what}", remedy=problem.remedy))
     return rows
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
+    document = tomlkit.document()
+    document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
+    # `items` is written among the plain keys, as an inline table if it has settings.
+    for key in sorted(values, key=lambda key: key == "items" and isinstance(values[key], Mapping)):
+        if values[key] is not None and (key == "items" or not isinstance(values[key], Mapping)):
+            document.add(key, _toml_item(values[key]))
+    for key, value in values.items():
+        if isinstance(value, Mapping) and key != "items":
+            table = tomlkit.table()
+            for name, part in value.items():
+                if part is not None:
+                    table.add(name, _toml_item(part))
+            if table:
+                document.add(key, table)
+    return tomlkit.dumps(document)
+
+
+def _toml_item(value: Any) -> TomlItem:
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        for key, part in value.items():
+            if part is not None:
+                table.add(key, _toml_item(part))
+        return table
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        array = tomlkit.array()
+        for part in value:
+            if part is not None:
+                array.append(_toml_item(part))
+        return array
+    scalar: TomlItem = tomlkit.item(value)
+    return scalar
+
+
+_MOST_EXAMPLES = 50
+"""Maximum number of placeholder items in a preview of a study without items."""
+_EXAMPLES = (
+    "the first",
+    "the second",
+    "the third",
+    "the fourth",
+    "the fifth",
+    "the sixth",
+    "the seventh",
+    "the eighth",
+)
+
+
+def preview_of(
+    values: Mapping[str, Any], config: StudyConfig | None, items: list[Item]
+) -> tuple[TaskOut | None, dict[str, Any]]:
+    """Return a preview of a task, with the first items or placeholders, and the settings of the page."""
+    protocol = config.stages[0].protocol if config is not None else _protocol(values)
+    if protocol is None:
+        return None, {}
+    page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
+    content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
+    task_items = _example_items(config, items)[: protocol.task_size] or [
+        Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
+        for number in range(min(protocol.task_size, _MOST_EXAMPLES))
+    ]
+
+    def html(text: str | None) -> str | None:
+        return None if text is None else block(render(text, content, ""))
+
+    def out(item: Item) -> ItemOut:
+        rendered = render(item.text, content, "")
+        return ItemOut(
+            id=item.id,
+            text=item.text,
+            html=rendered.html,
+            dir=rendered.direction,
+            context=item.context,
+            context_html=html(item.context),
+            reference=item.reference,
+            reference_html=html(item.reference),
+        )
+
+    task = TaskOut(
+        judgment_id="preview",
+        stage=protocol.name,
+        protocol=protocol.name,
+        question=str(values.get("question", "")),
+        lease_end=None,
+        items=[out(item) for item in task_items],
+        shared=SharedOut(),
+        settings=json.loads(json.dumps(settings_out(protocol))),
+    )
+    shows = {
+        "show_value": True,
+        "sort_live": False,
+        **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
+    }
+    return task, shows
+
+
+def _example_items(config: StudyConfig | None, items: list[Item]) -> list[Item]:
+    """Return items that a task of the first stage may show together: those of the first large enough context."""
+    if config is None or not config.stages[0].design.within_contexts(config.stages[0].protocol):
+        return items
+    sizes = context_sizes(items)
+    size = config.stages[0].protocol.task_size
+    context = next((name for name, count in sizes.items() if count >= size), None)
+    return [item for item in items if item.context == context] or items
+
+
+def _protocol(values: Mapping[str, Any]) -> Protocol | None:
+    table = values.get("protocol")
+    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+        return None
+    settings = {key: value for key, value in table.items() if key != "name"}
+    try:
+        protocol: Protocol = registry.create("protocols", table["name"], settings)
+    except ConfigError:
+        return None
+    return protocol

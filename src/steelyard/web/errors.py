@@ -1,4 +1,4 @@
-"""What the server says when it refuses: a status, a word for programs, and plain sentences for people."""
+"""Refusals: HTTP status, a code for programs, and a message for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from steelyard.errors import (
 log = logging.getLogger("steelyard.web")
 
 CUT_OFF = "steelyard.cut_off"
-"""Marks the scope of a request whose body was not read to its end; the guard answers it."""
+"""Marks the scope of a request whose body was not read completely; `Guard` responds to it."""
 
 _LONGEST = 500
 _NOTHING_LOST = "Nothing is lost. Try again in a moment."
@@ -37,7 +37,7 @@ _BY_STATUS = {
 
 
 class Refusal(Exception):  # noqa: N818 - it is what the server says, and often no error of ours
-    """A request that is refused, and why. `what` and `remedy` are for the person, `code` for programs."""
+    """A refused request and the reason: `what` and `remedy` for people, `code` for programs."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Refusal(Exception):  # noqa: N818 - it is what the server says, and often 
 
 
 def too_many(seconds: float) -> Refusal:
-    """The refusal of somebody who is too fast."""
+    """Return the refusal of a request over the rate limit."""
     wait = max(1, round(seconds + 0.5))
     return Refusal(
         429,
@@ -71,7 +71,7 @@ def too_many(seconds: float) -> Refusal:
 
 
 def refusal_for(error: SteelyardError) -> Refusal:
-    """Turn an error of the study into what HTTP says."""
+    """Turn an error of the study into an HTTP response."""
     problem = error.problems[0] if error.problems else Problem(str(error))
     if isinstance(error, LimitError):
         return too_many(error.seconds)
@@ -79,7 +79,7 @@ def refusal_for(error: SteelyardError) -> Refusal:
         status, code = (422, "answer_invalid") if isinstance(error, AnswerError) else (409, "task_refused")
         return Refusal(status, code, _short(problem.what), _short(problem.remedy), field=problem.field)
     if isinstance(error, ModelFailedError):
-        # Not 503: clients would try again, and the model would fail again.
+        # Not 503: clients would retry, and the model would fail again.
         return Refusal(409, "model_failed", _short(problem.what), _short(problem.remedy), field=problem.field)
     if isinstance(error, StoreError):
         return Refusal(
@@ -95,12 +95,12 @@ def refusal_for(error: SteelyardError) -> Refusal:
 
 
 def _short(text: str) -> str:
-    """Cut a text that quotes too much of what was sent."""
+    """Shorten a text that quotes too much of the request."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]}…."
 
 
 def error_body(refusal: Refusal) -> bytes:
-    """The JSON of a refusal. Kept to ASCII: what is quoted back may hold characters that UTF-8 cannot."""
+    """The JSON of a refusal, in ASCII: quoted input may contain characters that UTF-8 cannot encode."""
     return json.dumps(
         {
             "error": {
@@ -114,7 +114,7 @@ def error_body(refusal: Refusal) -> bytes:
 
 
 def log_refusal(method: str, path: str, refusal: Refusal, who: str | None = None, cause: object = "") -> None:
-    """Write one line for the researcher; addresses are logged without their query, where tokens may stand."""
+    """Log a refusal in one line; URLs are logged without their query, which may contain tokens."""
     write = log.error if refusal.status >= 500 else log.warning
     write(
         "refused %s %s from %s: %d %s: %s %s",
@@ -129,13 +129,13 @@ def log_refusal(method: str, path: str, refusal: Refusal, who: str | None = None
 
 
 def _one_line(text: object) -> str:
-    """Leave out what would break a line of the log, or speak to the terminal it is read in."""
+    """Remove line breaks and control characters, which could forge log lines or control a terminal."""
     words = " ".join(str(text)[:_LONGEST].split())
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
 
 
 def respond(request: Request, refusal: Refusal, cause: object = "") -> Response:
-    """Log a refusal and answer with it: JSON for the API, a page for people."""
+    """Log a refusal and respond with it: JSON for the API, otherwise a page."""
     if not request.scope.get(CUT_OFF):
         log_refusal(request.method, request.url.path, refusal, getattr(request.state, "who", None), cause)
     if not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", ""):
@@ -190,7 +190,7 @@ def _on_crash(request: Request, error: Exception) -> Response:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have every refusal answered in one form."""
+    """Register the handlers, so that all errors have the same form."""
     app.add_exception_handler(Refusal, _on_refusal)
     app.add_exception_handler(SteelyardError, _on_steelyard_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)

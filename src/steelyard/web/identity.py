@@ -1,4 +1,4 @@
-"""Who is asking: annotators by a session cookie or a personal link, the manager by a token."""
+"""Authentication: annotators by session cookie or personal link, the manager by token."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ SESSION_COOKIE = "steelyard_session"
 MANAGE_COOKIE = "steelyard_manage"
 CSRF_HEADER = "X-CSRF-Token"
 RESUME = "resume"
-"""The note of a personal link that the server made for somebody who joined by name."""
-_RESUME_AS = f"{RESUME}: "
-"""The note's beginning where the annotator's id differs from the name they typed, which follows."""
+"""Note of a personal link that the server created for an annotator who joined by name."""
+_RESUME_PREFIX = f"{RESUME}: "
+"""Prefix of that note if the annotator's id differs from the name they typed; the name follows."""
 
 _SESSION_DAYS = 90
 _MANAGE_DAYS = 14
-_LONGEST_TOKEN = 200
-_SHORTEST_TOKEN = 16
-_FEWEST_SIGNS = 8
+_MAX_LENGTH = 200
+_MIN_LENGTH = 16
+_MIN_CHARACTERS = 8
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _IS_MANAGER = "steelyard.is_manager"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An annotator's browser. `name` is how the annotator is addressed: the name they typed, where they chose one."""
+    """An annotator's session in one browser. `name` is the name they typed, or their id."""
 
     annotator: str
     token: str
@@ -53,18 +53,18 @@ class Session:
 
     @property
     def csrf(self) -> str:
-        """What the page must send with whatever it changes; another site cannot know it."""
+        """The CSRF token, which every request that changes something must contain."""
         return derived(self.token, "csrf")
 
     @property
     def resume_token(self) -> str:
-        """The token of this person's own link, to go on elsewhere."""
+        """The token of the annotator's personal link, to continue on another device."""
         return derived(self.token, "resume")
 
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """Somebody whose link was checked, and who is not signed in by it yet."""
+    """An annotator whose link is valid, before the sign-in."""
 
     annotator: str
     name: str
@@ -72,20 +72,20 @@ class Newcomer:
 
 
 def is_resume(note: str) -> bool:
-    """Whether a personal link's note says that the server made it for somebody who joined."""
-    return note == RESUME or note.startswith(_RESUME_AS)
+    """Whether a personal link was created by the server for an annotator who joined by name."""
+    return note == RESUME or note.startswith(_RESUME_PREFIX)
 
 
 def derived(secret: str, purpose: str) -> str:
-    """Derive a token for one purpose, from which the secret cannot be found."""
+    """Derive a token for one purpose; the secret cannot be recovered from it."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), purpose.encode(), hashlib.sha256).hexdigest()
 
 
 class RateLimiters:
-    """How fast people may come in; one a process."""
+    """Rate limiters of sign-ins, one set per process."""
 
     def __init__(self, limits: Limits) -> None:
-        self.persons = TokenBuckets(limits.person)
+        self.annotators = TokenBuckets(limits.annotator)
         self.joining = TokenBuckets(limits.joining)
         self.guessing = FailedAttempts(limits.guessing)
         self.notes = TokenBuckets(limits.notes)
@@ -93,11 +93,11 @@ class RateLimiters:
 
 
 def check_strength(token: str) -> None:
-    """Refuse a manager's token that could be guessed."""
-    if len(token) < _SHORTEST_TOKEN or len(set(token)) < _FEWEST_SIGNS:
+    """Refuse a manager's token that is easy to guess."""
+    if len(token) < _MIN_LENGTH or len(set(token)) < _MIN_CHARACTERS:
         raise ConfigError(
             f"the manager's token is too easy to guess: {len(token)} characters, {len(set(token))} of them different.",
-            f"Set STEELYARD_TOKEN to {_SHORTEST_TOKEN} or more random characters, {_FEWEST_SIGNS} or more different, "
+            f"Set STEELYARD_TOKEN to {_MIN_LENGTH} or more random characters, {_MIN_CHARACTERS} or more different, "
             'e.g. from: python -c "import secrets; print(secrets.token_urlsafe(24))". '
             "Or leave it unset: then one is made at each start.",
         )
@@ -121,16 +121,16 @@ class ManageKey:
         return hmac.compare_digest(digest, self._digest)
 
     def new_session(self) -> str:
-        """Make a session for a browser that showed the token, and return its cookie."""
+        """Create a session for a browser that sent the token, and return its cookie."""
         cookie = secrets.token_urlsafe(24)
-        # Bound to the token by something that only the cookie's owner can check: the token cannot be guessed from it.
+        # Bound to the token by a digest that only the owner of the cookie can verify; it does not reveal the token.
         note = derived(self._key, f"session {cookie}")
         self._stores()[0].grant("manage", note=note, lifetime=timedelta(days=_MANAGE_DAYS), token=cookie)
         return cookie
 
     def is_session(self, cookie: str) -> bool:
-        """Whether a cookie is a session of ours that has not ended."""
-        if not 0 < len(cookie) <= _LONGEST_TOKEN:
+        """Whether a cookie belongs to a session that has not ended."""
+        if not 0 < len(cookie) <= _MAX_LENGTH:
             return False
         grants = (store.find("manage", cookie) for store in self._stores())
         grant = next((grant for grant in grants if grant is not None), None)
@@ -138,12 +138,12 @@ class ManageKey:
         return grant is not None and hmac.compare_digest(grant.note.encode(), expected.encode())
 
     def end_session(self, cookie: str) -> None:
-        """Make a session good for nothing."""
+        """Invalidate a session."""
         for store in self._stores():
             store.revoke("manage", token=cookie)
 
     def csrf(self, cookie: str) -> str:
-        """What the manager's pages must send with whatever they change."""
+        """The CSRF token of the manager's pages."""
         return derived(self._key, f"csrf {cookie}")
 
     def _stores(self) -> list[Access]:
@@ -151,7 +151,7 @@ class ManageKey:
 
 
 def is_manager(scope: Scope) -> bool:
-    """Whether a request holds the manager's token or a session; wrong ones count as guesses."""
+    """Whether a request has the manager's token or a valid session; wrong ones count as failed attempts."""
     if _IS_MANAGER not in scope:
         scope[_IS_MANAGER] = _holds_manager_credential(scope)
     return bool(scope[_IS_MANAGER])
@@ -167,7 +167,7 @@ def _holds_manager_credential(scope: Scope) -> bool:
     cookie = cookie_in(headers, MANAGE_COOKIE)
     if not cookie:
         return False
-    # A good session is let in whatever others at its address have tried.
+    # A valid session passes even if its address is locked for guessing.
     if key.is_session(cookie):
         return True
     if wait := limiters.guessing.wrong(address, cookie):
@@ -185,7 +185,7 @@ def _is_right_token(limiters: RateLimiters, key: ManageKey, address: str, token:
 
 
 def check_manager(scope: Scope) -> None:
-    """Refuse anybody but the manager."""
+    """Raise unless the request comes from the manager."""
     if not is_manager(scope):
         raise Refusal(
             401, "manager_only", "This is for the manager of the study.", "Open the link that steelyard serve printed."
@@ -202,7 +202,7 @@ def cookie_in(headers: Headers, name: str) -> str | None:
 
 
 async def find_served(study: str, request: Request) -> ServedStudy:
-    """Find the study an address names."""
+    """Find the study with this slug."""
     served: ServedStudy | None = request.app.state.studies.get(study)
     if served is None:
         raise Refusal(404, "no_such_study", "There is no such study here.", "Check the link you were given.")
@@ -213,7 +213,7 @@ StudyDep = Annotated[ServedStudy, Depends(find_served)]
 
 
 def require_manager(request: Request) -> None:
-    """Refuse anybody but the manager; a browser must show its CSRF token for whatever changes something."""
+    """Raise unless the request comes from the manager; browsers must send the CSRF token with every change."""
     check_manager(request.scope)
     if request.method not in _SAFE and not request.headers.get("authorization"):
         check_csrf(request, manage_csrf(request))
@@ -230,7 +230,7 @@ def manage_csrf(request: Request) -> str:
 
 
 def check_csrf(request: Request, expected: str) -> None:
-    """Refuse a request that another site could have made a browser send."""
+    """Refuse a request without the CSRF token, which another site may have forged."""
     check_csrf_token(request.headers.get(CSRF_HEADER, ""), expected)
 
 
@@ -247,11 +247,11 @@ def check_csrf_token(token: str, expected: str) -> None:
 
 
 def session_of(request: Request, served: ServedStudy) -> Session | None:
-    """Return the annotator's session, if the request holds a good one; wrong ones count as guesses."""
+    """Return the annotator's session, if the cookie is valid; wrong ones count as failed attempts."""
     token = request.cookies.get(SESSION_COOKIE, "")
     if not token:
         return None
-    grant = served.study.access.find("session", token) if len(token) <= _LONGEST_TOKEN else None
+    grant = served.study.access.find("session", token) if len(token) <= _MAX_LENGTH else None
     if grant is None or grant.annotator is None:
         limiters: RateLimiters = request.app.state.rate_limiters
         if wait := limiters.guessing.wrong(address_of(request.scope), token):
@@ -262,7 +262,7 @@ def session_of(request: Request, served: ServedStudy) -> Session | None:
 
 
 def signed_in(request: Request, served: ServedStudy) -> Session:
-    """Return the annotator's session; refuse those without one, with a stale page, or too fast."""
+    """Return the annotator's session; refuse requests without one, with a wrong CSRF token, or over the rate limit."""
     session = session_of(request, served)
     if session is None:
         raise Refusal(
@@ -274,16 +274,16 @@ def signed_in(request: Request, served: ServedStudy) -> Session:
     if request.method not in _SAFE:
         check_csrf(request, session.csrf)
     limiters: RateLimiters = request.app.state.rate_limiters
-    if wait := limiters.persons.take(f"{served.slug} {session.annotator}"):
+    if wait := limiters.annotators.take(f"{served.slug} {session.annotator}"):
         raise too_many(wait)
     return session
 
 
 def join_by_name(request: Request, served: ServedStudy, text: str) -> Session:
-    """Let somebody in under a name they chose.
+    """Sign an annotator in under a name of their choice.
 
-    A name that is in use gets an ending that only the researcher sees. The answer is the same as for a free name, so
-    nobody can find out who takes part, and nobody continues as somebody else: that takes their personal link.
+    A name in use gets a suffix that only the researcher sees. The response is the same as for a free name, so that it
+    does not reveal who takes part. Continuing as an existing annotator requires their personal link.
     """
     study = served.study
     try:
@@ -309,12 +309,12 @@ def join_by_name(request: Request, served: ServedStudy, text: str) -> Session:
 
 
 def newcomer_by_invite(request: Request, served: ServedStudy, token: str) -> Newcomer:
-    """Say whom a personal link lets in; refuse a wrong one."""
+    """Return the annotator of a personal link; refuse an invalid one."""
     limiters: RateLimiters = request.app.state.rate_limiters
     address = address_of(request.scope)
     if wait := limiters.guessing.wait(address):
         raise too_many(wait)
-    grant = served.study.access.find("invite", token) if 0 < len(token) <= _LONGEST_TOKEN else None
+    grant = served.study.access.find("invite", token) if 0 < len(token) <= _MAX_LENGTH else None
     if grant is None or grant.annotator is None:
         limiters.guessing.wrong(address, token)
         raise Refusal(
@@ -324,14 +324,14 @@ def newcomer_by_invite(request: Request, served: ServedStudy, token: str) -> New
             "Check that you copied the whole of it, or ask for a new one.",
             field="invite",
         )
-    name = grant.note.removeprefix(_RESUME_AS) if grant.note.startswith(_RESUME_AS) else grant.annotator
+    name = grant.note.removeprefix(_RESUME_PREFIX) if grant.note.startswith(_RESUME_PREFIX) else grant.annotator
     return Newcomer(grant.annotator, name)
 
 
 def newcomer_by_link(request: Request, served: ServedStudy, query: Sequence[tuple[str, str]]) -> Newcomer | None:
-    """Say whom a panel's link lets in; None where the address says nothing of a participant.
+    """Return the participant of a panel's link; None if the URL has no participant.
 
-    One participant is one annotator: on another device, or after a reload, they go on where they were.
+    One participant is one annotator, also on another device or after a reload.
     """
     link = served.study.config.link
     if link is None:
@@ -358,7 +358,7 @@ def newcomer_by_link(request: Request, served: ServedStudy, query: Sequence[tupl
 
 
 def admit(request: Request, served: ServedStudy, newcomer: Newcomer) -> Session:
-    """Sign a newcomer in and note their visit; nothing is written for those who come too fast."""
+    """Sign an annotator in and record the visit; nothing is written for arrivals over the rate limit."""
     study, visit = served.study, newcomer.visit
     is_noted = visit is None or (visit.study, visit.session) in {
         (earlier.study, earlier.session) for earlier in study.recruitment.arrivals_of(newcomer.annotator)
@@ -377,23 +377,23 @@ def admit(request: Request, served: ServedStudy, newcomer: Newcomer) -> Session:
 
 
 def new_session(served: ServedStudy, annotator: str, name: str) -> Session:
-    """Make a session, and the personal link that goes with it; only their digests are stored."""
+    """Create a session and its personal link; only their digests are stored."""
     access = served.study.access
     note = "" if name == annotator else name
     lifetime = timedelta(days=_SESSION_DAYS)
     session = Session(annotator, access.grant("session", annotator=annotator, note=note, lifetime=lifetime), name)
-    resume = f"{_RESUME_AS}{name}" if note else RESUME
+    resume = f"{_RESUME_PREFIX}{name}" if note else RESUME
     access.grant("invite", annotator=annotator, note=resume, token=session.resume_token)
     return session
 
 
 def end_session(served: ServedStudy, session: Session) -> None:
-    """Sign an annotator out; their personal link still lets them in."""
+    """Sign an annotator out; their personal link remains valid."""
     served.study.access.revoke("session", token=session.token)
 
 
 def set_session_cookie(request: Request, response: Response, served: ServedStudy, session: Session) -> None:
-    """Give the browser its session, for this study's addresses only: people may be in several."""
+    """Set the session cookie, for the URLs of this study only: an annotator may take part in several."""
     for path in _session_paths(served):
         response.set_cookie(
             SESSION_COOKIE,
@@ -407,7 +407,7 @@ def set_session_cookie(request: Request, response: Response, served: ServedStudy
 
 
 def delete_session_cookie(response: Response, served: ServedStudy) -> None:
-    """Take its session from the browser."""
+    """Delete the session cookie."""
     for path in _session_paths(served):
         response.delete_cookie(SESSION_COOKIE, path=path, httponly=True, samesite="lax")
 
@@ -417,7 +417,7 @@ def _session_paths(served: ServedStudy) -> tuple[str, str]:
 
 
 def set_manage_cookie(request: Request, response: Response) -> None:
-    """Give the manager's browser its session."""
+    """Set the manager's session cookie."""
     key: ManageKey = request.app.state.manage_key
     response.set_cookie(
         MANAGE_COOKIE,
@@ -431,7 +431,7 @@ def set_manage_cookie(request: Request, response: Response) -> None:
 
 
 def check_manage_token(request: Request, token: str) -> None:
-    """Refuse a wrong token of the manager, and too many of them."""
+    """Refuse a wrong manager's token, and too many attempts."""
     if not _is_right_token(
         request.app.state.rate_limiters, request.app.state.manage_key, address_of(request.scope), token
     ):

@@ -20,10 +20,13 @@ from steelyard.web.drafts import (
     Draft,
     DraftCheckOut,
     DraftOut,
+    EvaluationDraftOut,
     FormsOut,
+    ItemsFile,
     SavedStudyOut,
     check_draft,
     create_study,
+    draft_evaluation,
     draft_of,
     forms,
     save_draft,
@@ -48,6 +51,8 @@ _MOST_ROWS = 500
 _RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
 _OVERVIEW_TABLES = Literal[
     "scores",
+    "systems",
+    "system_differences",
     "annotators",
     "leased_tasks",
     "notes",
@@ -59,6 +64,10 @@ _OVERVIEW_TABLES = Literal[
     "labels",
     "matching",
     "checks",
+    "average_dominance",
+    "sources",
+    "adequacy",
+    "effort",
 ]
 _RELIABILITY_TABLES = Literal["statistics", "reliability"]
 _TYPES = {
@@ -127,6 +136,15 @@ class ItemPage(BaseModel):
     scores: list[dict[str, Any]]
     judgments: list[dict[str, Any]]
     as_of: int | None
+
+
+class SystemsOut(BaseModel):
+    """Systems compared: scores with intervals, rank ranges and clusters, and the differences of every two systems."""
+
+    scores: list[dict[str, Any]]
+    differences: list[dict[str, Any]]
+    notes: list[str]
+    as_of: Annotated[int, Field(description="number of judgments that the comparison includes")]
 
 
 class DoneOut(BaseModel):
@@ -207,6 +225,24 @@ async def scores(served: StudyDep, request: Request, _: Manager) -> TableOut:
     return TableOut(columns=frame.columns, rows=_rows(frame), total=frame.height, as_of=overview.judgments)
 
 
+@router.get(_STUDY + "/systems")
+async def systems(served: StudyDep, request: Request, _: Manager) -> SystemsOut:
+    """The comparison of all systems, computed now if there are new judgments."""
+    dashboard = dashboard_of(request, served)
+    overview = dashboard.overview
+    if overview is None or overview.seq < await run_in_threadpool(served.study.last_seq):
+        overview = await dashboard.refresh()
+    if "systems" not in overview.tables:
+        problem = overview.systems_problem or "The items do not belong to two or more systems."
+        raise Refusal(409, "no_systems", problem, "Name each item's system in the items file, and collect judgments.")
+    return SystemsOut(
+        scores=_rows(overview.tables["systems"]),
+        differences=_rows(overview.tables["system_differences"]),
+        notes=list(overview.systems_notes),
+        as_of=overview.judgments,
+    )
+
+
 @router.get(_STUDY + "/item")
 async def item_page(
     served: StudyDep, request: Request, _: Manager, item: Annotated[str, Query(alias="id")]
@@ -279,7 +315,19 @@ async def download(
     served: StudyDep,
     request: Request,
     _: Manager,
-    what: Literal["scores", "judgments", "answers", "annotators", "statistics", "items"],
+    what: Literal[
+        "scores",
+        "systems",
+        "differences",
+        "judgments",
+        "answers",
+        "annotators",
+        "statistics",
+        "items",
+        "sources",
+        "adequacy",
+        "effort",
+    ],
     form: Literal["csv", "jsonl", "parquet"],
     stage: str | None = None,
     real_ids: _RealIds = False,
@@ -367,6 +415,21 @@ def check(request: Request, _: Manager, draft: Draft) -> DraftCheckOut:
     """Check a draft without saving it: every problem with its field, and a preview of a task."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
     return check_draft(draft, changed)
+
+
+class OutputsIn(BaseModel):
+    """A file with the outputs of several systems, and the title of the study that is to compare them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    items: ItemsFile
+    title: str = ""
+
+
+@router.post("/api/v1/manage/compare-systems")
+def compare_systems(_: Manager, outputs: OutputsIn) -> EvaluationDraftOut:
+    """Draft a study that compares systems by their outputs for the same sources; nothing is saved."""
+    return draft_evaluation(outputs.items, outputs.title)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)

@@ -16,6 +16,8 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.analysis.match_quality import matched_stage
 from steelyard.study import Stage
+from steelyard.study.fitting import tournament_design
+from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
@@ -66,7 +68,7 @@ def _sign_in(request: Request, token: str, path: str) -> Response:
     except Refusal as refusal:
         log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
         return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
-    # The token must not stay in the address bar, nor in the history.
+    # Redirect, so that the token does not stay in the address bar or the history.
     response = RedirectResponse(path, 303)
     set_manage_cookie(request, response)
     return response
@@ -151,12 +153,14 @@ async def dashboard(served: StudyDep, request: Request, token: str | None = None
             about=[_about(stage) for stage in config.stages],
             matching=matched_stage(served.study) is not None,
             checks=config.quality.checks is not None,
+            systems=has_systems(served.study.items),
+            tournaments=tournament_design(config.stages) is not None,
         )
     )
 
 
 async def _within_patience(pending: Awaitable[T]) -> T | None:
-    """Return the result if it is there within `_PATIENCE`, else None: a new server reads a long log first."""
+    """Return the result if it arrives within `_PATIENCE`, else None: a new server reads the log first."""
     task = asyncio.ensure_future(pending)
     # Not wait_for, which would wait for the thread anyway: threads cannot be interrupted.
     done, _ = await asyncio.wait({task}, timeout=_PATIENCE)

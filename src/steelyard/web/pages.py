@@ -1,4 +1,4 @@
-"""The pages for people who judge, and the files that go with them."""
+"""The annotators' pages and their media files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _environment() -> Environment:
 def page(
     request: Request, template: str, status: int = 200, *, language: str | None = None, **context: Any
 ) -> HTMLResponse:
-    """Fill in a template, in the language asked for, the study's, or the browser's."""
+    """Render a template, in the given language, the study's, or the browser's."""
     catalogue = catalogue_for(request.query_params.get("lang"), language, request.headers.get("accept-language"))
     names = {
         "language": catalogue.language,
@@ -58,7 +58,7 @@ def page(
 
 
 def error_page(request: Request, refusal: Refusal) -> Response:
-    """Say on a page what was refused."""
+    """Render a refusal as a page."""
     response = page(request, "error.html", refusal.status, what=refusal.what, remedy=refusal.remedy)
     response.headers.update(refusal.headers)
     return response
@@ -66,7 +66,7 @@ def error_page(request: Request, refusal: Refusal) -> Response:
 
 @router.get("/")
 def landing(request: Request) -> Response:
-    """List the studies that anybody may join."""
+    """List the studies that are open to everybody."""
     studies = [
         {
             "url": served.url,
@@ -82,13 +82,13 @@ def landing(request: Request) -> Response:
 
 @router.get("/s/{study}/")
 def annotate(served: StudyDep, request: Request) -> Response:
-    """Show the page that people judge on; a personal link, or a panel's, lets them in first."""
+    """Show the annotators' page; a personal link or a panel's link signs them in first."""
     arrival = request.url.query
     newcomer = _newcomer(request, served, arrival) if _is_page_load(request) else None
     if newcomer is not None:
         current = session_of(request, served)
         if current is not None and current.annotator != newcomer.annotator:
-            # Another site may have sent them here: nobody becomes somebody else without being asked.
+            # Another site may have opened this link, so ask before the annotator changes.
             return _ask_to_switch(request, served, current, newcomer, arrival)
         return _sign_in(request, served, newcomer)
     config = served.study.config
@@ -106,7 +106,7 @@ def annotate(served: StudyDep, request: Request) -> Response:
 def switch(
     served: StudyDep, request: Request, csrf: Annotated[str, Form()] = "", arrival: Annotated[str, Form()] = ""
 ) -> Response:
-    """Sign in as another annotator, after the page has asked."""
+    """Sign in as another annotator, after confirmation on the page."""
     current = session_of(request, served)
     check_csrf_token(csrf, "-" if current is None else _switch_csrf(current, arrival))
     newcomer = _newcomer(request, served, arrival)
@@ -119,12 +119,12 @@ def switch(
 
 
 def _is_page_load(request: Request) -> bool:
-    """Whether a browser loads this as a page; other sites can have it load addresses as pictures and frames, too."""
+    """Whether a browser loads this as a page, rather than as an image or frame of another site."""
     return request.headers.get("sec-fetch-dest", "document") in {"document", "empty"}
 
 
 def _newcomer(request: Request, served: ServedStudy, arrival: str) -> Newcomer | None:
-    """Say whom a link lets in, from the query of its address."""
+    """Return the annotator of a link, from the query of its URL."""
     query = parse_qsl(arrival, keep_blank_values=True)
     invites = [value for name, value in query if name == "invite"]
     return newcomer_by_invite(request, served, invites[-1]) if invites else newcomer_by_link(request, served, query)
@@ -132,7 +132,7 @@ def _newcomer(request: Request, served: ServedStudy, arrival: str) -> Newcomer |
 
 def _sign_in(request: Request, served: ServedStudy, newcomer: Newcomer) -> Response:
     session = admit(request, served, newcomer)
-    # Who they are, or their token, must not stay in the address bar, nor in the history.
+    # Redirect, so that names and tokens do not stay in the address bar or the history.
     response = RedirectResponse(served.url, 303)
     set_session_cookie(request, response, served, session)
     return response
@@ -160,7 +160,7 @@ def _switch_csrf(current: Session, arrival: str) -> str:
 
 @router.get("/s/{study}/media/{name:path}")
 def media(served: StudyDep, request: Request, name: str) -> Response:
-    """Send a picture, sound or film from the study's media folder; by invitation where the study is."""
+    """Send a file from the study's media folder; studies by invitation require a session."""
     is_open = served.study.config.annotators.open
     if not is_open and session_of(request, served) is None and not is_manager(request.scope):
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")

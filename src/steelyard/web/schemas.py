@@ -151,7 +151,7 @@ class PageOut(BaseModel):
     show_value: bool
     sort_live: bool
     prefetch: int
-    revise: int
+    revisable_answers: int
 
 
 class SessionOut(BaseModel):

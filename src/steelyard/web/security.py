@@ -1,4 +1,4 @@
-"""What every request and response passes through: sizes, types, rates and headers."""
+"""Limits and headers of every request and response: sizes, content types, rates, security headers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     # For browsers that do not know frame-ancestors.
     "X-Frame-Options": "DENY",
-    # Addresses may hold a personal token; nobody else is told where people come from.
+    # URLs may contain a personal token, so no referrer is sent to other sites.
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -47,14 +47,14 @@ _HEADERS = {
 }
 _MANAGED_API = re.compile(r"/api/v1/manage/|/api/v1/studies/[^/]+/manage/")
 _FORMS = re.compile(r"/manage/|/s/[^/]+/switch$")
-"""Pages that send forms. Other sites could send those too, so these check a token of their own."""
+"""Pages that send HTML forms, which other sites could send too; they check a CSRF token in the form."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _MANY_KEYS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many at once, and so many a second after that."""
+    """Token bucket: size of a burst, and refills per second."""
 
     burst: float
     per_second: float
@@ -62,15 +62,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server takes. A whole class may share one address, so those rates are generous."""
+    """Limits of one server. Rates per address are generous, because a whole class may share one."""
 
     body: int = 1_000_000
-    """Largest request of an annotator, in bytes."""
+    """Maximum size of an annotator's request, in bytes."""
     upload: int = 100_000_000
-    """Largest request of a manager, in bytes."""
+    """Maximum size of a manager's request, in bytes."""
     address: Rate = Rate(1000, 300)
     """Requests from one address."""
-    person: Rate = Rate(200, 30)
+    annotator: Rate = Rate(200, 30)
     """Requests of one annotator."""
     joining: Rate = Rate(200, 2)
     """New annotators from one address."""
@@ -79,19 +79,19 @@ class Limits:
     notes: Rate = Rate(100, 2)
     """Flags and skips from one address."""
     newcomers: int = 200
-    """Annotators without any answer who hold tasks, from one address."""
+    """Annotators without answers who have leased tasks, from one address."""
 
     def shared_by(self, workers: int) -> Limits:
-        """Give each of several processes its part of what one address may guess, so that it holds for them together.
+        """Divide the limit of failed attempts among worker processes, so that it holds for the server as a whole.
 
-        Who is slowed down elsewhere only waits a little longer than needed; so those limits are each process's own.
+        The other limits apply to each process separately.
         """
         burst, per_second = max(1.0, self.guessing.burst / workers), self.guessing.per_second / workers
         return replace(self, guessing=Rate(burst, per_second))
 
 
 class TokenBuckets:
-    """Token buckets by key: each holds `burst`, and refills at `per_second`."""
+    """Token buckets by key, each with `burst` tokens that refill at `per_second`."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -99,24 +99,24 @@ class TokenBuckets:
         self._lock = threading.Lock()
         self._left: dict[str, tuple[float, float]] = {}
 
-    def _now_left(self, key: str, now: float) -> float:
+    def _remaining(self, key: str, now: float) -> float:
         left, at = self._left.get(key, (self._rate.burst, now))
         return min(self._rate.burst, left + (now - at) * self._rate.per_second)
 
     def wait(self, key: str) -> float:
-        """Return how many seconds until one more is allowed; 0 if it is now."""
+        """Return the seconds until the next request is allowed; 0 if it is allowed now."""
         with self._lock:
-            return max(0.0, (1 - self._now_left(key, self._clock())) / self._rate.per_second)
+            return max(0.0, (1 - self._remaining(key, self._clock())) / self._rate.per_second)
 
     def take(self, key: str) -> float:
-        """Use one up, if there is one; return how many seconds to wait otherwise."""
+        """Take a token; return 0, or the seconds to wait if there is none."""
         with self._lock:
             now = self._clock()
-            left = self._now_left(key, now)
+            left = self._remaining(key, now)
             if left < 1:
                 return (1 - left) / self._rate.per_second
             if len(self._left) >= _MANY_KEYS:
-                self._left = {k: v for k, v in self._left.items() if self._now_left(k, now) < self._rate.burst}
+                self._left = {k: v for k, v in self._left.items() if self._remaining(k, now) < self._rate.burst}
             self._left[key] = (left - 1, now)
             return 0.0
 
@@ -124,8 +124,8 @@ class TokenBuckets:
 class FailedAttempts:
     """Wrong credentials, counted by address.
 
-    The same wrong one again tells nobody anything new and is not counted, or a dashboard left open after the
-    token changed would lock its own manager out.
+    Repeating the same wrong credential is not counted: it reveals nothing new, and a dashboard left open after a
+    change of the token would lock its manager out.
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
@@ -134,11 +134,11 @@ class FailedAttempts:
         self._counted: dict[bytes, None] = {}
 
     def wait(self, address: str) -> float:
-        """Return how many seconds until an address may try again; 0 if it may now."""
+        """Return the seconds until an address may try again; 0 if it may now."""
         return self._buckets.wait(address)
 
     def wrong(self, address: str, credential: str) -> float:
-        """Count a wrong credential; return how many seconds to wait if there were too many."""
+        """Count a wrong credential; return the seconds to wait if there were too many."""
         entry = hashlib.sha256(f"{address} {credential}".encode("utf-8", "surrogatepass")).digest()
         with self._lock:
             if entry in self._counted:
@@ -153,7 +153,7 @@ class FailedAttempts:
 
 
 class Newcomers:
-    """Annotators without any answer who hold tasks, by address: only so many at once."""
+    """Annotators without answers who have leased tasks, by address; their number is limited."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
@@ -162,7 +162,7 @@ class Newcomers:
         self._until: dict[str, dict[str, float]] = {}
 
     def enter(self, address: str, annotator: str, seconds: float) -> bool:
-        """Let a newcomer hold tasks for some seconds; False if too many from the address do."""
+        """Allow a newcomer to lease tasks for `seconds`; False if the address has too many newcomers."""
         with self._lock:
             now = self._clock()
             if len(self._until) >= _MANY_KEYS:
@@ -178,13 +178,13 @@ class Newcomers:
             return True
 
     def leave(self, address: str, annotator: str) -> None:
-        """Count somebody no more, as they have answered."""
+        """Stop counting an annotator, who has answered."""
         with self._lock:
             self._until.get(address, {}).pop(annotator, None)
 
 
 class Guard:
-    """Refuse what is too big, too fast, of the wrong type or from another site; add the headers to the rest."""
+    """Refuse requests that are too large, too many, of the wrong type or from another site; add security headers."""
 
     def __init__(self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], None]) -> None:
         self._app = app
@@ -201,7 +201,7 @@ class Guard:
             self._check(scope)
             largest = self._limits.body
             if _MANAGED_API.match(scope["path"]):
-                # Before its size is looked at: what is answered to a large body must not tell right tokens from wrong.
+                # Before the size is checked: the response to a large body must not reveal whether a token is right.
                 await run_in_threadpool(self._require_manager, scope)
                 largest = self._limits.upload
             _check_length(Headers(scope=scope), largest)
@@ -222,12 +222,12 @@ class Guard:
 
         async def guarded_send(message: Message) -> None:
             if read > largest:
-                # Whatever the application makes of a body that was cut off, the answer is ours.
+                # If the body was cut off, this response replaces that of the application.
                 return
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if scope["path"].startswith("/static/"):
-                    # Kept by the browser, but asked about each time: a new version is seen at once.
+                    # The browser caches it but revalidates each time, so that a new version is used at once.
                     headers.setdefault("Cache-Control", "no-cache")
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
@@ -241,7 +241,7 @@ class Guard:
             await _refuse(scope, send, _too_large(largest))
 
     def _check(self, scope: Scope) -> None:
-        """Look at the request before its body is read."""
+        """Check a request before its body is read."""
         wait = self._addresses.take(address_of(scope))
         if wait:
             raise too_many(wait)
@@ -266,7 +266,7 @@ _PUBLIC = ("/static/", "/api/v1/messages/")
 
 
 class CompressPublic:
-    """Compress what everybody may see anyway. Answers that hold a secret are not: their size could betray it."""
+    """Compress public responses only: the size of a compressed response could reveal a secret in it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._plain = app
@@ -285,13 +285,13 @@ def _check_length(headers: Headers, largest: int) -> None:
 
 
 def _on_this_server(location: str) -> str:
-    """Make a redirect relative: the framework builds some from the Host header, which anybody can choose."""
+    """Make a redirect relative: the framework builds some from the Host header, which the client chooses."""
     parts = urlsplit(location)
     return urlunsplit(("", "", "/" + parts.path.lstrip("/"), parts.query, "")) if parts.netloc else location
 
 
 class _TooLargeError(Exception):
-    """More of the body came than is taken."""
+    """The body is larger than allowed."""
 
 
 def _too_large(largest: int) -> Refusal:
@@ -307,7 +307,7 @@ async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
     log_refusal(scope["method"], scope["path"], refusal, address_of(scope))
     body = error_body(refusal)
     headers = MutableHeaders()
-    # The rest of the request is not read, so the connection cannot be used again.
+    # The rest of the body is not read, so the connection cannot be reused.
     for name, value in {**_HEADERS, **refusal.headers, "Connection": "close"}.items():
         headers[name] = value
     headers["Content-Type"] = "application/json"

@@ -1,4 +1,4 @@
-"""Forms from the code: the settings of protocols, designs, models and of the study, each with its description."""
+"""Forms generated from the code: settings of protocols, designs, models and the study, with their descriptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard import registry
 from steelyard.study.config.tables import StudyTable
 
 _MANY_ITEMS = 1000
-"""So many items let every design say whether it goes with a protocol."""
+"""Number of items for which every design can tell whether it supports a protocol."""
 
 
 class FieldOut(BaseModel):
@@ -21,29 +21,29 @@ class FieldOut(BaseModel):
     name: str
     kind: Annotated[
         Literal["text", "lines", "integer", "number", "yes_no", "choice", "texts", "range", "toml"],
-        Field(description="texts: a list of words; range: two numbers; toml: anything else, as study.toml has it"),
+        Field(description="texts: a list of strings; range: two numbers; toml: any other value, written as TOML"),
     ]
     description: str = ""
     default: Any = None
-    needed: bool = False
-    least: float | None = None
-    most: float | None = None
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
     options: list[Any] = []
 
 
 class PartOut(BaseModel):
-    """A protocol, design or model: what it is, and its settings."""
+    """A protocol, design or model: its description and settings."""
 
-    about: str
+    description: str
     fields: list[FieldOut]
-    design: Annotated[str | None, Field(description="a protocol's usual design")] = None
-    model: Annotated[str | None, Field(description="a protocol's usual model")] = None
-    designs: Annotated[list[str], Field(description="the designs that go with a protocol")] = []
-    models: Annotated[list[str], Field(description="the models that go with a protocol")] = []
+    design: Annotated[str | None, Field(description="a protocol's default design")] = None
+    model: Annotated[str | None, Field(description="a protocol's default model")] = None
+    designs: Annotated[list[str], Field(description="designs that support a protocol")] = []
+    models: Annotated[list[str], Field(description="models that accept a protocol's observations")] = []
 
 
 class FormsOut(BaseModel):
-    """All that a form for a study needs."""
+    """Everything that the form of a study needs."""
 
     study: list[FieldOut]
     sections: dict[str, list[FieldOut]]
@@ -58,14 +58,14 @@ _NOT_ASKED = {"version", "database", "name", "items", "protocol", "design", "mod
 
 @cache
 def forms() -> FormsOut:
-    """Describe every setting there is."""
+    """Describe all settings."""
     schema = StudyTable.model_json_schema()
     settings = {name: info for name, info in StudyTable.model_fields.items() if name not in _NOT_ASKED}
     tables = {name: table for name, info in settings.items() if (table := _table(info.annotation))}
     plain = {name: part for name, part in schema["properties"].items() if name in settings and name not in tables}
-    needed = schema.get("required", [])
+    required = schema.get("required", [])
     return FormsOut(
-        study=[_field(name, part, schema, name in needed) for name, part in plain.items()],
+        study=[_field(name, part, schema, name in required) for name, part in plain.items()],
         sections={name: _fields(table.model_json_schema()) for name, table in tables.items()},
         protocols={name: _protocol(name) for name in registry.names("protocols")},
         designs={name: _part("designs", name) for name in registry.names("designs")},
@@ -74,7 +74,7 @@ def forms() -> FormsOut:
 
 
 def _table(annotation: Any) -> type[BaseModel] | None:
-    """Return the table that a key of study.toml holds, if it is one (and only that, or nothing)."""
+    """Return the table class of a key of study.toml; None if its value is not a table, or not always."""
     options = [one for one in get_args(annotation) or (annotation,) if one is not type(None)]
     only = options[0] if len(options) == 1 else None
     return only if isinstance(only, type) and issubclass(only, BaseModel) else None
@@ -82,33 +82,38 @@ def _table(annotation: Any) -> type[BaseModel] | None:
 
 def _protocol(name: str) -> PartOut:
     cls = registry.find("protocols", name)
-    # choice has no labels of its own to begin with; designs may look at them.
-    usual = cls() if not cls().problems() else cls(labels=("yes", "no"))
-    fitting = [design for design in registry.names("designs") if _goes(design, usual)]
-    eating = [m for m in registry.names("models") if set(cls.kinds) & set(registry.find("models", m).accepts)]
+    # choice has no default labels, but designs may use them.
+    example = cls() if not cls().problems() else cls(labels=("yes", "no"))
+    fitting = [design for design in registry.names("designs") if _supports(design, example)]
+    accepting = [m for m in registry.names("models") if set(cls.kinds) & set(registry.find("models", m).accepts)]
     return _part("protocols", name).model_copy(
-        update={"design": cls.default_design, "model": cls.model_of_new_studies(), "designs": fitting, "models": eating}
+        update={
+            "design": cls.default_design,
+            "model": cls.model_of_new_studies(),
+            "designs": fitting,
+            "models": accepting,
+        }
     )
 
 
-def _goes(design: str, protocol: Any) -> bool:
+def _supports(design: str, protocol: Any) -> bool:
     problems = registry.find("designs", design)().problems(protocol, _MANY_ITEMS)
     return not any(problem.field == "design.name" for problem in problems)
 
 
 def _part(kind: registry.Kind, name: str) -> PartOut:
     cls = registry.find(kind, name)
-    about = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split()).replace("`", "")
-    return PartOut(about=about, fields=_fields(TypeAdapter(cls).json_schema()))
+    description = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split()).replace("`", "")
+    return PartOut(description=description, fields=_fields(TypeAdapter(cls).json_schema()))
 
 
 def _fields(schema: Mapping[str, Any]) -> list[FieldOut]:
-    needed = schema.get("required", [])
-    return [_field(name, part, schema, name in needed) for name, part in schema.get("properties", {}).items()]
+    required = schema.get("required", [])
+    return [_field(name, part, schema, name in required) for name, part in schema.get("properties", {}).items()]
 
 
-def _field(name: str, part: Mapping[str, Any], whole: Mapping[str, Any], needed: bool) -> FieldOut:
-    """Describe one setting; `whole` is the schema in which references are looked up."""
+def _field(name: str, part: Mapping[str, Any], whole: Mapping[str, Any], required: bool) -> FieldOut:
+    """Describe one setting; `whole` is the schema in which references are resolved."""
     options = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
     only = options[0] if len(options) == 1 else {}
     if "$ref" in only:
@@ -119,9 +124,9 @@ def _field(name: str, part: Mapping[str, Any], whole: Mapping[str, Any], needed:
         kind=kind,
         description=str(part.get("description", "")).replace("`", ""),
         default=part.get("default"),
-        needed=needed,
-        least=only.get("minimum", only.get("exclusiveMinimum")),
-        most=only.get("maximum", only.get("exclusiveMaximum")),
+        required=required,
+        minimum=only.get("minimum", only.get("exclusiveMinimum")),
+        maximum=only.get("maximum", only.get("exclusiveMaximum")),
         options=only.get("enum", []),
     )
 

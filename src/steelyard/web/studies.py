@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import re
@@ -26,6 +27,9 @@ log = logging.getLogger("steelyard.web")
 
 _REOPEN_SECONDS = 5.0
 
+# Frozen objects would survive the last garbage collection, and DuckDB reports what survives as a leak.
+atexit.register(gc.unfreeze)
+
 
 class AnswerTimes:
     """Recent times of answers in this process: of each annotator, and of all."""
@@ -33,14 +37,14 @@ class AnswerTimes:
     ENOUGH = 5
     """From this many answers on, an annotator's own times are used rather than everybody's."""
 
-    _OWN, _ALL, _PEOPLE = 30, 300, 10_000
+    _OWN, _ALL, _ANNOTATORS = 30, 300, 10_000
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._own: dict[str, deque[float]] = {}
         self._all: deque[float] = deque(maxlen=self._ALL)
 
-    def know(self, annotator: str) -> bool:
+    def has_times(self, annotator: str) -> bool:
         """Whether there are times of an annotator."""
         return annotator in self._own
 
@@ -48,7 +52,7 @@ class AnswerTimes:
         """Add the times of an annotator's earlier answers."""
         times = [seconds for seconds in latest_first if seconds]
         with self._lock:
-            if len(self._own) >= self._PEOPLE:
+            if len(self._own) >= self._ANNOTATORS:
                 self._own.clear()
             self._own.setdefault(annotator, deque(reversed(times), maxlen=self._OWN))
 
@@ -99,19 +103,19 @@ class ServedStudy:
         )
         self.training: list[Question] = self.study.annotators.training()
         self._ready = set()
-        # The log is read now, so that the first annotator need not wait for it. What it adds up to stays: to go
-        # through millions of judgments in search of garbage now and then would hold everybody up for seconds.
+        # The log is read now, so that the first annotator does not wait for it. Its state is exempt from garbage
+        # collection, because traversing millions of judgments would delay requests by seconds.
         _ = self.study.state
         gc.freeze()
 
     @property
     def database(self) -> str | None:
-        """Where its judgments are kept, if not where its study.toml says."""
+        """The database, if it is not the one in study.toml."""
         return self._database
 
     @property
     def url(self) -> str:
-        """Where annotators find it."""
+        """Path of the annotators' page."""
         return f"/s/{self.slug}/"
 
     def platform_ledger(self) -> PlatformLedger:
@@ -126,14 +130,14 @@ class ServedStudy:
         return ending_for(self.study, annotator, reason_code, self.platform_ledger().codes)
 
     def reopen(self) -> None:
-        """Read the study's folder again; requests under way keep what they have."""
+        """Read the study's folder again; running requests keep the study that they have."""
         with self._lock:
             before = self.study
             self._open()
             before.close()
 
     def reopen_soon(self) -> None:
-        """Open the study anew after its configuration changed, but not at every request."""
+        """Reopen the study after its configuration changed, but not at every request."""
         with self._lock:
             if time.monotonic() - self._tried < _REOPEN_SECONDS:
                 return
@@ -141,12 +145,12 @@ class ServedStudy:
             try:
                 fresh = Study.open(self.folder, database=self._database)
             except SteelyardError as error:
-                log.error("study %s cannot be opened anew: %s", self.slug, error)
+                log.error("study %s cannot be reopened: %s", self.slug, error)
                 return
             fresh.close()
         self.reopen()
 
-    def lacks(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
+    def next_step(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
         """Return what an annotator must do before the first task; the result is cached once it is None."""
         if self._ready_since != self.study.privacy.generation:
             # An annotator was forgotten: whoever uses that name now is a new annotator.
@@ -171,7 +175,7 @@ class ServedStudy:
         """Estimate the remaining minutes of an annotator with a limit; None if there are no times yet."""
         if progress.limit is None:
             return None
-        if not self.answer_times.know(annotator):
+        if not self.answer_times.has_times(annotator):
             recent = self.study.annotators.recent_answers(annotator, 30) if progress.answered else []
             self.answer_times.begin(annotator, (answered.judgment.seconds for answered in recent))
         seconds = self.answer_times.seconds(annotator)
@@ -199,7 +203,7 @@ class Studies:
         return list(self._by_slug.values())
 
     def get(self, slug: str) -> ServedStudy | None:
-        """Find a study by its name in addresses."""
+        """Find a study by its slug."""
         if slug not in self._by_slug:
             self._read_listing()
         return self._by_slug.get(slug)
@@ -213,7 +217,7 @@ class Studies:
         return served
 
     def reopen_soon(self, slug: str | None) -> None:
-        """Open a study anew after another process changed its configuration."""
+        """Reopen a study after another process changed its configuration."""
         served = self._by_slug.get(slug or "")
         if served is not None:
             served.reopen_soon()

@@ -89,11 +89,14 @@ def _state(status: Status, reason: str) -> str:
 def _overview_texts(overview: Overview | None, config: StudyConfig, finished: bool, error: str) -> dict[str, str]:
     if overview is None:
         empty = dict.fromkeys(("rate", "rate_interval", "remaining", "remaining_interval", "cost", "cost_forecast"), "")
-        return {**empty, "as_of": _NOT_COMPUTED if error else "computing…", "notes": "", "problem": ""}
+        texts = dict.fromkeys(("notes", "problem", "systems_notes", "systems_problem"), "")
+        return {**empty, **texts, "as_of": _NOT_COMPUTED if error else "computing…"}
     return {
         "as_of": f"as of {_counted(overview.judgments, 'judgments')}, {overview.at:%H:%M:%S} UTC",
         "notes": " · ".join(overview.notes),
         "problem": overview.problem,
+        "systems_notes": " · ".join(overview.systems_notes),
+        "systems_problem": overview.systems_problem,
         **_rate_texts(overview),
         **_remaining_texts(overview, finished),
         **_cost_texts(overview, config),

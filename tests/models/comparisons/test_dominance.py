@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -28,9 +29,9 @@ FIGURE_1: list[Row] = [
 ]
 
 
-def dominance_of(rows: Sequence[Row]) -> dict[str, int]:
+def dominance_of(rows: Sequence[Row], count: Literal["items", "vertices"] = "items") -> dict[str, int]:
     comparisons = comparisons_of(rows)
-    graphs = Dominance().graphs(comparisons)
+    graphs = Dominance(count=count).graphs(comparisons)
     return {comparisons.items[int(i)]: int(f) for i, f in zip(graphs.item, graphs.dominance, strict=True)}
 
 
@@ -44,20 +45,30 @@ def test_the_ranks_of_figure_1_are_the_papers() -> None:
     assert ranks_of(FIGURE_1) == {"LW": 1, "Reference": 2, "Google": 2, "Systran": 2, "Moses": 3, "Bing": 4}
 
 
+def test_the_values_of_figure_1_count_translations() -> None:
+    """LW is 4 and Bing −4 in the paper's text; with Google over Bing, counting translations gives both."""
+    rows = [row for row in FIGURE_1 if row[:2] != ("Moses", "Bing")] + [("Google", "Bing", 1)]
+    dominance = dominance_of(rows)
+    assert dominance == {"LW": 4, "Google": 1, "Systran": 1, "Reference": 1, "Moses": -3, "Bing": -4}
+    assert sum(dominance.values()) == 0
+    # Google and Systran are one vertex, so LW dominates three.
+    assert dominance_of(rows, "vertices")["LW"] == 3
+
+
 def test_a_chain_counts_those_below_less_those_above() -> None:
     assert dominance_of([("a", "b", 1), ("b", "c", 1), ("d", "c", -1)]) == {"a": 3, "b": 1, "c": -1, "d": -3}
 
 
 def test_tied_items_are_one_vertex() -> None:
-    assert dominance_of([("a", "b", 0), ("b", "c", 1), ("c", "d", 0), ("d", "e", 0)]) == {
-        **dict.fromkeys("ab", 1),
-        **dict.fromkeys("cde", -1),
-    }
+    rows: list[Row] = [("a", "b", 0), ("b", "c", 1), ("c", "d", 0), ("d", "e", 0)]
+    assert dominance_of(rows, "vertices") == {**dict.fromkeys("ab", 1), **dict.fromkeys("cde", -1)}
+    assert dominance_of(rows) == {**dict.fromkeys("ab", 3), **dict.fromkeys("cde", -2)}
 
 
 def test_a_cycle_is_collapsed_and_counted_as_a_contradiction() -> None:
     rows = [("a", "b", 1), ("b", "c", 1), ("c", "a", 1), ("c", "d", 1)]
-    assert dominance_of(rows) == {"a": 1, "b": 1, "c": 1, "d": -1}
+    assert dominance_of(rows, "vertices") == {"a": 1, "b": 1, "c": 1, "d": -1}
+    assert dominance_of(rows) == {"a": 1, "b": 1, "c": 1, "d": -3}
     consistency = Dominance().graphs(comparisons_of(rows)).consistency
     assert (consistency.cyclic_share, consistency.consistency) == (1.0, 0.25)
 
@@ -65,7 +76,7 @@ def test_a_cycle_is_collapsed_and_counted_as_a_contradiction() -> None:
 def test_a_win_between_items_that_ties_make_equal_is_a_contradiction() -> None:
     graphs = Dominance().graphs(comparisons_of([("a", "b", 0), ("b", "c", 0), ("a", "c", 1), ("c", "d", 1)]))
     assert graphs.in_cycle.tolist() == [True, True, True, False]
-    assert graphs.dominance.tolist() == [1, 1, 1, -1]
+    assert graphs.dominance.tolist() == [1, 1, 1, -3]
 
 
 def test_consistency_is_over_all_graphs() -> None:
@@ -76,7 +87,7 @@ def test_consistency_is_over_all_graphs() -> None:
     assert any("1 of 2 graphs have a cycle" in note for note in fit.notes)
 
 
-def slow_dominance(rows: list[tuple[int, int, int]], n: int) -> list[int | None]:
+def slow_dominance(rows: list[tuple[int, int, int]], n: int, count: str) -> list[int | None]:
     """The twin: reachability by walking, with ties walked both ways and then collapsed by mutual reachability."""
     wins = [set() for _ in range(n)]  # type: list[set[int]]
     for left, right, outcome in rows:
@@ -92,7 +103,11 @@ def slow_dominance(rows: list[tuple[int, int, int]], n: int) -> list[int | None]
             found |= new
             todo += new
         reach.append(found)
-    vertex = [min(u for u in range(n) if u in reach[v] and v in reach[u]) for v in range(n)]
+    vertex = (
+        list(range(n))
+        if count == "items"
+        else [min(u for u in range(n) if u in reach[v] and v in reach[u]) for v in range(n)]
+    )
     compared_items = {item for row in rows for item in row[:2]}
     return [
         len({vertex[u] for u in reach[v]}) - len({vertex[u] for u in range(n) if v in reach[u]})
@@ -102,13 +117,16 @@ def slow_dominance(rows: list[tuple[int, int, int]], n: int) -> list[int | None]
     ]
 
 
-@settings(max_examples=150, deadline=None)
-@given(some_comparisons(with_tasks=True))
-def test_any_graphs_give_what_the_slow_twin_gives(comparisons: Comparisons) -> None:
-    graphs = Dominance(source="task").graphs(comparisons)
+@pytest.mark.parametrize("count", ["items", "vertices"])
+@settings(max_examples=100, deadline=None)
+@given(comparisons=some_comparisons(with_tasks=True))
+def test_any_graphs_give_what_the_slow_twin_gives(
+    comparisons: Comparisons, count: Literal["items", "vertices"]
+) -> None:
+    graphs = Dominance(source="task", count=count).graphs(comparisons)
     rows = list(zip(comparisons.left.tolist(), comparisons.right.tolist(), comparisons.outcome.tolist(), strict=True))
     for task in np.unique(comparisons.task):
-        expected = slow_dominance([row for row, t in zip(rows, comparisons.task, strict=True) if t == task], 6)
+        expected = slow_dominance([row for row, t in zip(rows, comparisons.task, strict=True) if t == task], 6, count)
         mine = graphs.source[graphs.graph] == task
         dominance = dict(zip(graphs.item[mine].tolist(), graphs.dominance[mine].tolist(), strict=True))
         assert [dominance.get(item) for item in range(6)] == expected

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import DataError
-from steelyard.models.ratings.gaussian_calibration import GaussianCalibration
-from steelyard.models.ratings.residuals import ResidualSums, Sampler
+from steelyard.models.ratings.gaussian_calibration import GaussianCalibration, ResidualSums, Sampler
 from steelyard.models.table import competition_ranks
 from steelyard.observations import Ratings
 from tests.models.label_data import ratings_of, read_columns

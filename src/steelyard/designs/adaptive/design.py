@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, comb
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,9 +12,11 @@ from pydantic import Field
 
 from steelyard.designs.adaptive.settings import Objective, ObjectiveSettings
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.contexts import AcrossContexts
 from steelyard.designs.progress import Progress
 from steelyard.errors import Problem
 from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 
 if TYPE_CHECKING:
     # These modules load numba, which studies with other designs do not need; methods import them when called.
@@ -38,7 +41,9 @@ class Adaptive(Design):
 
     name: ClassVar[str] = "adaptive"
 
-    judgments: Annotated[int, Field(ge=1, description="judgments per item, on average")] = 10
+    judgments: Annotated[
+        int, Field(ge=1, description="judgments per item, on average: answered tasks that show it")
+    ] = 10
     objective: Annotated[
         Objective,
         Field(
@@ -72,10 +77,10 @@ class Adaptive(Design):
         Literal["item", "group"],
         Field(description="what is scored: each item, or each group, represented by its items for one context"),
     ] = "item"
-    together: Annotated[
-        Literal["anything", "same_context", "other_groups"],
-        Field(description="which items may be in one task: any, items of one context, or items of different groups"),
-    ] = "anything"
+    across_contexts: AcrossContexts = False
+    different_groups: Annotated[
+        bool, Field(description="whether the items of a task must be of different groups; for items without contexts")
+    ] = False
 
     def initial_state(self, protocol: Protocol) -> AdaptiveState:
         """Return the state before the first answer."""
@@ -85,7 +90,8 @@ class Adaptive(Design):
             protocol,
             ObjectiveSettings(self.objective, self.top, self.threshold),
             by_group=self.by == "group",
-            together=self.together,
+            across=not self.within_contexts(protocol),
+            different_groups=self.different_groups,
             limit=self.annotators,
         )
 
@@ -114,12 +120,25 @@ class Adaptive(Design):
                 )
             )
         problems += self._objective_problems(n_items)
-        if self.by == "group" and (self.together != "anything" or not self.same_item_again):
+        if self.by == "group" and (self.across_contexts or self.different_groups or not self.same_item_again):
             problems.append(
                 Problem(
-                    "together and same_item_again apply to single items, not to groups.",
+                    "across_contexts, different_groups and same_item_again apply to single items, not to groups.",
                     'Remove them, or set by = "item".',
                     field="design.by",
+                )
+            )
+        return problems
+
+    def item_problems(self, protocol: Protocol, items: Sequence[Item]) -> list[Problem]:
+        """Refuse contexts that are too small, and different_groups where items are compared within contexts."""
+        problems = Design.item_problems(self, protocol, items)
+        if self.different_groups and self.within_contexts(protocol) and any(item.context for item in items):
+            problems.append(
+                Problem(
+                    "different_groups applies to items without contexts, but these are compared within their contexts.",
+                    "Remove it, or set across_contexts = true.",
+                    field="design.different_groups",
                 )
             )
         return problems
@@ -149,23 +168,22 @@ class Adaptive(Design):
     def budget(self, progress: Progress) -> int:
         """Return the total number of tasks; it grows with items that are added later."""
         state = _state_of(progress)
-        count, size = state.targets.count, state.task_size
+        count, size = state.n_comparable, state.task_size
         if count < size:
             return 0
         tasks = ceil(self.judgments * count / size)
-        is_unrestricted = self.by == "item" and self.together == "anything"
-        if self.annotators is None or not is_unrestricted:
+        if self.annotators is None or self.by == "group" or self.different_groups:
             return tasks
-        return min(tasks, comb(count, size) * self.annotators)
+        return min(tasks, state.n_sets * self.annotators)
 
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the task of largest gain or, with probability `explore`, a random one."""
         from steelyard.designs.adaptive.selection import TaskSelector
 
         state, budget = _state_of(progress), self.budget(progress)
-        if state.targets.count < task_size:
+        if state.targets.largest_set < task_size:
             return NoTask(
-                f"A task shows {task_size} {self.by}s, but there are {state.targets.count}: add items"
+                f"A task shows {task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
                 f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
             )
         if progress.tasks_answered >= budget:
@@ -203,7 +221,7 @@ class Adaptive(Design):
         state = _state_of(progress)
         n = state.targets.count
         tasks, gains = np.empty((count, state.task_size), np.int64), np.empty(count)
-        candidates = state.candidates(np.zeros(n, np.bool_), np.empty(0, np.int64))
+        candidates = state.candidates(~state.is_comparable, np.empty(0, np.int64))
         size = best_batch(min(_BATCH_WINDOW, n), candidates, state.information_of(""), tasks, gains)
         return [tuple(row) for row in tasks[:size].tolist()]
 

@@ -1,13 +1,16 @@
-"""How much a reduction of each item's variance is worth for the objective of the study."""
+"""The two factors of the adaptive objective: the information expected of an answer, and the weight of each variance."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
+from steelyard.designs.adaptive.kernels import InformationTable, tabulate_outcomes
 from steelyard.designs.adaptive.settings import Objective, ObjectiveSettings
+from steelyard.models.calibrated.online import LEVELS
 from steelyard.observations import FloatArray
 
 _CELLS = 256
@@ -66,3 +69,34 @@ def variance_weights(
     if objective == "ranking":
         return np.asarray(np.interp(mean, density.grid, density.density) ** 2)
     return np.maximum(np.exp(-((mean - cut) ** 2) / variance) / (2 * np.pi), _MIN_WEIGHT) / variance
+
+
+_ROWS, _COLUMNS = 128, 24
+_MAX_DISTANCE, _MAX_VARIANCE = 8.0, 2.0
+"""Largest distance of two items, in prior standard deviations, and largest variance of their difference."""
+
+
+def information_table(
+    level_probability: FloatArray, tie_margin: float, *, pair_weight: float = 1.0, rating_precision: float = 0.0
+) -> InformationTable:
+    """Return the expected information of an annotator's answers.
+
+    `level_probability` is the posterior over the annotator's noise levels; the other parameters are fields of
+    `InformationTable`. The information about a difference is the Fisher information of the predicted outcome: squared
+    slope over probability, summed over outcomes.
+    """
+    probability, slope = _outcomes_by_level(tie_margin)
+    by_outcome = (level_probability @ slope) ** 2 / (level_probability @ probability)
+    table = by_outcome.reshape(-1, _ROWS, _COLUMNS).sum(axis=0)
+    return InformationTable(table, _MAX_DISTANCE, _MAX_VARIANCE, pair_weight, rating_precision)
+
+
+@lru_cache(maxsize=8)
+def _outcomes_by_level(tie_margin: float) -> tuple[FloatArray, FloatArray]:
+    """Return the probability of each possible outcome and its slope on the table's grid, one row per noise level."""
+    shape = (3, len(LEVELS), _ROWS, _COLUMNS)
+    probability, slope = np.empty(shape), np.empty(shape)
+    tabulate_outcomes(LEVELS, tie_margin, _MAX_DISTANCE, _MAX_VARIANCE, probability, slope)
+    outcomes = [0, 1, 2] if tie_margin > 0 else [0, 2]
+    by_level = [np.ascontiguousarray(array[outcomes].swapaxes(0, 1)) for array in (probability, slope)]
+    return by_level[0].reshape(len(LEVELS), -1), by_level[1].reshape(len(LEVELS), -1)

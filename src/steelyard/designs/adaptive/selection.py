@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -64,7 +64,7 @@ class TaskSelector:
         self.state = state
         self.history = history
         self._initial_views = initial_views
-        self.excluded: NDArray[np.bool_] = np.zeros(state.targets.count, np.bool_)
+        self.excluded: NDArray[np.bool_] = ~state.is_comparable
         if only_new:
             self.excluded[history.items.rows.ravel()] = True
         available = int((~self.excluded).sum())
@@ -91,12 +91,35 @@ class TaskSelector:
         if len(available) < self.size:
             return None
         candidates = self.state.candidates(self.excluded, _NO_PAIRS)
+        draw_pool = self._pool_drawer(available, rng)
         for _ in range(_MAX_RANDOM_DRAWS):
-            targets = tuple(rng.choice(available, self.size, replace=False).tolist())
+            pool = draw_pool()
+            if len(pool) < self.size:
+                return None
+            targets = tuple(rng.choice(pool, self.size, replace=False).tolist())
             task_items = self._items_for(targets, rng) if self._labels_fit(targets) else None
             if task_items is not None:
                 return SelectedTask(task_items.items, self._gain(targets, candidates), task_items.probability)
         return None
+
+    def _pool_drawer(self, available: NDArray[np.int64], rng: np.random.Generator) -> Callable[[], NDArray[np.int64]]:
+        """Return a function that draws the targets to choose a task from: all, or those of one context.
+
+        A context is drawn in proportion to its number of tasks, so that every task is equally likely.
+        """
+        if self.state.label_rule != SAME:
+            return lambda: available
+        order = available[np.argsort(self.state.labels[available], kind="stable")]
+        sizes = np.bincount(self.state.labels[available])
+        end = np.cumsum(sizes)
+        tasks = np.cumsum([float(comb(size, self.size)) for size in sizes.tolist()])
+
+        def draw() -> NDArray[np.int64]:
+            label = int(np.searchsorted(tasks, rng.random() * tasks[-1], side="right"))
+            label = min(label, len(sizes) - 1)
+            return order[end[label] - sizes[label] : end[label]]
+
+        return draw
 
     def count(self) -> int | None:
         """Return the number of tasks that `random` draws from; None where it cannot be computed."""

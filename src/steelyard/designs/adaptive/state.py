@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.designs.adaptive.information import information_table
 from steelyard.designs.adaptive.kernels import ANY, DIFFERENT, SAME, Candidates, InformationTable, reduce_variances
-from steelyard.designs.adaptive.objective import objective_cut, score_density, variance_weights
+from steelyard.designs.adaptive.objective import information_table, objective_cut, score_density, variance_weights
 from steelyard.designs.adaptive.settings import ObjectiveSettings
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
@@ -31,9 +31,16 @@ class AdaptiveState(DesignState):
     """Posterior and counts of a stage with the adaptive design. A target is an item or, with by = "group", a group."""
 
     def __init__(
-        self, protocol: Protocol, objective: ObjectiveSettings, *, by_group: bool, together: str, limit: int | None
+        self,
+        protocol: Protocol,
+        objective: ObjectiveSettings,
+        *,
+        by_group: bool,
+        across: bool,
+        different_groups: bool,
+        limit: int | None,
     ) -> None:
-        self.targets: Targets = GroupTargets() if by_group else ItemTargets()
+        self.targets: Targets = GroupTargets() if by_group else ItemTargets(across=across)
         self.task_size = protocol.task_size
         self.short_pages = protocol.takes_short_pages
         self.uses_ratings = "comparisons" not in protocol.kinds
@@ -47,8 +54,11 @@ class AdaptiveState(DesignState):
         """Sets of items that have been assigned to as many annotators as allowed."""
         self._limit = limit
         self.labels: IntArray = np.zeros(0, np.int32)
-        self.label_rule = {"anything": ANY, "same_context": SAME, "other_groups": DIFFERENT}[together]
-        self._label_code: dict[str | None, int] = {}
+        """Context of each item if items are compared within contexts, else its group."""
+        self.label_rule = DIFFERENT if different_groups else ANY
+        self.is_comparable: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """Whether each target can be in a task; not if its context has too few items."""
+        self._group_code: dict[str | None, int] = {}
         self._objective = objective
         # Sliders shown together are tied now and then, although scored_ranking has no setting for ties.
         self._model = CalibratedState(ties=bool(getattr(protocol, "ties", "ratings" in protocol.kinds)))
@@ -70,10 +80,16 @@ class AdaptiveState(DesignState):
     def add_items(self, items: Sequence[Item]) -> None:
         """Add new items at the prior."""
         self.targets.add_items(items)
-        by_context = self.label_rule == SAME
-        labels = [item.context if by_context else item.group for item in items]
-        codes = [self._label_code.setdefault(label, len(self._label_code)) for label in labels]
+        codes = [self._group_code.setdefault(item.group, len(self._group_code)) for item in items]
         self.labels = np.concatenate([self.labels, np.array(codes, np.int32)])
+        contexts = self.targets.contexts if isinstance(self.targets, ItemTargets) else None
+        if contexts is None:
+            self.is_comparable = np.ones(self.targets.count, np.bool_)
+        else:
+            if not contexts.is_single:
+                self.label_rule, self.labels = SAME, contexts.of_item
+            size = 1 if self.short_pages else self.task_size
+            self.is_comparable = contexts.is_comparable(size)
         extra = self.targets.count - len(self.views)
         self.views = np.concatenate([self.views, np.zeros(extra, np.int32)])
         self._leased_precision = np.concatenate([self._leased_precision, np.zeros(extra)])
@@ -232,6 +248,17 @@ class AdaptiveState(DesignState):
     def leased_sets(self) -> list[tuple[int, ...]]:
         """The sets of items that are leased now."""
         return [key for _, key in self._leased]
+
+    @property
+    def n_comparable(self) -> int:
+        """Number of targets that can be in a task."""
+        return int(self.is_comparable.sum())
+
+    @property
+    def n_sets(self) -> int:
+        """Number of different tasks, if targets are items."""
+        sizes = np.bincount(self.labels) if self.label_rule == SAME else np.array([self.targets.count])
+        return sum(comb(size, self.task_size) * times for size, times in Counter(sizes.tolist()).items())
 
     def noise(self, annotator: str) -> float:
         """Return the posterior noise of an annotator, in standard deviations of the items' scores."""

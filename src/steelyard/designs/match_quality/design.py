@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.contexts import AcrossContexts
 from steelyard.designs.match_quality.online_models import ONLINE_MODELS
 from steelyard.designs.match_quality.state import MatchQualityState
 from steelyard.designs.progress import Progress, free_slot
@@ -28,7 +29,8 @@ class MatchQuality(Design):
     A task has a head, one of the k = N/n items of highest variance, and n − 1 partners from outside those k, drawn
     without replacement with probability proportional to match quality (Eq. 23). In rounds, the state is frozen when a
     round starts (Algorithm 1); in continuous mode, every answer counts for the next task. Both modes have
-    `rounds` × `tasks_per_round` tasks in all, one annotator each.
+    `rounds` × `tasks_per_round` tasks in all, one annotator each. With contexts, Algorithm 1 runs within each of them:
+    the heads of a context are its n_c/n items of highest variance, and partners are of the same context.
 
     Every pick records the product of its partners' match qualities as `weight` and, up to 10,000 items, the exact
     probability as `propensity` that this head draws this set of partners, in any order, given the sets that the
@@ -58,6 +60,7 @@ class MatchQuality(Design):
         Literal["item", "group"],
         Field(description="what is scored: each item, or each group, represented by its items for one context"),
     ] = "item"
+    across_contexts: AcrossContexts = False
     when_waiting: Annotated[
         Literal["next_round", "wait"],
         Field(description="while the last tasks of a round are leased: start the next round early, or let people wait"),
@@ -74,6 +77,7 @@ class MatchQuality(Design):
             protocol,
             ONLINE_MODELS[self.model](protocol, self.gamma, self.epsilon),
             by_group=self.by == "group",
+            across=not self.within_contexts(protocol),
             continuous=self.mode == "continuous",
             tasks_per_round=self.tasks_per_round,
             same_item_again=self.same_item_again,
@@ -98,6 +102,14 @@ class MatchQuality(Design):
                     "same_item_again = false applies to single items, not to groups, which are shown many times.",
                     'Remove it, or set by = "item".',
                     field="design.same_item_again",
+                )
+            ]
+        if self.by == "group" and self.across_contexts:
+            return [
+                Problem(
+                    "groups are always compared by their items for the same context.",
+                    'Remove across_contexts, or set by = "item".',
+                    field="design.across_contexts",
                 )
             ]
         if protocol.task_size > n_items:
@@ -143,9 +155,9 @@ class MatchQuality(Design):
     def _no_task(self, progress: Progress, state: MatchQualityState) -> NoTask | None:
         """Return why there is no new task for any annotator, or None if there is one."""
         tasks = len(progress.slots)
-        if state.targets.count < state.task_size:
+        if state.targets.largest_set < state.task_size:
             return NoTask(
-                f"A task shows {state.task_size} {self.by}s, but there are {state.targets.count}: add items"
+                f"A task shows {state.task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
                 f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
             )
         if tasks >= self.budget(progress):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.designs.match_quality.online_models import OnlineModel
-from steelyard.designs.match_quality.selection import Snapshot, head_count, top_heads
+from steelyard.designs.match_quality.selection import Snapshot, head_count, top_heads, top_heads_by_context
 from steelyard.models.comparisons.match_quality import Located
 from steelyard.observations import IntArray
 
@@ -58,14 +58,25 @@ class HeadPlan(ABC):
 class RoundHeads(HeadPlan):
     """One iteration of Algorithm 1: the state at the start of the round, and the k heads of highest variance.
 
-    A round of more than N/n tasks uses the heads again. Partners are never heads.
+    A round of more than N/n tasks uses the heads again. Partners are never heads. With `context` (of each target), the
+    heads are the items of highest variance within each context, so that every head has partners in its own.
     """
 
-    def __init__(self, model: OnlineModel, task_size: int, tasks: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        model: OnlineModel,
+        task_size: int,
+        tasks: int,
+        rng: np.random.Generator,
+        context: IntArray | None = None,
+    ) -> None:
         live = model.state
         self._state = Snapshot(np.array(live.mode), np.array(live.variance))
         n = len(self._state.mode)
-        self._heads = top_heads(self._state.variance, head_count(n, task_size, tasks), rng)
+        if context is None:
+            self._heads = top_heads(self._state.variance, head_count(n, task_size, tasks), rng)
+        else:
+            self._heads = top_heads_by_context(self._state.variance, context, task_size, tasks, rng)
         self._rank: IntArray = np.full(n, -1, np.int32)
         self._rank[self._heads] = np.arange(len(self._heads))
         self._least_variance = float(self._state.variance.min())
@@ -128,15 +139,26 @@ class ContinuousHeads(HeadPlan):
 
     No annotator gets a head that is leased already while there are others. Targets are sorted once at the start; those
     that changed since are in a heap, whose stale entries are dropped when they reach the top. Ties are broken by a
-    random order drawn at the start. `leases` counts the leases with each target.
+    random order drawn at the start. `leases` counts the leases with each target; `eligible` marks the targets that can
+    be heads, all if None.
     """
 
-    def __init__(self, model: OnlineModel, leases: list[int], rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        model: OnlineModel,
+        leases: list[int],
+        rng: np.random.Generator,
+        eligible: NDArray[np.bool_] | None = None,
+    ) -> None:
         self._model = model
         self._leases = leases
         negative_variance = -model.state.variance
         self._priority = rng.permutation(model.count).astype(np.int32)
+        self._count = model.count
         self._order = np.lexsort((self._priority, negative_variance)).astype(np.int32)
+        self._eligible = eligible
+        if eligible is not None:
+            self._order = self._order[eligible[self._order]]
         self._sorted_variance = negative_variance[self._order]
         self._first = 0
         self._stamp: dict[int, int] = {}
@@ -152,7 +174,7 @@ class ContinuousHeads(HeadPlan):
     @property
     def count(self) -> int:
         """Number of targets at the start of the plan."""
-        return len(self._order)
+        return self._count
 
     @property
     def least_variance(self) -> float:
@@ -182,6 +204,8 @@ class ContinuousHeads(HeadPlan):
             return
         variances = self._model.variances(np.array(targets, np.int32)).tolist()
         for target, variance in zip(targets, variances, strict=True):
+            if self._eligible is not None and not self._eligible[target]:
+                continue
             self._stamps += 1
             self._stamp[target] = self._stamps
             key = (self._leases[target], -variance, int(self._priority[target]), target)

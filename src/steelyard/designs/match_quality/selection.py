@@ -43,6 +43,23 @@ def top_heads(variance: FloatArray, count: int, rng: np.random.Generator) -> Int
     return heads[np.argsort(-variance[heads], kind="stable")].astype(np.int32)
 
 
+def top_heads_by_context(
+    variance: FloatArray, context: IntArray, task_size: int, tasks: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the heads of a round within contexts: of each, the k = n/size items of highest variance.
+
+    At most `tasks` heads are returned, those of highest variance; ties are broken at random.
+    """
+    order = np.lexsort((rng.random(len(variance)), -variance))
+    by_context = order[np.argsort(context[order], kind="stable")]
+    sizes = np.bincount(context)
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    place = np.arange(len(order)) - first[context[by_context]]
+    is_head = np.zeros(len(order), np.bool_)
+    is_head[by_context[place < sizes[context[by_context]] // task_size]] = True
+    return order[is_head[order]][:tasks].astype(np.int32)
+
+
 def sample_round(
     state: Located, task_size: int, gamma: float, rng: np.random.Generator, tasks: int | None = None
 ) -> IntArray:

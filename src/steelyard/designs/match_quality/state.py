@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS
+from steelyard.designs.contexts import ItemContexts
 from steelyard.designs.match_quality.heads import ContinuousHeads, HeadPlan, RoundHeads
 from steelyard.designs.match_quality.online_models import OnlineModel
 from steelyard.designs.match_quality.selection import (
@@ -46,18 +47,20 @@ class MatchQualityState(PlannedState[HeadPlan]):
         model: OnlineModel,
         *,
         by_group: bool,
+        across: bool,
         continuous: bool,
         tasks_per_round: int | None,
         same_item_again: bool,
     ) -> None:
         super().__init__()
-        self.targets: Targets = GroupTargets() if by_group else ItemTargets()
+        self.targets: Targets = GroupTargets() if by_group else ItemTargets(across=across)
         self.model = model
         self.task_size = protocol.task_size
         self._continuous = continuous
         self._tasks_per_round = tasks_per_round
         self._only_new_items = not same_item_again or (self.task_size == 1 and not by_group)
         self._leases: list[int] = []
+        self._round_size = 0
         self._next_slot = 0
         self._is_pick_pending = False
         """Whether the next lease comes from a pick, rather than from an import or a late answer."""
@@ -65,9 +68,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
     @property
     def tasks_per_round(self) -> int:
         """Number of tasks per round; 0 while there are too few targets for a task."""
-        if self.targets.count < self.task_size:
-            return 0
-        return self._tasks_per_round or self.targets.count // self.task_size
+        return self._tasks_per_round or self._round_size if self._round_size else 0
 
     # Events
 
@@ -76,6 +77,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
         self.targets.add_items(items)
         self.model.grow(self.targets.count)
         self._leases += [0] * (self.targets.count - len(self._leases))
+        self._round_size = self.targets.round_size(self.task_size)
 
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Put the next plan into effect, if this is a new round; the task that was picked is leased next."""
@@ -112,9 +114,18 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> HeadPlan:
         """Return the heads of the next round, or the order of all targets in continuous mode."""
+        contexts = self._contexts
         if self._continuous:
-            return ContinuousHeads(self.model, self._leases, rng)
-        return RoundHeads(self.model, self.task_size, self.tasks_per_round, rng)
+            eligible = None if contexts is None else contexts.is_comparable(self.task_size)
+            return ContinuousHeads(self.model, self._leases, rng, eligible)
+        context = None if contexts is None else contexts.of_item
+        return RoundHeads(self.model, self.task_size, self.tasks_per_round, rng, context)
+
+    @property
+    def _contexts(self) -> ItemContexts | None:
+        """The contexts that items are compared within; None if any targets can be compared."""
+        contexts = self.targets.contexts if isinstance(self.targets, ItemTargets) else None
+        return None if contexts is None or contexts.is_single else contexts
 
     def _targets_of(self, answer: AnswerNotice) -> dict[str, int]:
         targets = self.targets.of_items(answer.items)
@@ -133,7 +144,13 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
     def is_exhausted_for(self, history: AnnotatorHistory) -> bool:
         """Whether there can be no task for an annotator, because no item may be shown to them twice."""
-        return self._only_new_items and self.targets.count - len(history.items.rows) < self.task_size
+        if not self._only_new_items:
+            return False
+        contexts = self._contexts
+        if contexts is None:
+            return self.targets.count - len(history.items.rows) < self.task_size
+        n_seen = np.bincount(contexts.of_item[history.items.rows.ravel()], minlength=len(contexts.members))
+        return bool((contexts.sizes - n_seen).max() < self.task_size)
 
     def draw(self, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator) -> DrawnTask | None:
         """Draw the next task for an annotator: that of the first head with a task they have not seen."""
@@ -153,16 +170,23 @@ class MatchQualityState(PlannedState[HeadPlan]):
             return (
                 None if task_items is None else DrawnTask(task_items.items, 1.0, self._if_exact(task_items.probability))
             )
-        if self.targets.count <= EXACT_PROPENSITY_ITEMS:
-            return self._draw_exactly(head, plan, history, rng)
+        companions = self.targets.companions(head)
+        if companions is not None or self.targets.count <= EXACT_PROPENSITY_ITEMS:
+            candidates = np.arange(plan.count) if companions is None else companions[companions < plan.count]
+            return self._draw_exactly(head, candidates, plan, history, rng)
         return self._draw_quickly(head, plan, history, rng)
 
     def _draw_exactly(
-        self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
+        self,
+        head: int,
+        candidates: NDArray[np.integer],
+        plan: HeadPlan,
+        history: AnnotatorHistory,
+        rng: np.random.Generator,
     ) -> DrawnTask | None:
-        """Weigh every possible partner, so that the probability of the task is known."""
+        """Weigh every possible partner among the candidates (ascending), so that the task's probability is known."""
         count = self.task_size - 1
-        partners = np.flatnonzero(self._may_join(np.arange(plan.count), head, plan, history))
+        partners = candidates[self._may_join(candidates, head, plan, history)]
         if len(partners) < count:
             return None
         weights = qualities(plan.state, head, partners, self.model.gamma)
@@ -206,8 +230,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
         count, gamma = self.task_size - 1, self.model.gamma
         # Counting the allowed partners takes a scan, which is needed only where something restricts them.
-        is_restricted = self._only_new_items or not self.targets.is_complete
-        if is_restricted and is_allowed(np.arange(plan.count)).sum() < count:
+        if self._only_new_items and is_allowed(np.arange(plan.count)).sum() < count:
             return None
         pool = PartnerPool(plan.state, plan.count, plan.least_variance, gamma, is_allowed)
         for _ in range(_MAX_DRAWS):
@@ -225,11 +248,9 @@ class MatchQualityState(PlannedState[HeadPlan]):
         is_allowed = plan.may_join(targets, head)
         if self._only_new_items:
             is_allowed &= ~np.isin(targets, history.items.rows)
-        companions = self.targets.companions(head)
-        if companions is not None:
-            is_allowed &= np.isin(targets, companions)
         return is_allowed
 
     def _if_exact(self, probability: float) -> float | None:
-        """Return the probability, or None if it is incomplete because some groups cannot be shown together."""
-        return probability if self.targets.is_complete else None
+        """Return the probability; None if some groups cannot be shown together, and in studies of many items."""
+        is_exact = self.targets.is_complete and self.targets.count <= EXACT_PROPENSITY_ITEMS
+        return probability if is_exact else None

@@ -31,8 +31,9 @@ class Propagation(Design):
     """Ask whether items are adequate, those that dominate most items first, and infer the labels that follow.
 
     For a stage after one that compares items (tournament). Items dominated by an inadequate item are inadequate. A
-    reference is adequate, and so are the items that dominate it or tie with it. Of items that are identical, tied or on
-    a cycle, one is asked. `effort` counts the questions saved, `labels` returns the label of every item.
+    reference is adequate, and so are the items that dominate it or tie with it. Of items that are identical or tied one
+    is asked; items on a cycle contradict each other, so each is asked. `effort` counts the questions saved, `labels`
+    returns the label of every item, and whether it was asked or inferred.
     """
 
     name: ClassVar[str] = "propagation"
@@ -150,7 +151,7 @@ class Propagation(Design):
         """Return every label, asked or inferred, in the order of the items."""
         state = cast("PropagationState", progress.design_state)
         labels = {
-            item: AdequacyLabel(state.ids[item], verdict.adequate, verdict.how, state.ids[verdict.through])
+            item: state.label(item, verdict)
             for graph in state.labelled_graphs()
             for members, verdict in zip(graph.items, graph.verdicts, strict=True)
             if verdict is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -15,14 +15,16 @@ from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.observations import Comparison, Label, Observation, Rating
 from steelyard.records import Item
 
-How: TypeAlias = Literal["asked", "reference", "propagated"]
+How: TypeAlias = Literal["asked", "identical", "tied", "reference", "propagated"]
 
 
 class AdequacyLabel(NamedTuple):
     """The label of an item, how it was obtained, and through which item.
 
-    `through` is the item that was asked (the item itself, or one identical to it or tied with it), the reference, or
-    the inadequate item that dominates it.
+    `how` is "asked" for an answer about the item itself. All other labels are inferred: from an item with the same
+    text ("identical"), from one that annotators called equal ("tied"), because the item is a reference or dominates or
+    ties with one ("reference"), or because an inadequate item dominates it ("propagated"). `through` is the item that
+    the label comes from.
     """
 
     item: str
@@ -30,12 +32,17 @@ class AdequacyLabel(NamedTuple):
     how: How
     through: str
 
+    @property
+    def is_inferred(self) -> bool:
+        """Whether nobody was asked about the item itself."""
+        return self.how != "asked"
+
 
 class Effort(NamedTuple):
     """How many questions were saved (Table 2 of Pighin et al. 2012); all counts except `items` are of vertices.
 
-    `collapsed` counts the items that are identical to, tied with, or on a cycle with another item; `open` the vertices
-    without a label.
+    `collapsed` counts the items that are identical to or tied with another item; `open` the vertices without a label.
+    Items on a cycle contradict each other and are vertices of their own here, each with its own question.
     """
 
     items: int
@@ -75,13 +82,13 @@ class Verdict(NamedTuple):
     """The label of a vertex, and the item it comes from."""
 
     adequate: bool
-    how: How
+    how: Literal["asked", "reference", "propagated"]
     through: int
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledGraph:
-    """The vertices of a graph with their labels.
+    """The vertices of a graph with their labels. A vertex is a set of items that are identical or tied.
 
     `ready` lists the unlabelled vertices that no unlabelled vertex dominates, in the order to ask them: by δ, the
     number of vertices they dominate. As δ falls along every edge, asking them in parallel saves as many questions as
@@ -248,32 +255,54 @@ class PropagationState(DesignState):
             vertices = [item for item in members if self._sources.vertex[item] == item]
             outcomes = {pair: total for pair, (total, _) in self._outcomes.get(graph, {}).items()}
             order = self._orders[graph] = dominance_order(sorted(vertices), outcomes)
-        vertex_of = {item: vertex for vertex, vertex_items in enumerate(order.members) for item in vertex_items}
-        items: list[list[int]] = [[] for _ in order.members]
-        for item in sorted(members):
-            items[vertex_of[self._sources.vertex[item]]].append(item)
-        verdicts = self._verdicts(order, items)
+        tied = _tied_items(order, self._outcomes.get(graph, {}))
+        units = _Units(
+            order,
+            [component for component, classes in enumerate(tied) for _ in classes],
+            [
+                sorted(item for item in members if self._sources.vertex[item] in vertex_items)
+                for classes in tied
+                for vertex_items in classes
+            ],
+        )
+        verdicts = self._verdicts(units)
+        is_labelled = [True] * len(order.members)
+        for component, verdict in zip(units.component, verdicts, strict=True):
+            is_labelled[component] &= verdict is not None
         ready = [
             vertex
             for vertex, verdict in enumerate(verdicts)
-            if verdict is None and all(verdicts[other] is not None for other in order.above[vertex])
+            if verdict is None and all(is_labelled[other] for other in order.above[units.component[vertex]])
         ]
-        ready.sort(key=lambda vertex: (-order.dominates[vertex], items[vertex][0]))
-        return LabelledGraph(items, verdicts, ready)
+        ready.sort(key=lambda vertex: (-order.dominates[units.component[vertex]], units.items[vertex][0]))
+        return LabelledGraph(units.items, verdicts, ready)
 
-    def _verdicts(self, order: DominanceOrder, items: list[list[int]]) -> list[Verdict | None]:
+    def _verdicts(self, units: _Units) -> list[Verdict | None]:
         """Label vertices by answers, by the reference, or by a dominating vertex (§3.2), in this order."""
-        verdicts: list[Verdict | None] = [self._asked_verdict(vertex_items) for vertex_items in items]
+        order = units.order
+        verdicts: list[Verdict | None] = [self._asked_verdict(vertex_items) for vertex_items in units.items]
         if self.references:
-            for vertex, vertex_items in enumerate(items):
+            for vertex, vertex_items in enumerate(units.items):
                 reference = next((item for item in vertex_items if self.is_reference[item]), None)
                 if reference is not None:
-                    _propagate(order.above, vertex, Verdict(True, "reference", reference), verdicts)
-        for vertex in sorted(range(len(items)), key=lambda vertex: -order.dominates[vertex]):
+                    units.propagate(order.above, vertex, Verdict(True, "reference", reference), verdicts)
+        for vertex in sorted(range(len(units.items)), key=lambda vertex: -order.dominates[units.component[vertex]]):
             verdict = verdicts[vertex]
             if verdict is not None and verdict.how == "asked" and not verdict.adequate:
-                _propagate(order.below, vertex, Verdict(False, "propagated", verdict.through), verdicts)
+                units.propagate(order.below, vertex, Verdict(False, "propagated", verdict.through), verdicts)
         return verdicts
+
+    def label(self, item: int, verdict: Verdict) -> AdequacyLabel:
+        """Return the label of an item from that of its vertex."""
+        how: How = verdict.how
+        through = verdict.through
+        if how == "asked":
+            if self.answers.get(item):
+                through = item
+            else:
+                is_identical = self._sources.vertex[item] == self._sources.vertex[through]
+                how = "identical" if is_identical else "tied"
+        return AdequacyLabel(self.ids[item], verdict.adequate, how, self.ids[through])
 
     def _asked_verdict(self, vertex_items: list[int]) -> Verdict | None:
         """Return the verdict of the annotators once there are enough answers; inadequate needs a majority."""
@@ -284,14 +313,47 @@ class PropagationState(DesignState):
         return Verdict(2 * sum(answers) <= len(answers), "asked", source)
 
 
-def _propagate(edges: list[list[int]], start: int, verdict: Verdict, verdicts: list[Verdict | None]) -> None:
-    """Give a verdict to all unlabelled vertices that are reachable from `start`, itself included."""
-    visited, stack = {start}, [start]
-    while stack:
-        vertex = stack.pop()
-        if verdicts[vertex] is None:
-            verdicts[vertex] = verdict
-        for other in edges[vertex]:
-            if other not in visited:
-                visited.add(other)
-                stack.append(other)
+class _Units(NamedTuple):
+    """The vertices that are asked: the tied or identical items of each component of a dominance graph.
+
+    A component has several vertices if its items are on a cycle. `component` and `items` are by vertex.
+    """
+
+    order: DominanceOrder
+    component: list[int]
+    items: list[list[int]]
+
+    def propagate(self, edges: list[list[int]], start: int, verdict: Verdict, verdicts: list[Verdict | None]) -> None:
+        """Give a verdict to the vertex `start` and to all unlabelled ones of components reachable from its own."""
+        reached, stack = set(), [self.component[start]]
+        while stack:
+            for other in edges[stack.pop()]:
+                if other not in reached:
+                    reached.add(other)
+                    stack.append(other)
+        for vertex, component in enumerate(self.component):
+            if verdicts[vertex] is None and (vertex == start or component in reached):
+                verdicts[vertex] = verdict
+
+
+def _tied_items(order: DominanceOrder, outcomes: Mapping[Pair, tuple[int, int]]) -> list[list[list[int]]]:
+    """Return for each component of the graph its items in sets that ties connect, in order of their lowest item."""
+    tied: list[list[list[int]]] = []
+    for members in order.members:
+        parent = {item: item for item in members}
+
+        def root(item: int, parent: dict[int, int] = parent) -> int:
+            while parent[item] != item:
+                item = parent[item]
+            return item
+
+        if len(members) > 1:
+            for (one, other), (total, _) in outcomes.items():
+                if total == 0 and one in parent and other in parent:
+                    low, high = sorted((root(one), root(other)))
+                    parent[high] = low
+        classes: dict[int, list[int]] = {}
+        for item in members:
+            classes.setdefault(root(item), []).append(item)
+        tied.append(list(classes.values()))
+    return tied

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
+from steelyard.designs.contexts import AcrossContexts
 from steelyard.designs.dominance_graph import Pair
 from steelyard.designs.progress import Progress
 from steelyard.designs.state import DesignState
@@ -26,18 +27,17 @@ class Tournament(Design):
     Six comparisons for five or six items (§3.1 of the paper). One annotator compares all items of a source. Items that
     differ only in letter case and spacing are duplicates and are not compared. A source that its annotator abandons
     becomes free: either another annotator starts it from the beginning, or the same annotator continues, whoever asks
-    first.
+    first. Overlap ([quality] overlap_rate) gives whole sources to everybody, with the same comparisons, so that
+    agreement is measured on whole tournaments (§4.1).
     """
 
     name: ClassVar[str] = "tournament"
+    shares_sources: ClassVar[bool] = True
 
     annotators: Annotated[
         int, Field(ge=1, description="annotators for each source, each with their own tournament")
     ] = 1
-    source: Annotated[
-        Literal["context", "all"],
-        Field(description="which items are ranked together: those with the same context, or all"),
-    ] = "context"
+    across_contexts: AcrossContexts = False
     follow_up: Annotated[bool, Field(description="whether undominated items are compared until only one is left")] = (
         False
     )
@@ -50,7 +50,7 @@ class Tournament(Design):
         """Return the state before the first tournament."""
         return TournamentState(
             self.annotators,
-            one_source=self.source == "all",
+            one_source=self.across_contexts,
             follow_up=self.follow_up,
             hold_minutes=self.hold_minutes,
         )
@@ -90,6 +90,27 @@ class Tournament(Design):
         n_pairs = comb(len(state.sources.vertices[source]), 2) if is_first_pick else 1
         return self._pick(progress, pair, 1 / (n_sources * n_pairs), rng)
 
+    def is_continued(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether the annotator has begun the source of these items."""
+        state = cast("TournamentState", progress.design_state)
+        return state.has_begun(annotator, state.sources.source[items[0]])
+
+    def is_overlap(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
+        """Whether the annotator ranks the source of these items because everybody does."""
+        state = cast("TournamentState", progress.design_state)
+        run = state.runs_of_annotator.get(annotator, {}).get(state.sources.source[items[0]])
+        return run is not None and run.is_overlap
+
+    def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
+        """Choose the first pair of a source that everybody ranks and this annotator has not begun."""
+        state = cast("TournamentState", progress.design_state)
+        for source in state.shared_sources:
+            if not state.has_begun(annotator, source):
+                pair = state.opening_pair(annotator, source, state.plan or 0)
+                if pair is not None and pair not in progress.history(annotator).sets:
+                    return self._pick(progress, pair, 1.0, rng)
+        return None
+
     def _pick(self, progress: Progress, pair: Pair, probability: float, rng: np.random.Generator) -> Pick:
         state = cast("TournamentState", progress.design_state)
         return Pick(
@@ -104,7 +125,8 @@ class Tournament(Design):
         seen_sets = progress.history(annotator).sets
         unfinished = state.unfinished.get(annotator, {}).values()
         for run in sorted(unfinished, key=lambda run: not run.is_reserved):
-            if run.is_reserved or state.places_taken.level[run.source] < self.annotators:
+            has_place = run.is_overlap or state.places_taken.level[run.source] < self.annotators
+            if run.is_reserved or has_place:
                 pair = run.next_pair(seen_sets)
                 if pair is not None:
                     return pair
@@ -143,7 +165,10 @@ class Tournament(Design):
         sources = [number for number, vertices in enumerate(state.sources.vertices) if len(vertices) > 1]
         if not sources:
             return NoTask("No source has two different items to compare.", complete=True)
-        if min(sum(run.is_finished for run in state.runs_of_source[source]) for source in sources) >= self.annotators:
+        finished = [
+            sum(run.is_finished and not run.is_overlap for run in state.runs_of_source[source]) for source in sources
+        ]
+        if min(finished) >= self.annotators:
             subject = "The source has" if len(sources) == 1 else f"All {len(sources):,} sources have"
             times = "once" if self.annotators == 1 else f"by {self.annotators} annotators"
             return NoTask(f"{subject} been ranked {times}.", complete=True)
@@ -160,7 +185,7 @@ class Tournament(Design):
         state = cast("TournamentState", progress.design_state)
         done = total = 0
         for vertices, runs in zip(state.sources.vertices, state.runs_of_source, strict=True):
-            active = [run for run in runs if run.is_finished or run.is_reserved]
+            active = [run for run in runs if (run.is_finished or run.is_reserved) and not run.is_overlap]
             active = sorted(active, key=lambda run: not run.is_finished)[: self.annotators]
             done += sum(bool(run.answers.get(pair)) for run in active for pair in run.pairs)
             total += sum(len(run.pairs) for run in active)

@@ -31,6 +31,8 @@ class Run:
     pairs: list[Pair] = field(default_factory=list)
     n_vertices: int = 0
     """Number of the source's vertices that the pairs connect."""
+    is_overlap: bool = False
+    """Whether the annotator ranks the source because everybody does, beside its places."""
     is_reserved: bool = False
     """Whether a place of the source is reserved for this annotator."""
     is_finished: bool = False
@@ -79,6 +81,8 @@ class TournamentState(PlannedState[int]):
         self.runs_of_annotator: defaultdict[str, dict[int, Run]] = defaultdict(dict)
         self.unfinished: defaultdict[str, dict[int, Run]] = defaultdict(dict)
         """Unfinished runs by annotator and source."""
+        self.shared_sources: dict[int, None] = {}
+        """Sources that every annotator ranks, all with the bracket of the first."""
         self._n_events = 0
         self._is_pick_pending = False
         """Whether the next lease comes from a pick, rather than from an import or a late answer."""
@@ -124,10 +128,14 @@ class TournamentState(PlannedState[int]):
         self._n_events += 1
         run.assignments[pair] += 1
         run.last_event, run.last_time = self._n_events, self.now
-        has_place = is_tournament_pick or self.places_taken.level[source] < self.places
+        has_place = is_tournament_pick or run.is_overlap or self.places_taken.level[source] < self.places
         if run.seed and not run.is_finished and has_place:
             run.is_reserved = True
         self._update_places(source)
+
+    def on_shared(self, items: tuple[int, ...]) -> None:
+        """Give a source to every annotator."""
+        self.shared_sources[self.sources.source[items[0]]] = None
 
     def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Record that a pair was released; the place is free until its annotator continues."""
@@ -176,11 +184,12 @@ class TournamentState(PlannedState[int]):
         return run
 
     def _begin(self, run: Run, pair: Pair) -> None:
-        """Begin a tournament, unless the pair is shown to everybody (an overlap) and not the first of a bracket."""
+        """Begin a tournament, unless the pair is not the first of a bracket."""
         source, plan = run.source, self.plan or 0
         if pair != self.opening_pair(run.annotator, source, plan):
             return
-        if self.places_taken.level[source] >= self.places:
+        run.is_overlap = source in self.shared_sources
+        if self.places_taken.level[source] >= self.places and not run.is_overlap:
             inactive = self.inactive_run(run.annotator)
             if inactive is None or inactive.source != source:
                 return
@@ -231,7 +240,9 @@ class TournamentState(PlannedState[int]):
 
     def _update_places(self, source: int) -> None:
         """Recount the places of a source that are taken."""
-        count = sum(1 for run in self.runs_of_source[source] if run.is_reserved or run.is_finished)
+        count = sum(
+            1 for run in self.runs_of_source[source] if (run.is_reserved or run.is_finished) and not run.is_overlap
+        )
         level = count if len(self.sources.vertices[source]) > 1 else self.places
         self.places_taken.move(source, level - int(self.places_taken.level[source]))
 
@@ -253,6 +264,7 @@ class TournamentState(PlannedState[int]):
                 or self.now - run.last_time > self._hold_time
             )
             and not run.has_leased_task()
+            and not run.is_overlap
             and not self.has_begun(annotator, run.source)
         ]
         return inactive[-1] if inactive else None
@@ -269,4 +281,7 @@ class TournamentState(PlannedState[int]):
         return next((pair for pair in pairs if run is None or not run.assignments[pair]), None)
 
     def _next_seed(self, source: int, plan: int) -> tuple[int, ...]:
-        return (plan, source, sum(1 for run in self.runs_of_source[source] if run.seed))
+        seeds = [run.seed for run in self.runs_of_source[source] if run.seed]
+        if source in self.shared_sources and seeds:
+            return seeds[0]
+        return (plan, source, len(seeds))

@@ -3,9 +3,7 @@ SELECT problem, odd, MIN(example) AS example, COUNT(*) AS n, CAST(SUM(usable) AS
 FROM (
   SELECT CASE WHEN {usable} THEN 1 ELSE 0 END AS usable,
     CONCAT('best ''', COALESCE(best, ''), ''', worst ''', COALESCE(worst, ''), '''') AS example,
-    CASE WHEN {twice} THEN 'twice'
-      WHEN best IS NOT NULL AND NOT ({best_in_tuple}) THEN 'best'
-      WHEN worst IS NOT NULL AND NOT ({worst_in_tuple}) THEN 'worst' END AS problem,
+    {problem} AS problem,
     CONCAT(CASE WHEN best IS NULL THEN 'b' ELSE '' END, CASE WHEN worst IS NULL THEN 'w' ELSE '' END,
       CASE WHEN best = worst THEN 's' ELSE '' END) AS odd
   FROM {p}log) AS checked

@@ -3,11 +3,6 @@ SELECT problem, MIN(CASE WHEN problem IS NOT NULL THEN CONCAT('winner ''', COALE
     COALESCE(left_item, ''), ''' and ''', COALESCE(right_item, ''), '''') END) AS example,
   COUNT(*) AS n, CAST(SUM(usable) AS BIGINT) AS usable
 FROM (
-  SELECT left_item, right_item, winner, CASE WHEN {usable} THEN 1 ELSE 0 END AS usable, CASE
-    WHEN {needed} AND left_item IS NULL THEN 'left'
-    WHEN {needed} AND right_item IS NULL THEN 'right'
-    WHEN left_item = right_item THEN 'same'
-    WHEN winner <> left_item AND winner <> right_item
-      AND LOWER(winner) NOT IN ('left', 'right', 'tie', 'draw', '=') THEN 'winner' END AS problem
+  SELECT left_item, right_item, winner, CASE WHEN {usable} THEN 1 ELSE 0 END AS usable, {problem} AS problem
   FROM {p}log) AS checked
 GROUP BY problem

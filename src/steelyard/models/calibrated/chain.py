@@ -103,15 +103,13 @@ class Chain:
     def collect(self, burn_in: int, draws: int) -> Trace:
         """Discard `burn_in` sweeps, then return the trace of `draws` more."""
         rows, n_responders = self.problem.rows, len(self.crowd.line)
+        n_ratings, n_tuples = len(rows.ratings.item), len(rows.tuples.responder)
         trace = Trace(
             x=np.empty((draws, len(self.draw.x))),
             population=np.empty((draws, *self.crowd.population.shape)),
             common=np.empty((draws, 4)),
             line=np.zeros((2, 5, n_responders)),
-            score=tuple(  # type: ignore[arg-type]  # four arrays
-                np.zeros(len(part))
-                for part in (rows.ratings.item, rows.pairs.left, rows.tuples.responder, rows.ratings.item)
-            ),
+            score=(np.zeros(n_ratings), np.zeros(len(rows.pairs.left)), np.zeros(n_tuples), np.zeros(n_ratings)),
         )
         run(self.rng, self.problem, self.draw, self.crowd, trace, burn_in)
         return trace
@@ -143,7 +141,7 @@ def _crowd(evidence: Evidence, rung: Ladder) -> Crowd:
     for number, g in enumerate(evidence.groups):
         population[number, FLOOR] = (STEP_FLOOR / len(g.edge) if len(g.edge) else SLIDER_FLOOR) if g.rates else 0.0
         if number > 0 and g.rates != rates[0]:
-            # Comparisons beside ratings see differences of the items' sd as about one noise sd, and the other way round.
+            # Beside ratings, a comparison of items one sd apart has about one noise sd of difference; and conversely.
             population[number, ALPHA_MEAN] = np.log(USUAL_SPREAD if g.rates else 1 / USUAL_SPREAD)
     population[:, ALPHA] = population[:, ALPHA_MEAN]
     # Gold without ratings has a scale of its own, whose intercept and slope are estimated.

@@ -45,6 +45,7 @@ from steelyard.models.calibrated.responder_kernels import (
     OMEGA_B,
     RANDOM,
     RANDOM_SLOPE,
+    RUNTIME,
     TAIL_WEIGHT,
     UU,
     ZU,
@@ -230,7 +231,8 @@ def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
     if line[RANDOM] > 0.0:
         relative = exp(log_slope - prior[ALPHA]) / RANDOM_SLOPE
         return log_slope - 0.5 * relative * relative
-    return -0.5 * ((log_slope - prior[ALPHA]) / prior[OMEGA_A]) ** 2
+    off = (log_slope - prior[ALPHA]) / prior[OMEGA_A]
+    return -0.5 * float(off * off)
 
 
 @compiled
@@ -276,7 +278,7 @@ def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: C
     prior = crowd.population[g]
     step = 0.4 * rng.standard_normal()
     other = log(prior[OMEGA_A]) + step
-    gain = prior_density(np.int64(OMEGA_A), other, prior) - prior_density(np.int64(OMEGA_A), log(prior[OMEGA_A]), prior)
+    gain = prior_density(RUNTIME[OMEGA_A], other, prior) - prior_density(RUNTIME[OMEGA_A], log(prior[OMEGA_A]), prior)
     span = np.zeros(2, np.int64)
     while span[0] < len(rows.left):
         r = rows.responder[span[0]]
@@ -467,8 +469,8 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
         mean = origin + (mean - origin) * times
         gain += step + 0.5 * ((common[MEAN] - MEAN_PRIOR[0]) ** 2 - (mean - MEAN_PRIOR[0]) ** 2) / MEAN_PRIOR[1] ** 2
         noise_mean += population[0, KAPPA] * step
-        gain += prior_density(np.int64(LAMBDA), noise_mean, population[0]) - prior_density(
-            LAMBDA, population[0, LAMBDA], population[0]
+        gain += prior_density(RUNTIME[LAMBDA], noise_mean, population[0]) - prior_density(
+            RUNTIME[LAMBDA], population[0, LAMBDA], population[0]
         )
     for r in range(crowd.first[0], crowd.first[1]):
         slope = crowd.line[r, LOG_SLOPE]
@@ -478,7 +480,9 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
             gain -= 0.5 * ((slope - step) ** 2 - slope * slope) / population[0, OMEGA_A] ** 2
     for g in range(1, len(population)):
         alpha = population[g, ALPHA]
-        gain += prior_density(np.int64(ALPHA), alpha - step, population[g]) - prior_density(np.int64(ALPHA), alpha, population[g])
+        gain += prior_density(RUNTIME[ALPHA], alpha - step, population[g]) - prior_density(
+            RUNTIME[ALPHA], alpha, population[g]
+        )
     if log(rng.random()) < gain:
         for i in range(len(draw.x)):
             draw.x[i] = origin + (draw.x[i] - origin) * times
@@ -491,7 +495,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
 
 
 @compiled
-def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:
+def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:  # noqa: PLR0912  # one step each
     """Draw every unknown once, given all others."""
     rows, rung, origin = problem.rows, problem.rung, problem.origin
     common = draw.common
@@ -600,7 +604,7 @@ def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -
 
 @compiled
 def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
-    """Add up a score of the tuples that are held out: the geometric mean of the probabilities of the pairs it orders."""
+    """Add up scores of held-out tuples: the geometric mean of the probabilities of the pairs that each orders."""
     first, item, tier, responder = problem.rows.tuples
     for t in range(len(first) - 1):
         if responder[t] >= 0:

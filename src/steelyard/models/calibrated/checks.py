@@ -101,7 +101,7 @@ def _answers(evidence: Evidence) -> Answers:
     item = [ratings.item, pairs.left, pairs.right, tuples.item]
     outcome = pairs.outcome.astype(np.float64)
     value = [ratings.value - mean[who], outcome, -outcome, middle[tuple_of] - tuples.tier]
-    responders = np.concatenate(responder)
+    responders = np.concatenate([np.asarray(part, np.int32) for part in responder])
     is_named = (evidence.annotator[responders] != UNKNOWN) & ~evidence.gold[responders]
     return Answers(responders[is_named], np.concatenate(item)[is_named], np.concatenate(value)[is_named])
 
@@ -139,8 +139,8 @@ def _against(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
     names = _names(result.against, evidence, annotators)
     if result.is_divided:
         return (
-            f"annotators disagree about the direction of the scale: {len(result.against)} of {result.tested} order items "
-            f"against the others ({names}); one scale does not describe everybody",
+            f"annotators disagree about the direction of the scale: {len(result.against)} of {result.tested} order "
+            f"items against the others ({names}); one scale does not describe everybody",
         )
     verb = "answers" if len(result.against) == 1 else "answer"
     return (f"{names} {verb} against the scale of the others: check whether they read the scale the other way round",)

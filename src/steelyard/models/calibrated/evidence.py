@@ -32,8 +32,8 @@ MOST_STEPS = 11
 BEYOND = 1.0
 """How far beyond the end of a slider a response at that end may lie, as a fraction of the scale.
 
-Without this bound, annotators who use only the two ends of a slider get ever steeper slopes, and chains mix several times
-more slowly. The likelihood is that of studies in which no response lies further out: simulation-based calibration
+Without this bound, annotators who use only the two ends of a slider get ever steeper slopes, and chains mix several
+times more slowly. The likelihood is that of studies in which no response lies further out: simulation-based calibration
 discards the simulated studies where one does, which leaves the posterior of the other studies as it is."""
 
 GOLD_NOISE = 0.02

@@ -3,8 +3,8 @@
 Each rung adds one kind of difference: bias, slope (scale use), noise, random answering. All rungs predict the same
 held-out judgments (cross-validation), and two questions are asked.
 
-1. Do differences beyond bias help to locate the items? The *answers* must be predicted better than with bias alone, each
-   annotator's errors relative to that annotator's usual error: predicting that somebody's answers hardly vary is
+1. Do differences beyond bias help to locate the items? The *answers* must be predicted better than with bias alone,
+   each annotator's errors relative to that annotator's usual error: predicting that somebody's answers hardly vary is
    not the same as knowing where the items lie. The outcomes of comparisons, choices and rankings must be predicted
    better by more than a standard error.
 2. Which of them? The fullest rung whose predictive density is within one standard error (over annotators) of the best
@@ -113,7 +113,7 @@ def fullest(log_losses: FloatArray) -> int:
 def _cross_validate(
     evidence: Evidence, names: Sequence[str], seed: np.random.SeedSequence
 ) -> tuple[list[float], FloatArray]:
-    """Return the error of every rung's predictions of answers, and its log loss by responder, over the held-out rows."""
+    """Return the error of every rung's predictions of answers, and its log loss by annotator, over held-out rows."""
     fold_seed, *starts = seed.spawn(6)
     folds = _folds(evidence, np.random.default_rng(fold_seed))
     jobs = [(name, fold, start) for fold, start in zip(folds, starts, strict=False) for name in names]

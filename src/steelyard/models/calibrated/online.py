@@ -28,27 +28,27 @@ from steelyard.models.calibrated.online_kernels import (
 from steelyard.observations import UNKNOWN, FloatArray, IntArray
 
 LEVELS: FloatArray = np.array([0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, np.inf])
-"""The noise an annotator may have: sd of a performance in units of the items' spread; inf answers at random."""
+"""Noise levels of annotators: sd of a performance in units of the items' sd; inf is random answering."""
 
 START: FloatArray = np.array([0.04, 0.07, 0.12, 0.18, 0.2, 0.16, 0.1, 0.06, 0.07])
 """Prior probability of each level."""
 
 USUAL_PLACE, USUAL_SPREAD = 0.5, 0.25
-"""Where ratings on [0, 1] usually lie, and how far items lie apart there."""
+"""Prior mean and sd of the items on the rating scale [0, 1]."""
 
 BIAS_VARIANCE, RATING_NOISE, RATING_FREEDOM = 0.16, 0.64, 20.0
-"""In units of that spread: variance of biases and of a rating, and how many ratings the latter is worth."""
+"""Prior variance of biases and of a rating, in units of that sd, and the prior degrees of freedom of the latter."""
 
 START_WEIGHT = 10.0
-"""How many annotators `START` counts for when a refit learns how likely the levels are; and how many items, ratings
-or annotators the usual spread, evenness and bias of ratings count for."""
+"""Weight of `START` in annotators when a refit estimates the probabilities of the levels; also the weight of the prior
+sd of items, of the noise by region, and of the variance of biases, in items, ratings and annotators."""
 
 REGIONS, LEAST_IN_REGION = 12, 20
-"""How noisy ratings are is learnt for so many regions of the scale, with at least so many ratings each."""
+"""The noise of ratings is estimated for this many regions of the scale, with at least this many ratings each."""
 
 
 class PairOdds(NamedTuple):
-    """Chances that left wins, that they tie, and that right wins; arrays of one shape."""
+    """Probabilities that left wins, of a tie, and that right wins; arrays of one shape."""
 
     left: FloatArray
     tie: FloatArray
@@ -59,16 +59,16 @@ class CalibratedState:
     """A Gaussian belief about each item (standard normal at first), and a noise level of each annotator.
 
     Codes of items and annotators count from 0; `grow` before using new ones. Comparisons get handles in the order
-    in which they were learnt.
+    in which they were learned.
     """
 
     def __init__(self, n_items: int = 0, n_annotators: int = 0, *, ties: bool = False) -> None:
         self.margin = 0.1 if ties else 0.0
-        """Two performances nearer than this tie; 0 where annotators cannot tie."""
+        """Two performances within this distance tie; 0 if the protocol has no ties."""
         self.prior: FloatArray = np.log(START)
-        """Log probability of each level for an annotator of whom nothing is known."""
+        """Log prior probability of each level for a new annotator."""
         self._items = self._annotators = self._count = 0
-        # Before anything is known of an item: precision, and precision times mean. Ratings teach both.
+        # Prior of an item: precision, and precision times mean. Both are estimated from ratings.
         self._prior_precision, self._prior_shift = 1.0, 0.0
         self._precision: FloatArray = np.ones(0)
         self._shift: FloatArray = np.zeros(0)
@@ -87,7 +87,7 @@ class CalibratedState:
         self._value: FloatArray = np.zeros(0)
         self._rating_site: FloatArray = np.zeros((0, 4))
         self._bias_variance, self._usual_noise = BIAS_VARIANCE, RATING_NOISE
-        # By annotator and one; 0 is anybody.
+        # Indexed by annotator + 1; entry 0 is the population.
         self._bias_precision: FloatArray = np.full(1, 1 / BIAS_VARIANCE)
         self._bias_shift: FloatArray = np.zeros(1)
         self._rating_noise: FloatArray = np.full(1, RATING_NOISE)
@@ -95,22 +95,22 @@ class CalibratedState:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return self._items
 
     @property
     def n_annotators(self) -> int:
-        """How many annotators there are."""
+        """Number of annotators."""
         return self._annotators
 
     @property
     def n_comparisons(self) -> int:
-        """How many comparisons were learnt, also those forgotten since."""
+        """Number of comparisons learned, including those removed since."""
         return self._count
 
     @property
     def n_ratings(self) -> int:
-        """How many ratings were learnt, also those forgotten since."""
+        """Number of ratings learned, including those removed since."""
         return self._ratings
 
     @property
@@ -125,7 +125,7 @@ class CalibratedState:
 
     @property
     def unevenness(self) -> FloatArray:
-        """How noisy ratings of every item are beside those of others: less so at the ends of a scale, mostly."""
+        """Noise variance of each item's ratings relative to the average; usually smaller near the ends of the scale."""
         return self._unevenness[: self._items]
 
     def grow(self, n_items: int, n_annotators: int) -> None:
@@ -201,7 +201,7 @@ class CalibratedState:
             self._shift[item] -= site[1]
             self._bias_precision[who] -= site[2]
             self._bias_shift[who] -= site[3]
-            # One without weight is passed over from now on.
+            # Ratings without weight are skipped from now on.
             self._rating_site[m], self._value[m] = 0.0, np.nan
 
     def bias(self, annotator: int) -> tuple[float, float]:
@@ -210,7 +210,7 @@ class CalibratedState:
         return float(USUAL_SPREAD * self._bias_shift[annotator + 1] / precision), float(USUAL_SPREAD * precision**-0.5)
 
     def rating_precision(self, annotator: int = UNKNOWN) -> float:
-        """Return the precision that one more rating of an annotator is expected to add to an item of usual evenness."""
+        """Return the precision that one more rating by an annotator is expected to add to an item of average noise."""
         open_bias = 1 / self._bias_precision[annotator + 1]
         return float(1 / (self._rating_noise[annotator + 1] + open_bias))
 
@@ -243,7 +243,7 @@ class CalibratedState:
         return done
 
     def level_probabilities(self, annotator: int) -> FloatArray:
-        """Return how likely each of `LEVELS` is for an annotator; UNKNOWN is anybody."""
+        """Return the probability of each of `LEVELS` for an annotator; UNKNOWN is the population."""
         log_weight = self.prior if annotator == UNKNOWN else self.prior + self._belief[annotator]
         return np.asarray(special.softmax(log_weight))
 
@@ -289,12 +289,12 @@ class CalibratedState:
         return float(sweep_ratings(rows, ratings, self._rating_site, items, raters, self._unevenness))
 
     def _learn_from_ratings(self) -> None:
-        """Move what raters have in common, and each one's noise, to what the ratings show."""
+        """Estimate the parameters that raters share, and each rater's noise."""
         active = np.flatnonzero(~np.isnan(self._value[: self._ratings]))
         item, who = self._rated[active], self._rater[active]
         off = self._value[active] - self._shift[item] / self._precision[item]
         off -= self._bias_shift[who] / self._bias_precision[who]
-        # What is not known of item and bias adds to what a residual says.
+        # The posterior variances of item and bias are added to the squared residual.
         squares = off**2 + 1 / self._precision[item] + 1 / self._bias_precision[who]
         self._learn_noise(who, squares / self._unevenness[item])
         self._learn_unevenness(item, squares / self._rating_noise[who])
@@ -304,7 +304,7 @@ class CalibratedState:
         self._learn_spread(np.unique(item))
 
     def _learn_noise(self, who: IntArray, squares: FloatArray) -> None:
-        """Learn the usual noise, and every rater's, which is held near it."""
+        """Estimate the population's noise, and each rater's, shrunk towards it."""
         weight = RATING_FREEDOM
         self._usual_noise = float((weight * RATING_NOISE + squares.sum()) / (weight + len(squares)))
         n = len(self._rating_noise)
@@ -313,7 +313,7 @@ class CalibratedState:
         self._rating_noise[0] = self._usual_noise
 
     def _learn_unevenness(self, item: IntArray, squares: FloatArray) -> None:
-        """Learn how noisy ratings are by where the item lies; between regions it goes straight."""
+        """Estimate the noise of ratings by region of the scale, with linear interpolation between regions."""
         mean = self._shift / self._precision
         order = np.argsort(mean[item], kind="stable")
         regions = min(REGIONS, len(item) // LEAST_IN_REGION)
@@ -325,7 +325,7 @@ class CalibratedState:
         self._unevenness = np.interp(mean, middle, noise / noise.mean())
 
     def _centre_biases(self, known: NDArray[np.int64], people: NDArray[np.integer]) -> None:
-        """Let what all biases have in common be the items': one answer after the other moves it but slowly."""
+        """Move the mean of all biases into the items: single answers would shift it only slowly."""
         common = float((self._bias_shift[people] / self._bias_precision[people]).mean()) if len(people) else 0.0
         named = known[self._rater[known] > 0]
         item, who, site = self._rated[named], self._rater[named], self._rating_site[named]
@@ -336,7 +336,7 @@ class CalibratedState:
         self._rating_site[named, 3] -= common * site[:, 2]
 
     def _learn_biases(self, people: NDArray[np.integer]) -> None:
-        """Learn how far biases lie apart."""
+        """Estimate the variance of biases."""
         precision, shift = self._bias_precision, self._bias_shift
         squares = (shift[people] / precision[people]) ** 2 + 1 / precision[people]
         variance = float((START_WEIGHT * BIAS_VARIANCE + squares.sum()) / (START_WEIGHT + len(people)))
@@ -344,7 +344,7 @@ class CalibratedState:
         self._bias_variance = variance
 
     def _learn_spread(self, items: NDArray[np.integer]) -> None:
-        """Learn where items lie on the scale, and how far apart."""
+        """Estimate the mean and sd of the items on the scale."""
         mean, spread = self._shift[items] / self._precision[items], 1 / self._precision[items]
         weight = START_WEIGHT + len(items)
         middle = float(mean.sum() / (1 + len(items)))
@@ -355,7 +355,7 @@ class CalibratedState:
         self._prior_precision, self._prior_shift = precision, shift
 
     def _learn_levels(self) -> None:
-        """Move the probabilities of the levels to those of the annotators met (EM), held near the start."""
+        """Update the probabilities of the levels from the annotators so far (EM), shrunk towards `START`."""
         active = np.flatnonzero(self._belief[: self._annotators].any(axis=1))
         if len(active) == 0:
             return
@@ -363,7 +363,7 @@ class CalibratedState:
         self.prior = np.log(counts / counts.sum())
 
     def _learn_margin(self, rows: NDArray[np.int64]) -> None:
-        """Move the margin so that as many ties are expected as there were."""
+        """Update the margin so that the expected number of ties equals the observed one."""
         tied = float(np.average(self._outcome[rows] == 0, weights=self._weight[rows]))
         odds = self.pair_odds(self._left[rows], self._right[rows])
         expected = float(np.average(odds.tie, weights=self._weight[rows]))
@@ -371,7 +371,7 @@ class CalibratedState:
 
 
 def tuple_weight(n_items: int, pairs: int) -> float:
-    """Return what each pair of an answer to a tuple counts for: its pairs together carry about n − 1 comparisons."""
+    """Return the weight of each pair of an answer to a tuple: together they count as about n − 1 comparisons."""
     return min(1.0, (n_items - 1) / pairs)
 
 

@@ -36,8 +36,8 @@ def disagreement(evidence: Evidence, score: FloatArray, sd: FloatArray) -> tuple
     if correlation > 0 and outside <= MOST_OUTSIDE:
         return ()
     return (
-        f"the scores disagree with {name} of the same judgments (r = {correlation:.2f}, {100 * outside:.0f} % of the items "
-        "further apart than both estimates allow): compare both before you use them",
+        f"the scores disagree with {name} of the same judgments (r = {correlation:.2f}, {100 * outside:.0f} % of the "
+        "items further apart than both estimates allow): compare both before you use them",
     )
 
 
@@ -60,10 +60,11 @@ def _mean_rating(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
 
 
 def _strength(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-    """Return Bradley–Terry strengths with a unit Gaussian prior, by Newton's method on the diagonal, and their errors."""
+    """Return Bradley–Terry strengths with a weak Gaussian prior, by diagonal Newton steps, and their errors."""
     left, right, win = _pairs(evidence)
     n_items = len(evidence.item)
-    strength, curvature = np.zeros(n_items), np.ones(n_items)
+    strength: FloatArray = np.zeros(n_items)
+    curvature: FloatArray = np.ones(n_items)
     for _ in range(60):
         chance = 1 / (1 + np.exp(-(strength[left] - strength[right])))
         gradient = np.bincount(left, win - chance, minlength=n_items) - np.bincount(

@@ -57,8 +57,8 @@ MIN_LOG_SD = -12.0
 STEPS_OUT = 24
 """Most steps by which slice sampling widens its interval.
 
-They are divided between both ends at random, as Neal (2003, Fig. 3) has it: with a limit for each end the draws would not
-be exact where it is reached."""
+They are divided between both ends at random, as Neal (2003, Fig. 3) has it: with a limit for each end the draws would
+not be exact where it is reached."""
 
 # Columns of the sums by responder: the number of responses z, and sums of u = x − origin, u², z, z·u and z².
 COUNT, U, UU, Z, ZU, ZZ = 0, 1, 2, 3, 4, 5
@@ -68,6 +68,8 @@ INTERCEPT, LOG_SLOPE, LOG_NOISE, TAIL_WEIGHT, RANDOM = 0, 1, 2, 3, 4
 BETA, ALPHA, LAMBDA, KAPPA, OMEGA_B, OMEGA_A, OMEGA_L, RANDOM_RATE = 0, 1, 2, 3, 4, 5, 6, 7
 # Constants of a group in the same rows: prior mean of α, floor of the noise sd, and whether it rates (1) or compares.
 ALPHA_MEAN, FLOOR, RATES = 8, 9, 10
+RUNTIME = (0, 1, 2, 3, 4, 5, 6, 7)
+"""The numbers of parameters as values of run time: with a constant as argument, numba compiles a kernel for each."""
 
 
 class Ladder(NamedTuple):
@@ -191,9 +193,9 @@ def draw_responders(rng: np.random.Generator, crowd: Crowd, rung: Ladder) -> Non
             off = (line[INTERCEPT] - prior[BETA]) / prior[OMEGA_B]
             line[TAIL_WEIGHT] = rng.standard_gamma(0.5 * (TAIL + 1.0)) / (0.5 * (TAIL + off * off))
         if rung.slope:
-            slice_responder(rng, np.int64(LOG_SLOPE), sums, line, prior)
+            slice_responder(rng, RUNTIME[LOG_SLOPE], sums, line, prior)
         if crowd.rates[g] and (rung.noise or line[RANDOM] > 0.0):
-            slice_responder(rng, np.int64(LOG_NOISE), sums, line, prior)
+            slice_responder(rng, RUNTIME[LOG_NOISE], sums, line, prior)
 
 
 @compiled
@@ -329,7 +331,9 @@ def prior_density(parameter: int, value: float, prior: FloatArray) -> float:
 
 
 @compiled
-def moved_line(parameter: int, value: float, line: FloatArray, prior: FloatArray) -> tuple[float, float, float]:
+def moved_line(  # noqa: PLR0911  # one for each parameter
+    parameter: int, value: float, line: FloatArray, prior: FloatArray
+) -> tuple[float, float, float]:
     """Return a responder's intercept, log slope and log noise if a population parameter had another value.
 
     Their standardised deviations from the population stay.
@@ -405,7 +409,7 @@ def slice_shared(rng: np.random.Generator, parameter: int, width: float, crowd: 
 
 @compiled
 def slice_sd(rng: np.random.Generator, sd: float, count: float, squares: float, scale: float) -> float:
-    """Draw a standard deviation with a half-normal prior, given a sum of squares, by slice sampling on the log scale."""
+    """Draw a standard deviation with a half-normal prior, given a sum of squares: a slice on the log scale."""
     width = 1.0
     value = log(sd)
     level = value - 0.5 * (sd / scale) ** 2 - count * value - 0.5 * squares / (sd * sd) - rng.standard_exponential()
@@ -453,23 +457,23 @@ def draw_population(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int
             noises += (line[LOG_NOISE] - prior[LAMBDA] - prior[KAPPA] * slope) ** 2
     if count > 0.0 and rates and rung.bias:
         prior[OMEGA_B] = slice_sd(rng, prior[OMEGA_B], count, intercepts, INTERCEPT_SD)
-        slice_shared(rng, np.int64(OMEGA_B), 1.0, crowd, g)
+        slice_shared(rng, RUNTIME[OMEGA_B], 1.0, crowd, g)
     if count > 0.0 and rates and rung.noise:
         prior[OMEGA_L] = slice_sd(rng, prior[OMEGA_L], regular, noises, NOISE_SD)
         draw_noise_line(rng, crowd, g)
-        slice_shared(rng, np.int64(OMEGA_L), 1.0, crowd, g)
+        slice_shared(rng, RUNTIME[OMEGA_L], 1.0, crowd, g)
     if count > 0.0 and rung.slope:
         prior[OMEGA_A] = slice_sd(rng, prior[OMEGA_A], regular, slopes, SLOPE_SD)
-        slice_shared(rng, np.int64(OMEGA_A), 1.0, crowd, g)
+        slice_shared(rng, RUNTIME[OMEGA_A], 1.0, crowd, g)
         if rates:
-            slice_shared(rng, np.int64(KAPPA), 0.3, crowd, g)
+            slice_shared(rng, RUNTIME[KAPPA], 0.3, crowd, g)
     if rates:
-        slice_shared(rng, np.int64(LAMBDA), 0.1, crowd, g)
+        slice_shared(rng, RUNTIME[LAMBDA], 0.1, crowd, g)
     if g > 0:
         draw_means(rng, crowd, rung, g)
-        slice_shared(rng, np.int64(ALPHA), 0.3, crowd, g)
+        slice_shared(rng, RUNTIME[ALPHA], 0.3, crowd, g)
         if rates:
-            slice_shared(rng, np.int64(BETA), 0.1, crowd, g)
+            slice_shared(rng, RUNTIME[BETA], 0.1, crowd, g)
 
 
 @compiled
@@ -523,6 +527,6 @@ def draw_means(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int) -> 
         alpha = total / precision + rng.standard_normal() / sqrt(precision)
         # The expected noise of each stays if λ moves along; what changes is the prior of λ.
         other = prior[LAMBDA] + prior[KAPPA] * (alpha - prior[ALPHA]) if rates else prior[LAMBDA]
-        gain = prior_density(np.int64(LAMBDA), other, prior) - prior_density(np.int64(LAMBDA), prior[LAMBDA], prior)
+        gain = prior_density(RUNTIME[LAMBDA], other, prior) - prior_density(RUNTIME[LAMBDA], prior[LAMBDA], prior)
         if log(rng.random()) < gain:
             prior[ALPHA], prior[LAMBDA] = alpha, other

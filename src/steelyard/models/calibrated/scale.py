@@ -24,7 +24,7 @@ from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold
 from steelyard.models.labels.table import nullable
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.observations import (
     UNKNOWN,
     Choices,
@@ -54,13 +54,13 @@ _COMPARED_EFFECTS = {
 class CalibratedScale(Model):
     """Place items on one latent scale, from ratings, comparisons, choices and rankings together.
 
-    An annotator's response to an item at x is b + a·x + noise, with the annotator's bias b, positive slope a (scale use)
-    and noise; an answer with several ratings has a common shift. A rating is the response, censored at the ends of a
-    slider or rounded to the steps of a scale. In a comparison the higher response wins, within a margin it is a tie,
-    and a few answers are lapses; choices and rankings order the responses. Annotators' parameters are pooled partially.
-    Which of them are estimated is decided by cross-validation: each must predict held-out judgments better. The score is
-    the expected answer: on the ratings' scale where there are ratings, else in units of the responses' noise, as in
-    Thurstone's model.
+    An annotator's response to an item at x is b + a·x + noise, with the annotator's bias b, positive slope a (scale
+    use) and noise; an answer with several ratings has a common shift. A rating is the response, censored at the ends
+    of a slider or rounded to the steps of a scale. In a comparison the higher response wins, within a margin it is a
+    tie, and a few answers are lapses; choices and rankings order the responses. Annotators' parameters are pooled
+    partially. Which of them are estimated is decided by cross-validation: each must predict held-out judgments better.
+    The score is the expected answer: on the ratings' scale where there are ratings, else in units of the responses'
+    noise, as in Thurstone's model.
 
     Posterior by Gibbs sampling; the order of judgments and the names of annotators do not matter.
     """
@@ -74,8 +74,8 @@ class CalibratedScale(Model):
     annotator_effects: Annotated[
         Literal["auto", "none", "bias", "slope", "noise", "random"],
         Field(
-            description="differences between annotators, each with all before it: none, bias, slope (scale use), noise, "
-            "random answering; auto chooses by cross-validation"
+            description="differences between annotators, each with all before it: none, bias, slope (scale use), "
+            "noise, random answering; auto chooses by cross-validation"
         ),
     ] = "auto"
 
@@ -84,9 +84,8 @@ class CalibratedScale(Model):
         self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold)
         choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
-        choice = (
-            choose_rung(evidence, choice_seed) if self.annotator_effects == "auto" else Choice(self.annotator_effects)
-        )
+        effects = self.annotator_effects
+        choice = choose_rung(evidence, choice_seed) if effects == "auto" else Choice(effects)
         posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
         scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())
@@ -116,6 +115,7 @@ class CalibratedScale(Model):
             (*alarms, *_notes(posterior, choice)),
             posterior.sweeps,
             posterior.diagnostics.converged,
+            aligned_draws(table, observations.items, draws),
         )
 
     def _alarms(
@@ -126,8 +126,8 @@ class CalibratedScale(Model):
         alarms: list[str] = []
         if not diagnostics.converged:
             alarms.append(
-                f"the chains have not converged (R̂ {diagnostics.rhat:.2f} of the {diagnostics.where}, smallest effective "
-                f"sample size {min(diagnostics.bulk_ess, diagnostics.tail_ess):.0f}): increase draws, or set "
+                f"the chains have not converged (R̂ {diagnostics.rhat:.2f} of the {diagnostics.where}, smallest "
+                f"effective sample size {min(diagnostics.bulk_ess, diagnostics.tail_ess):.0f}): increase draws, or set "
                 "annotator_effects to a simpler choice"
             )
             warnings.warn(f"{self.name}: {alarms[0]}.", ConvergenceWarning, stacklevel=3)
@@ -156,7 +156,7 @@ class _Scaled:
         score, sd = draws.mean(axis=0), draws.std(axis=0, ddof=1)
         group = posterior.evidence.groups[0]
         if not group.rates:
-            return cls(score, sd, *ends, draws)
+            return cls(score, sd, ends[0], ends[1], draws)
         if group.bounded:
             variance = float(posterior.answer_variance(posterior.population[:, 0]).mean())
             for end in ends:

@@ -11,7 +11,7 @@ from pydantic import Field
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
-from steelyard.models.table import score_table
+from steelyard.models.table import aligned_draws, score_table
 from steelyard.observations import Choices, Comparisons, Rankings
 
 
@@ -63,4 +63,5 @@ class Counting(Model):
             bounds=(-1, 1),
             level=self.level,
         )
-        return Fit(self.name, self.settings(), table, notes=notes)
+        in_order = aligned_draws(table, values.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=in_order)

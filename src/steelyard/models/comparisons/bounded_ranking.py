@@ -20,7 +20,7 @@ from steelyard.models.comparisons.online import (
 from steelyard.models.comparisons.online_kernels import MatchCounts, bounded_pass
 from steelyard.models.fit import Fit, Model
 from steelyard.models.ratings.easl import BetaState, highest_density
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
@@ -92,7 +92,8 @@ class BoundedRanking(Model):
         table = score_table(
             comparisons.items, score, score, uncertainty, judgments, annotators, bounds=(0, 1), level=self.level
         )
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, comparisons.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
 
     def _pass(
         self, start: BetaState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]

@@ -18,7 +18,7 @@ from steelyard.models.comparisons.dominance_kernels import reachable_counts
 from steelyard.models.comparisons.online import as_comparisons, both_sides, islands
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.resampling import Units, resampled_means
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.table import ALONE, Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
@@ -51,9 +51,9 @@ class Consistency(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DominanceGraphs:
-    """The vertices of all graphs, one for each item of a source as one annotator compared them.
+    """The items of all graphs, one row for each item of a source as one annotator compared them.
 
-    `dominates` and `dominated` count collapsed vertices once (tied items, and the items of a cycle); `rank` is 1
+    `dominates` and `dominated` count items, or vertices (tied items, and the items of a cycle, as one); `rank` is 1
     for the highest difference of the two, without gaps; `graph` is ascending, `source` and `annotator` are
     given for each graph.
     """
@@ -69,7 +69,7 @@ class DominanceGraphs:
 
     @property
     def dominance(self) -> NDArray[np.int64]:
-        """Return f: the vertices an item dominates less those it is dominated by (Eq. 1)."""
+        """Return f: how many an item dominates less how many it is dominated by (Eq. 1)."""
         return self.dominates - self.dominated
 
     @property
@@ -89,7 +89,7 @@ class DominanceGraphs:
 
 @dataclass(frozen=True, slots=True)
 class Dominance(Model):
-    """Score items by f(v) = vertices reachable from v − vertices that reach v (Eq. 1 of Pighin et al. 2012).
+    """Score items by f = items reachable from an item − items that reach it (Eq. 1 of Pighin et al. 2012).
 
     Ties collapse into one vertex, and so do the items of a cycle, which contradict each other. Each annotator's
     answers about one source are a graph of their own. What a source is: a task, where an answer to one holds
@@ -104,6 +104,10 @@ class Dominance(Model):
         Literal["auto", "task", "items"],
         Field(description="unit within which items are ranked: tasks, or connected items"),
     ] = "auto"
+    count: Annotated[
+        Literal["items", "vertices"],
+        Field(description="what dominance counts: items, or vertices, in which tied items and cycles count once"),
+    ] = "items"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
     seed: Annotated[int, Field(ge=0, description="random seed")] = 0
@@ -113,7 +117,7 @@ class Dominance(Model):
         self.check_kind(observations)
         comparisons = as_comparisons(observations)
         source = comparisons.task if self._by_task(comparisons) else islands(comparisons)[comparisons.left]
-        return dominance_graphs(comparisons, source)
+        return dominance_graphs(comparisons, source, count=self.count)
 
     @null_without_evidence
     def fit(self, observations: Comparisons | Rankings) -> Fit:
@@ -135,7 +139,8 @@ class Dominance(Model):
         if source_of is not None:
             table = _rank_within(table, comparisons, source_of)
             notes = (*notes, WITHIN_SOURCE)
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, comparisons.items, uncertainty.draws) if source_of is None else None
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
 
     def _by_task(self, comparisons: Comparisons) -> bool:
         if self.source == "task" and not comparisons.knows_tasks:
@@ -171,7 +176,9 @@ class Dominance(Model):
         return Uncertainty.from_draws(f"bootstrap({units.kind})", draws, self.level).without(alone), notes
 
 
-def dominance_graphs(comparisons: Comparisons, source: IntArray) -> DominanceGraphs:
+def dominance_graphs(
+    comparisons: Comparisons, source: IntArray, *, count: Literal["items", "vertices"] = "items"
+) -> DominanceGraphs:
     """Build one graph for every source and annotator, and count what leads where.
 
     All graphs are handled as one, of vertices (graph, item): ties are merged as connected components, cycles
@@ -206,9 +213,10 @@ def dominance_graphs(comparisons: Comparisons, source: IntArray) -> DominanceGra
     source_end, target_end = np.divmod(edges, len(order))
     between = source_end != target_end
     graph_start = np.searchsorted(graph_of_component[order], np.arange(len(first) + 1))
-    dominates = _reach(graph_start, source_end[between], target_end[between])
-    dominated = _reach(graph_start, target_end[between], source_end[between])
     own = place[of_vertex]
+    weight = np.bincount(own, minlength=len(order)) if count == "items" else np.ones(len(order), np.int64)
+    dominates = _reach(graph_start, source_end[between], target_end[between], weight)
+    dominated = _reach(graph_start, target_end[between], source_end[between], weight)
     return DominanceGraphs(
         item=item,
         graph=graph_of,
@@ -254,10 +262,15 @@ def _components(one: NDArray[np.int64], other: NDArray[np.int64], n: int, *, str
     return np.asarray(labels, np.int64)
 
 
-def _reach(graph_start: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+def _reach(
+    graph_start: NDArray[np.int64],
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    weight: NDArray[np.int64],
+) -> NDArray[np.int64]:
     order = np.argsort(source, kind="stable")
     edge_start = np.searchsorted(source[order], np.arange(graph_start[-1] + 1))
-    return reachable_counts(graph_start, edge_start, target[order])
+    return reachable_counts(graph_start, edge_start, target[order], weight.astype(np.int64))
 
 
 def _dense_ranks(graph: IntArray, value: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,13 +11,16 @@ _BLOCK = 64  # words of 64 targets looked at in one sweep, so that memory stays 
 
 
 @compiled
-def _bits(word: np.uint64) -> int:
-    """Count the bits that are set."""
-    count = 0
+def _weight_of(word: np.uint64, weight: NDArray[np.int64], first: int) -> int:
+    """Sum the weights of the targets whose bits are set; bit b stands for target `first` + b."""
+    total = 0
+    target = first
     while word != np.uint64(0):
-        word &= word - np.uint64(1)
-        count += 1
-    return count
+        if word & np.uint64(1):
+            total += weight[target]
+        word >>= np.uint64(1)
+        target += 1
+    return total
 
 
 @compiled
@@ -46,9 +49,12 @@ def _from_the_top(
 
 @compiled
 def reachable_counts(
-    graph_start: NDArray[np.int64], edge_start: NDArray[np.int64], target: NDArray[np.int64]
+    graph_start: NDArray[np.int64],
+    edge_start: NDArray[np.int64],
+    target: NDArray[np.int64],
+    weight: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return how many vertices can be reached from each one, not counting itself.
+    """Return the total weight of the vertices that can be reached from each one, not counting itself.
 
     Vertices `graph_start[g]` to `graph_start[g + 1]` are graph g, and the edges from vertex v lead to
     `target[edge_start[v]:edge_start[v + 1]]`, within its graph. There must be no cycles.
@@ -75,5 +81,5 @@ def reachable_counts(
                     if 0 <= column < width:
                         row[column] |= np.uint64(1) << np.uint64(u % 64)
                 for word in range(width):
-                    counts[v] += _bits(row[word])
+                    counts[v] += _weight_of(row[word], weight, first + (block + word) * 64)
     return counts

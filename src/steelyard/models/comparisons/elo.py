@@ -20,7 +20,7 @@ from steelyard.models.comparisons.online import (
 from steelyard.models.comparisons.online_kernels import MatchCounts, elo_pass
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
-from steelyard.models.table import count_by_item, score_table
+from steelyard.models.table import aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, Rankings
 
@@ -101,7 +101,8 @@ class Elo(Model):
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
         table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, comparisons.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
 
     def win_probability(self, difference: FloatArray) -> FloatArray:
         """Return the expected result of an item that leads by `difference` points."""

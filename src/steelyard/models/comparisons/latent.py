@@ -19,7 +19,7 @@ from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.laplace import around, bootstrap, posterior, sandwich, settle
 from steelyard.models.inference.newton import Estimate, Likelihood, maximise, warn_unless_converged
 from steelyard.models.inference.resampling import Units
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import FloatArray, Index, IntArray, Observations
 
@@ -139,6 +139,7 @@ class LatentScale(Model):
         uncertainty, notes = self._uncertainty(ready, sample, estimate)
         if ready.likelihood.n_items == 1:
             notes.append("a single item: its score is 0 by definition")
+        uncertainty = _of_all(uncertainty, ready.items, len(sample.items))
         table = self._table(ready, sample, theta, estimate.tie, uncertainty)
         return Fit(
             self.name,
@@ -147,6 +148,7 @@ class LatentScale(Model):
             notes=(*gap_notes, *ready.notes(estimate), *notes),
             iterations=estimate.iterations,
             converged=estimate.converged,
+            draws=aligned_draws(table, sample.items, uncertainty.draws),
         )
 
     def _gaps(self, ready: Prepared, items: Index) -> list[str]:
@@ -197,25 +199,24 @@ class LatentScale(Model):
     def _table(
         self, ready: Prepared, sample: Sample, theta: FloatArray, tie: float, uncertainty: Uncertainty
     ) -> pl.DataFrame:
-        n, items = len(sample.items), ready.items
         share = expected_share(theta, lambda d: ready.share(d, tie))
         judgments, annotators = sample.counts(ready.appearances)
-        if len(items) == n:
-            return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
+        theta, share = (_widened(values, ready.items, len(sample.items)) for values in (theta, share))
+        return score_table(sample.items, theta, share, uncertainty, judgments, annotators, level=self.level)
 
-        def spread(values: FloatArray) -> FloatArray:
-            wide = np.full((*values.shape[:-1], n), np.nan)
-            wide[..., items] = values
-            return wide
 
-        wide = Uncertainty(
-            uncertainty.how,
-            spread(uncertainty.draws),
-            spread(uncertainty.sd),
-            spread(uncertainty.lower),
-            spread(uncertainty.upper),
-        )
-        return score_table(sample.items, spread(theta), spread(share), wide, judgments, annotators, level=self.level)
+def _widened(values: FloatArray, items: NDArray[np.int64], n: int) -> FloatArray:
+    """Put NaN for the items that do not appear; the last axis is that of items."""
+    if len(items) == n:
+        return values
+    wide = np.full((*values.shape[:-1], n), np.nan)
+    wide[..., items] = values
+    return wide
+
+
+def _of_all(uncertainty: Uncertainty, items: NDArray[np.int64], n: int) -> Uncertainty:
+    parts = (uncertainty.draws, uncertainty.sd, uncertainty.lower, uncertainty.upper)
+    return Uncertainty(uncertainty.how, *(_widened(part, items, n) for part in parts))
 
 
 def appearances(observations: Observations, shown: IntArray | None) -> tuple[IntArray, IntArray | None]:

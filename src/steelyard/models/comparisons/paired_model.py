@@ -117,15 +117,16 @@ class PairLikelihood(Likelihood):
         cells = np.stack([self.raw.wins, self.raw.losses, self.raw.ties])
         if units.kind == "judgments" and (self.pairs is None or self.pairs.row is None):
             for counts in poisson_cells(cells.ravel(), replicates, np.random.default_rng(seed)):
-                yield self._with(counts.reshape(cells.shape))
+                yield self.with_counts(counts.reshape(cells.shape))
             return
         totals = self._by_unit(units)
         for weight in row_weights(
             Units(units.kind, units.names, np.arange(len(units), dtype=np.int32)), replicates, seed
         ):
-            yield self._with((weight @ totals).reshape(cells.shape))
+            yield self.with_counts((weight @ totals).reshape(cells.shape))
 
-    def _with(self, cells: FloatArray) -> PairLikelihood:
+    def with_counts(self, cells: FloatArray) -> PairLikelihood:
+        """Return the likelihood of other wins, losses and ties of every pair (3 × pairs)."""
         raw = self.raw
         return PairLikelihood(PairTable(raw.n_items, raw.first, raw.second, *cells), self.rule, anchor=self.anchor)
 

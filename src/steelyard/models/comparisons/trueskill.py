@@ -13,7 +13,7 @@ from steelyard.models.comparisons.online import ORDER_MATTERS, Matches, as_compa
 from steelyard.models.comparisons.online_kernels import trueskill_pass
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
@@ -84,7 +84,8 @@ class TrueSkill(Model):
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
         notes = (ORDER_MATTERS, *gap_notes(self.name, comparisons), *self._margin_notes(comparisons))
         table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, comparisons.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
 
     def _posterior(self, state: SkillState, score: FloatArray, island: IntArray) -> Uncertainty:
         """Add the variance of the common level to each skill's own.

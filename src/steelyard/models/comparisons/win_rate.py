@@ -14,7 +14,7 @@ from steelyard.models.comparisons.online import NOT_COMPARABLE, warn_of_gaps, wo
 from steelyard.models.comparisons.paired import pairs_of
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
-from steelyard.models.table import score_table
+from steelyard.models.table import aligned_draws, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Choices, Comparisons, IntArray, Rankings
 
@@ -70,4 +70,5 @@ class WinRate(Model):
         table = score_table(values.items, score, score, uncertainty, *counts, bounds=(0, 1), level=self.level)
         if beats is not None:
             notes = (*notes, *warn_of_gaps(self.name, values.items, *beats, NOT_COMPARABLE))
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, values.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)

@@ -71,7 +71,7 @@ def _ess(draws: FloatArray) -> FloatArray:
     is_positive = np.cumprod(pairs > 0, axis=0).astype(bool)
     monotone = np.minimum.accumulate(np.where(is_positive, pairs, np.inf), axis=0)
     time = -1.0 + 2.0 * np.where(is_positive, monotone, 0.0).sum(axis=0)
-    # The first lag after the sequence counts by half if it is positive, which lowers the variance where chains alternate.
+    # The first lag after the sequence counts by half if it is positive: a lower variance where chains alternate.
     following = np.minimum(2 * is_positive.sum(axis=0), count - 1)
     time += np.maximum(np.take_along_axis(correlation, following[None], axis=0)[0], 0.0)
     ess = total / np.maximum(time, 1.0 / np.log10(max(total, 10.0)))

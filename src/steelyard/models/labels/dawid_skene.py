@@ -13,6 +13,16 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
+from steelyard.models.labels.calibration import (
+    DEFAULT_ACCURACY,
+    LEAST_PSEUDO_COUNT,
+    LOWEST_LOG,
+    ConfusionPrior,
+    Temperature,
+    choose_temperature,
+    softened,
+    softening_note,
+)
 from steelyard.models.labels.em import GroupedLabels, LabelGroups, check_convergence, climb, resampled_interval
 from steelyard.models.labels.observed import ObservedLabels
 from steelyard.models.labels.table import (
@@ -22,6 +32,7 @@ from steelyard.models.labels.table import (
     label_table,
     log_odds_interval,
     need_annotators,
+    winners,
 )
 from steelyard.models.labels.tally import LabelTally
 from steelyard.models.unscored import null_without_evidence
@@ -41,29 +52,60 @@ class EMState(NamedTuple):
     objective: float = -np.inf
 
 
+class Evidence(NamedTuple):
+    """The result of EM: posterior by the model and softened, expected counts, sums of squared posteriors, and prior.
+
+    `own` is the average contribution of a label to its cell of the counts.
+    """
+
+    estimate: FloatArray
+    posterior: FloatArray
+    counts: FloatArray
+    squares: FloatArray
+    own: FloatArray
+    prior: ConfusionPrior
+    temperature: Temperature
+
+
+PRIOR_STEPS = 10
+"""EM steps in which the prior is learnt; then it is fixed, so that the objective never decreases."""
+STRENGTH_STEPS = 3
+"""The prior's strength is learnt in every third of these steps; its mean in all."""
+
+
 @dataclass(frozen=True, slots=True)
 class DawidSkene(Model):
     """Estimate each item's class and each annotator's confusion matrix by EM (Dawid & Skene 1979).
 
-    P(labels of item i, class c) = π_c Π_w θ_w[c, y_iw]. EM starts from the shares of the votes; the M step adds
-    `smoothing` to every expected count. `probability` is the posterior at the estimated parameters; its interval
-    comes from resampled annotators, or, with `interval = "model"`, from the parameters' approximate posterior.
-    Items with gold keep their known class.
+    P(labels of item i, class c) = π_c Π_w θ_w[c, y_iw]. EM starts from the shares of the votes. Rows of θ have a
+    Dirichlet prior whose mean and strength are learnt from all annotators. `probability` is the posterior, softened by
+    a temperature that predicts the labels of held-out annotators best; its interval comes from the parameters'
+    approximate posterior, or, with `interval = "bootstrap"`, from resampled annotators. Items with gold keep their
+    known class. The model of 1979 is `confusion_prior = "none"` with `calibrate = false`.
     """
 
     name: ClassVar[str] = "dawid_skene"
     accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
-    smoothing: Annotated[float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix")] = 0.01
+    confusion_prior: Annotated[
+        Literal["learned", "none"],
+        Field(description="prior of confusion matrices: learned from all annotators, or none but the smoothing"),
+    ] = "learned"
+    calibrate: Annotated[
+        bool, Field(description="soften the probabilities until they predict held-out annotators' labels best")
+    ] = True
+    smoothing: Annotated[
+        float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix, without a learned prior")
+    ] = 0.01
     prior: Annotated[
         Literal["estimated", "uniform"],
         Field(description="prior of the classes: estimated from the labels, or uniform"),
     ] = "estimated"
     max_iterations: Annotated[int, Field(ge=1, description="maximum number of EM iterations")] = 500
     tolerance: Annotated[float, Field(ge=0, description="convergence tolerance: gain in log-likelihood per label")] = (
-        1e-7
+        3e-5
     )
-    interval: Annotated[Literal["bootstrap", "model", "none"], Field(description="interval method")] = "bootstrap"
+    interval: Annotated[Literal["model", "bootstrap", "none"], Field(description="interval method")] = "model"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
     warm_steps: Annotated[
@@ -82,13 +124,14 @@ class DawidSkene(Model):
 
     def solve(self, labels: LabelTally, groups: LabelGroups) -> Fit:
         """Run EM on labels that may be anywhere."""
-        state, iterations, gap = self.run(groups)
+        state, prior, iterations, gap = self._run(groups)
         converged = check_convergence(self.name, iterations, gap, self.tolerance)
-        probabilities = groups.shown(state.posterior)
-        interval, notes = self._interval(labels.annotators, groups, state, probabilities)
+        evidence = self._evidence(labels.annotators, groups, state, prior)
+        probabilities = groups.shown(evidence.posterior)
+        interval, notes = self._interval(labels.annotators, groups, evidence, probabilities)
         how = "bootstrap(annotators)" if self.interval == "bootstrap" else "model"
-        columns = groups.accuracy_columns(state.posterior, self.level) | confusion_columns(
-            labels.classes, np.swapaxes(state.counts, 1, 2), self.smoothing, self.level
+        columns = groups.accuracy_columns(evidence.posterior, self.level) | confusion_columns(
+            labels.classes, np.swapaxes(evidence.counts, 1, 2), prior.cells.T, self.level
         )
         return Fit(
             self.name,
@@ -97,29 +140,55 @@ class DawidSkene(Model):
                 labels, probabilities, interval, how, groups.has_gold, counts=(groups.judgments, groups.annotators)
             ),
             annotator_table(labels.annotators, groups.given.sum(axis=1), columns),
-            notes,
+            (*self._notes(groups, evidence.temperature.value), *notes),
             iterations,
             converged,
         )
 
     def run(self, groups: LabelGroups) -> tuple[EMState, int, float]:
         """Run EM; return where it ended, after how many steps, and the last gain per label."""
+        state, _, iterations, gap = self._run(groups)
+        return state, iterations, gap
+
+    def _run(self, groups: LabelGroups) -> tuple[EMState, ConfusionPrior, int, float]:
         weight = np.ones(groups.n_annotators)
         is_drawn = groups.drawn(weight)
         state = self._start(groups, groups.vote_shares(), weight)
-        step = partial(self._step, groups, weight=weight, drawn=is_drawn)
-        return climb(step, state, int(groups.judgments.sum()), self.max_iterations, self.tolerance)
+        prior = ConfusionPrior.flat(self.smoothing, groups.n_classes)
+        first = 0
+        if self.confusion_prior == "learned":
+            can_learn = _overlaps(groups)
+            first = min(PRIOR_STEPS, self.max_iterations)
+            for number in range(first):
+                strength = prior.strength if number % STRENGTH_STEPS else None
+                prior = ConfusionPrior.learnt(state.counts, strength, can_learn)
+                state = self._step(groups, state, prior, weight, is_drawn)
+        step = partial(self._step, groups, prior=prior, weight=weight, drawn=is_drawn)
+        size, most = int(groups.judgments.sum()), self.max_iterations - first
+        state, steps, gap = climb(step, state, size, most, self.tolerance)
+        return state, prior, first + steps, gap
 
     def _start(self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray) -> EMState:
         return EMState(posterior.copy(), groups.expected(posterior) * weight[:, None, None])
 
-    def _step(self, groups: LabelGroups, state: EMState, weight: FloatArray, drawn: NDArray[np.bool_]) -> EMState:
+    def _step(
+        self,
+        groups: LabelGroups,
+        state: EMState,
+        prior: ConfusionPrior,
+        weight: FloatArray,
+        drawn: NDArray[np.bool_],
+    ) -> EMState:
         """Return the next state; the given one's posterior is overwritten."""
-        log_confusion = _log_shares(state.counts, self.smoothing)
+        log_confusion = prior.log_confusion(state.counts)
+        log_prior = self._log_prior(groups, state.posterior[drawn], prior)
         # An annotator of weight 2 counts as two people; of weight 0, even an impossible label says nothing.
         weighted = np.where(weight[:, None, None] > 0, weight[:, None, None] * log_confusion, 0.0)
-        evidence, counts = groups.step(weighted, self._log_prior(groups, state.posterior[drawn]), state.posterior)
-        penalty = self.smoothing * log_confusion.sum() if self.smoothing > 0 else 0.0
+        evidence, counts = groups.step(weighted, log_prior, state.posterior)
+        has_prior = prior.cells > 0
+        penalty = (prior.cells * log_confusion)[:, has_prior].sum() if has_prior.any() else 0.0
+        if prior.classes > 0 and self.prior == "estimated":
+            penalty += prior.classes * log_prior.sum()
         return EMState(
             state.posterior,
             counts * weight[:, None, None],
@@ -127,52 +196,81 @@ class DawidSkene(Model):
             evidence + penalty,
         )
 
-    def _log_prior(self, groups: LabelGroups, posterior: FloatArray) -> FloatArray:
+    def _log_prior(self, groups: LabelGroups, posterior: FloatArray, prior: ConfusionPrior) -> FloatArray:
         if self.prior == "uniform":
             return np.full(groups.n_classes, -np.log(groups.n_classes))
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(posterior.mean(axis=0)))
+        return prior.log_shares(posterior.sum(axis=0))
+
+    def _evidence(self, annotators: Index, groups: LabelGroups, state: EMState, prior: ConfusionPrior) -> Evidence:
+        """Choose the temperature, and gather what the intervals and tables need."""
+        squares = groups.expected(state.posterior**2)
+        own = squares / np.maximum(state.counts, 1e-300)
+        temperature = Temperature()
+        log_prior = self._log_prior(groups, state.posterior[groups.judgments > 0], prior)
+        if self.calibrate:
+            others = np.maximum(state.counts - own, 0.0) + prior.cells
+            rows = np.maximum(state.counts.sum(axis=1, keepdims=True) - own, 0.0) + prior.cells.sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                cells = np.log(np.where(rows > 0, others / rows, 1 / groups.n_classes))
+            temperature = choose_temperature(groups, annotators, cells, log_prior, self.seed)
+        if temperature.value == 1.0:
+            return Evidence(state.posterior, state.posterior, state.counts, squares, own, prior, temperature)
+        posterior = np.where(groups.has_gold[:, None], state.posterior, softened(state.posterior, temperature.value))
+        return Evidence(state.posterior, posterior, groups.expected(posterior), squares, own, prior, temperature)
+
+    def _notes(self, groups: LabelGroups, temperature: float) -> tuple[str, ...]:
+        if self.confusion_prior == "learned" and not _overlaps(groups):
+            return (
+                "no item has labels of two annotators, so nothing shows how often they are right; "
+                f"the probabilities rest on an accuracy of about {DEFAULT_ACCURACY:.0%}",
+            )
+        return softening_note(temperature)
 
     def _interval(
-        self, annotators: Index, groups: LabelGroups, state: EMState, shown: FloatArray
+        self, annotators: Index, groups: LabelGroups, evidence: Evidence, shown: FloatArray
     ) -> tuple[Interval, tuple[str, ...]]:
         if self.interval == "bootstrap":
-            refit = partial(self._refit, groups, state.posterior)
+            refit = partial(self._refit, groups, evidence)
             return resampled_interval(
                 annotators, groups, shown, refit, level=self.level, replicates=self.draws, seed=self.seed
             )
         if self.interval == "model":
-            return log_odds_interval(shown, *self._moments(groups, state), self.level), ()
+            return self._model_interval(groups, evidence, shown), ()
         none = np.full(len(shown), np.nan)
         return Interval(none, none), ("intervals were switched off",)
 
     def _refit(
-        self, groups: LabelGroups, posterior: FloatArray, weight: FloatArray, drawn: NDArray[np.bool_]
+        self, groups: LabelGroups, evidence: Evidence, weight: FloatArray, drawn: NDArray[np.bool_]
     ) -> FloatArray:
-        state = self._start(groups, posterior, weight)
+        state = self._start(groups, evidence.estimate, weight)
         for _ in range(self.warm_steps):
-            state = self._step(groups, state, weight, drawn)
-        return state.posterior
+            state = self._step(groups, state, evidence.prior, weight, drawn)
+        return softened(state.posterior, evidence.temperature.value)
 
-    def _moments(self, groups: LabelGroups, state: EMState) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and variance of every item's log-score for every class, the confusion rows being Dirichlet.
+    def _model_interval(self, groups: LabelGroups, evidence: Evidence, shown: FloatArray) -> Interval:
+        """Return intervals by the delta method, the rows of confusion matrices being Dirichlet.
 
-        Of log θ[c, k] they are ψ(α_k) − ψ(Σ α) and ψ'(α_k) − ψ'(Σ α). Doubt about the items' classes is left out, so
-        the variance is too small; docs/concepts/label-models.md says by how much.
+        Of log θ[c, k] the variance is ψ'(α_k) − ψ'(Σ α). A label of an item whose class has probability q carries q² of
+        the information that it would carry if the class were known (Louis 1982), so α sums the squares, without the
+        label's own.
         """
-        alpha = state.counts + max(self.smoothing, 0.5)
-        moments = [
-            groups.summed(special.polygamma(order, alpha) - special.polygamma(order, alpha.sum(axis=1, keepdims=True)))
-            for order in (0, 1)
-        ]
-        log_prior = self._log_prior(groups, state.posterior[groups.judgments > 0])
-        return np.maximum(log_prior, -1e3) + moments[0], moments[1]
+        alpha = np.maximum(evidence.squares - evidence.own, 0.0) + evidence.prior.interval_cells
+        variance = groups.summed(special.polygamma(1, alpha) - special.polygamma(1, alpha.sum(axis=1, keepdims=True)))
+        if self.prior == "estimated":
+            information = (evidence.estimate**2).sum(axis=0) + evidence.prior.classes
+            variance = variance + special.polygamma(1, np.maximum(information, LEAST_PSEUDO_COUNT))
+        score = np.maximum(np.log(np.maximum(evidence.posterior, np.finfo(np.float64).tiny)), LOWEST_LOG)
+        value, error = evidence.temperature
+        rows, label = np.arange(len(score)), winners(evidence.posterior).label
+        others = score.copy()
+        others[rows, label] = -np.inf
+        # From the other classes, because 1 − p is inexact where p is close to 1.
+        log_odds = (score[rows, label] - special.logsumexp(others, axis=1)) / value
+        variance = value**2 * variance
+        variance[rows, label] += (error * log_odds) ** 2
+        return log_odds_interval(shown, score, variance, self.level)
 
 
-def _log_shares(counts: FloatArray, smoothing: float) -> FloatArray:
-    """Return log θ from (annotator, given, true) counts; a row without any weight is uniform."""
-    smoothed = counts + smoothing
-    total = smoothed.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(total > 0, smoothed / total, 1 / counts.shape[1])
-        return np.asarray(np.log(share))
+def _overlaps(groups: LabelGroups) -> bool:
+    """Return whether annotators can be checked: by one another's labels, or by gold."""
+    return bool((groups.annotators > 1).any() or groups.has_gold.any())

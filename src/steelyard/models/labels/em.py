@@ -20,6 +20,7 @@ from steelyard.models.labels.kernels import (
     count_confusion,
     dawid_skene_step,
     group_by_item,
+    sum_by_item,
 )
 from steelyard.models.labels.observed import vote_counts
 from steelyard.models.labels.table import Interval, share_interval, total_by, winners, with_interval
@@ -163,9 +164,9 @@ class GroupedLabels(LabelGroups):
         return log_likelihood, counts
 
     def summed(self, cells: FloatArray) -> FloatArray:
-        """Look every label's values up."""
-        rows, item = cells.reshape(-1, self.n_classes)[self.cell], self.item
-        return np.stack([total_by(item, column, len(self.gold)) for column in rows.T], axis=1)
+        """Go through the labels once."""
+        values = np.ascontiguousarray(cells, np.float64).reshape(-1, self.n_classes)
+        return np.asarray(sum_by_item(self.start, self.cell, values))
 
     def rightness(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Look every label's probability up."""

@@ -78,6 +78,18 @@ def count_confusion(
 
 
 @compiled
+def sum_by_item(start: NDArray[np.int64], cell: NDArray[np.int64], values: FloatArray) -> FloatArray:
+    """Add up the rows values[cell] of every item's labels."""
+    n_classes = values.shape[1]
+    sums = np.zeros((len(start) - 1, n_classes))
+    for item in range(len(start) - 1):
+        for row in range(start[item], start[item + 1]):
+            for true in range(n_classes):
+                sums[item, true] += values[cell[row], true]
+    return sums
+
+
+@compiled
 def dawid_skene_step(
     labels: LabelCells, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray, counts: FloatArray
 ) -> float:

@@ -13,6 +13,7 @@ from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
+from steelyard.models.labels.calibration import choose_temperature, softened, softening_note
 from steelyard.models.labels.em import GroupedLabels, check_convergence, climb, resampled_interval
 from steelyard.models.labels.kernels import GuessTables, mace_step
 from steelyard.models.labels.table import (
@@ -50,6 +51,7 @@ class MACE(Model):
     Annotator j knows the answer with probability θ_j, and otherwise guesses class k with probability ξ_jk; the prior of
     the classes is uniform. `method = "vb"` is variational Bayes with Beta(½, ½) on θ and Dirichlet(10, …) on ξ;
     "em" adds `smoothing` to the counts. The first start is the majority vote, the others are random; the best is kept.
+    `probability` is the posterior, softened until it predicts the labels of held-out annotators best.
     """
 
     name: ClassVar[str] = "mace"
@@ -64,6 +66,9 @@ class MACE(Model):
     competence_prior: Annotated[float, Field(gt=0, description="both parameters of the Beta prior of θ (vb)")] = 0.5
     guess_prior: Annotated[float, Field(gt=0, description="parameter of the Dirichlet prior of ξ (vb)")] = 10.0
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell (em)")] = 0.01
+    calibrate: Annotated[
+        bool, Field(description="soften the probabilities until they predict held-out annotators' labels best")
+    ] = True
     interval: Annotated[Literal["bootstrap", "none"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 100
@@ -81,8 +86,10 @@ class MACE(Model):
         groups = GroupedLabels.of(self.name, observations, gold)
         state, iterations, gap = self.run(groups, observations.annotators.ids)
         converged = check_convergence(self.name, iterations, gap, self.tolerance)
-        probabilities = groups.shown(state.posterior)
-        interval, notes = self._interval(observations, groups, state, probabilities)
+        temperature = self._temperature(groups, observations, state)
+        posterior = softened(state.posterior, temperature)
+        probabilities = groups.shown(posterior)
+        interval, notes = self._interval(observations, groups, state, probabilities, temperature)
         table = label_table(
             observations,
             probabilities,
@@ -91,7 +98,8 @@ class MACE(Model):
             groups.has_gold,
             counts=(groups.judgments, groups.annotators),
         )
-        columns = self._competence(groups, state) | groups.accuracy_columns(state.posterior, self.level)
+        columns = self._competence(groups, state) | groups.accuracy_columns(posterior, self.level)
+        notes = (*softening_note(temperature), *notes)
         annotators = annotator_table(observations.annotators, groups.given.sum(axis=1), columns)
         return Fit(self.name, self.settings(), table, annotators, notes, iterations, converged)
 
@@ -151,6 +159,16 @@ class MACE(Model):
             prior = -_divergence(a, self.competence_prior, log_competence) - _divergence(b, self.guess_prior, log_guess)
         return log_competence[:, 0], log_competence[:, 1], log_guess, float(prior)
 
+    def _temperature(self, groups: GroupedLabels, labels: Labels, state: MACEState) -> float:
+        if not self.calibrate:
+            return 1.0
+        log_known, log_guessing, log_guess, _ = self._parameters(state.beliefs)
+        guess = log_guessing[:, None] + log_guess
+        n = groups.n_classes
+        cells = np.repeat(guess[:, :, None], n, axis=2)
+        cells[:, range(n), range(n)] = np.logaddexp(log_known[:, None], guess)
+        return choose_temperature(groups, labels.annotators, cells, np.full(n, -np.log(n)), self.seed).value
+
     def _competence(self, groups: GroupedLabels, state: MACEState) -> dict[str, FloatArray]:
         """Return each annotator's θ; its interval allows for doubt about which labels were known."""
         known, guessed = state.beliefs.known, state.beliefs.guessed.sum(axis=1)
@@ -166,18 +184,18 @@ class MACE(Model):
         return with_interval("competence", value, Interval(np.fmin(lower, value), np.fmax(upper, value)))
 
     def _interval(
-        self, labels: Labels, groups: GroupedLabels, state: MACEState, shown: FloatArray
+        self, labels: Labels, groups: GroupedLabels, state: MACEState, shown: FloatArray, temperature: float
     ) -> tuple[Interval, tuple[str, ...]]:
         if self.interval == "none":
             none = np.full(len(shown), np.nan)
             return Interval(none, none), ("intervals were switched off",)
-        refit = partial(self._refit, groups, state)
+        refit = partial(self._refit, groups, state, temperature)
         return resampled_interval(
             labels.annotators, groups, shown, refit, level=self.level, replicates=self.draws, seed=self.seed
         )
 
     def _refit(
-        self, groups: GroupedLabels, state: MACEState, weight: FloatArray, _drawn: NDArray[np.bool_]
+        self, groups: GroupedLabels, state: MACEState, temperature: float, weight: FloatArray, _drawn: NDArray[np.bool_]
     ) -> FloatArray:
         again = MACEState(
             state.posterior.copy(),
@@ -185,7 +203,7 @@ class MACE(Model):
         )
         for _ in range(self.warm_steps):
             again = self._step(groups, again, weight)
-        return again.posterior
+        return softened(again.posterior, temperature)
 
 
 def _divergence(alpha: FloatArray, prior: float, log_mean: FloatArray) -> float:

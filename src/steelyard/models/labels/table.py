@@ -194,16 +194,18 @@ def with_interval(name: str, value: FloatArray, interval: Interval) -> dict[str,
     return {name: value, f"{name}_lower": interval.lower, f"{name}_upper": interval.upper}
 
 
-def confusion_columns(classes: Index, counts: FloatArray, smoothing: float, level: float) -> dict[str, FloatArray]:
+def confusion_columns(
+    classes: Index, counts: FloatArray, smoothing: float | FloatArray, level: float
+) -> dict[str, FloatArray]:
     """Return the columns `p(given|true)` with intervals, from counts of (annotator, true, given).
 
-    Each row of an annotator's matrix is a Dirichlet(counts + max(smoothing, ½)) for the interval. Where an
-    annotator never met a class, its row is null.
+    Each row of an annotator's matrix is a Dirichlet(counts + max(smoothing, ½)) for the interval; smoothing may be
+    a matrix (true, given). Where an annotator never met a class, its row is null.
     """
     has_answers = counts.sum(axis=2) > 1e-6
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (counts + smoothing) / (counts + smoothing).sum(axis=2, keepdims=True)
-    alpha = counts + max(smoothing, 0.5)
+    alpha = counts + np.maximum(smoothing, 0.5)
     rest = alpha.sum(axis=2, keepdims=True) - alpha
     columns: dict[str, FloatArray] = {}
     for true, true_name in enumerate(classes.ids):

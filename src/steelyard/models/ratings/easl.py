@@ -12,7 +12,7 @@ from scipy import stats
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
-from steelyard.models.table import Uncertainty, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, score_table
 from steelyard.observations import FloatArray, IntArray, Ratings
 
 
@@ -100,17 +100,19 @@ class EASL(Model):
             uncertainty, notes = values.uncertainty_of(draws, self.level)
         else:
             uncertainty, notes = self._model(state, values.judgments), ()
+        uncertainty = uncertainty.scaled(low, high)
         table = score_table(
             values.items,
             low + unit_score * (high - low),
             unit_score,
-            uncertainty.scaled(low, high),
+            uncertainty,
             values.judgments,
             values.annotators,
             bounds=bounds,
             level=self.level,
         )
-        return Fit(self.name, self.settings(), table, notes=notes)
+        in_order = aligned_draws(table, values.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=in_order)
 
     def _point(self, state: BetaState) -> FloatArray:
         return state.mode if self.estimate == "mode" else state.mean

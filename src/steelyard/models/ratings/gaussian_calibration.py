@@ -1,25 +1,140 @@
-"""Gaussian calibration: each annotator's bias and noise, estimated from items with known scores (Snow et al. 2008)."""
+"""Gaussian calibration: each annotator's bias and noise, estimated from items with known scores (Snow et al. 2008).
+
+The residuals against gold are sampled with partial pooling, by Gibbs sampling: d_w | μ_w, σ_w ~ N(μ_w, σ_w²) for every
+residual of annotator w; μ_w ~ N(m, ω²); σ_w² ~ scaled-inverse-χ²(ν, s²). Hyperpriors, weak on a scale of width L:
+m flat, ω half-Cauchy(L / 10), s half-normal(L / 4), p(ν) ∝ 1/ν over `DEGREES`. Several sets of residuals (the folds of
+a cross-validation) are sampled together, one row of each array per set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
+from scipy import special
 
 from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, fold_of_item, gold_scores, need_gold
 from steelyard.models.labels.table import Interval, nullable, total_by, with_interval
-from steelyard.models.ratings.residuals import Draw, ResidualSums, Sampler
-from steelyard.models.table import Uncertainty, count_by_item, score_table
+from steelyard.models.table import Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Ratings
+
+DEGREES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0])
+"""Grid of ν: the larger it is, the more alike annotators are in noise."""
+
+BURN_IN = 200
+
+
+class ResidualSums(NamedTuple):
+    """Number, mean and sum of squares about the mean of the residuals, by set (rows) and annotator (columns)."""
+
+    n: FloatArray
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def leaving_out(
+        cls, annotator: IntArray, residual: FloatArray, part: IntArray, n_annotators: int, n_parts: int
+    ) -> ResidualSums:
+        """Sum the residuals without each part in turn; the last set is all of them."""
+        shape = (n_parts, n_annotators)
+        cell = part.astype(np.int64) * n_annotators + annotator
+        # Centred first, so that the sums of squares do not cancel.
+        centre = residual.mean() if len(residual) else 0.0
+        value = residual - centre
+        own = [
+            np.bincount(cell, weights, minlength=n_parts * n_annotators).reshape(shape)
+            for weights in (np.ones(len(value)), value, value**2)
+        ]
+        n, total, squares = (np.concatenate([o.sum(axis=0) - o, o.sum(axis=0, keepdims=True)]) for o in own)
+        mean = total / np.maximum(n, 1)
+        return cls(n, np.where(n > 0, mean + centre, 0.0), np.maximum(squares - n * mean**2, 0.0))
+
+
+class Draw(NamedTuple):
+    """One draw of every annotator's bias and noise variance, by set and annotator."""
+
+    bias: FloatArray
+    variance: FloatArray
+
+
+@dataclass(slots=True, eq=False)
+class Sampler:
+    """A Gibbs sampler over all sets at once; `sweeps` yields one draw after another.
+
+    Parameters
+    ----------
+    sums
+        The residuals; every set has at least one.
+    width
+        Width of the rating scale; the noise is at least a hundred-thousandth of it.
+    rng
+        Source of the draws.
+    """
+
+    sums: ResidualSums
+    width: float
+    rng: np.random.Generator
+
+    def sweeps(self, count: int) -> Iterator[Draw]:
+        """Yield `count` draws after the burn-in; their arrays are new each time."""
+        n, mean, squares = self.sums
+        has_ratings = n > 0
+        floor = (1e-5 * self.width) ** 2
+        # Start from pooled moments: exact values do not matter after the burn-in.
+        pooled = squares.sum(axis=1, keepdims=True) / np.maximum((n - 1).clip(0).sum(axis=1, keepdims=True), 1)
+        noise = np.maximum(pooled, floor)
+        variance = np.broadcast_to(noise, n.shape).copy()
+        centre = (n * mean).sum(axis=1, keepdims=True) / np.maximum(n.sum(axis=1, keepdims=True), 1)
+        among = np.full_like(centre, (self.width / 10) ** 2)
+        degrees = np.full_like(centre, 4.0)
+        for sweep in range(BURN_IN + count):
+            precision = n / variance + 1 / among
+            bias = (n * mean / variance + centre / among) / precision
+            bias += self.rng.standard_normal(n.shape) / np.sqrt(precision)
+            scale = degrees * noise + squares + n * (mean - bias) ** 2
+            variance = np.maximum(scale / self.rng.chisquare(np.broadcast_to(degrees, n.shape) + n), floor)
+            centre, among = self._biases(bias, has_ratings, among)
+            noise, degrees = self._noises(variance, has_ratings, degrees, floor)
+            if sweep >= BURN_IN:
+                yield Draw(bias, variance)
+
+    def _biases(
+        self, bias: FloatArray, has_ratings: NDArray[np.bool_], among: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw m and ω² given the biases of annotators with residuals."""
+        k = np.maximum(has_ratings.sum(axis=1, keepdims=True), 1)
+        mean = (bias * has_ratings).sum(axis=1, keepdims=True) / k
+        centre = mean + np.sqrt(among / k) * self.rng.standard_normal(k.shape)
+        # Half-Cauchy as a mixture of inverse gammas (Wand et al. 2011).
+        mixing = (1 / among + (10 / self.width) ** 2) / self.rng.standard_gamma(1.0, k.shape)
+        squares = ((bias - centre) ** 2 * has_ratings).sum(axis=1, keepdims=True)
+        return centre, (1 / mixing + squares / 2) / self.rng.standard_gamma((k + 1) / 2)
+
+    def _noises(
+        self, variance: FloatArray, has_ratings: NDArray[np.bool_], degrees: FloatArray, floor: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw s² and ν given the noise of annotators with residuals."""
+        k = np.maximum(has_ratings.sum(axis=1, keepdims=True), 1)
+        inverse = (has_ratings / variance).sum(axis=1, keepdims=True)
+        logs = (has_ratings * np.log(variance)).sum(axis=1, keepdims=True)
+        rate = degrees / 2 * inverse + 8 / self.width**2
+        noise = np.maximum(self.rng.standard_gamma(k * degrees / 2 + 0.5) / rate, floor)
+        half = DEGREES / 2
+        log_weight = k * (half * np.log(half * noise) - special.gammaln(half)) - half * logs - half * noise * inverse
+        log_weight -= np.log(DEGREES)
+        # The largest of weight plus Gumbel noise is a draw in proportion to exp(weight).
+        chosen = (log_weight + self.rng.gumbel(size=log_weight.shape)).argmax(axis=1)
+        return noise, DEGREES[chosen][:, None]
+
 
 WEIGHT_DRAWS = 300
 """Draws from which the annotators' weights are estimated, before the draws for the intervals."""
@@ -78,7 +193,9 @@ class GaussianCalibration(Model):
             bounds=observations.bounds,
             level=self.level,
         )
-        return Fit(self.name, self.settings(), table, noted, self._notes(observations, gold_of_item, usable, score))
+        notes = self._notes(observations, gold_of_item, usable, score)
+        in_order = aligned_draws(table, observations.items, draws)
+        return Fit(self.name, self.settings(), table, noted, notes, draws=in_order)
 
     def _sample(
         self, ratings: Ratings, known: FloatArray, fold: IntArray

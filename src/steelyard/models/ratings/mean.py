@@ -11,7 +11,7 @@ from pydantic import Field
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
-from steelyard.models.table import score_table
+from steelyard.models.table import aligned_draws, score_table
 from steelyard.observations import Ratings
 
 
@@ -53,4 +53,5 @@ class Mean(Model):
             level=self.level,
         )
         notes = (NO_SPREAD.format(units=means.kind),) if np.isnan(uncertainty.sd).all() else ()
-        return Fit(self.name, self.settings(), table, notes=notes)
+        draws = aligned_draws(table, values.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)

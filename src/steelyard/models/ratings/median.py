@@ -12,7 +12,7 @@ from pydantic import Field
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.resampling import Units, replicate_weights
-from steelyard.models.table import ALONE, Uncertainty, count_by_item, score_table
+from steelyard.models.table import ALONE, Uncertainty, aligned_draws, count_by_item, score_table
 from steelyard.observations import FloatArray, Ratings
 
 
@@ -74,7 +74,13 @@ class _Typical(Model):
             level=self.level,
         )
         notes = (ALONE.format(units=units.kind),) if alone[judgments > 0].any() else ()
-        return Fit(self.name, self.settings(), table, notes=notes)
+        return Fit(
+            self.name,
+            self.settings(),
+            table,
+            notes=notes,
+            draws=aligned_draws(table, observations.items, uncertainty.draws),
+        )
 
     @staticmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What the annotators are like: agreement, bias, noise, accuracy, and signs of careless work."""
+"""The annotators section: agreement, bias, noise, accuracy, and signs of careless work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TITLE = "Annotators"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return a table of everybody, and the charts that their answers allow."""
+    """Return the table of annotators, and the charts for which there is data."""
     table = analysis.annotators
     if table.is_empty():
         return Section("annotators", TITLE, absent=("Annotators: none are known by name.",))
@@ -86,7 +86,7 @@ def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
 
 
 def gold_accuracy(analysis: Analysis) -> pl.DataFrame:
-    """Return each annotator's share of labels that are the items' gold: `items`, `accuracy` with its interval."""
+    """Return the proportion of each annotator's labels that equal gold: `items`, `accuracy` with its interval."""
     gold = {item.id: item.gold for item in analysis.study.items if item.gold is not None}
     parts = list(observations_of(analysis.study, analysis.history.about_items()).values()) if gold else []
     labels = [part for part in parts if isinstance(part, Labels)]
@@ -113,7 +113,7 @@ def gold_accuracy(analysis: Analysis) -> pl.DataFrame:
 
 
 def _table(table: pl.DataFrame) -> Table:
-    def known(name: str) -> bool:
+    def has_values(name: str) -> bool:
         return name in table.columns and table[name].drop_nulls().len() > 0
 
     columns: list[Column] = [text_column("annotator", "annotator", 40), count_column("judgments", "answers")]
@@ -129,7 +129,7 @@ def _table(table: pl.DataFrame) -> Table:
         ("constant", share_column("constant", "commonest answer")),
         ("place_share", share_column("place_share", "commonest place")),
     ]
-    columns += [column for name, column in optional if known(name)]
+    columns += [column for name, column in optional if has_values(name)]
     state = Column("excluded", "state", lambda row: Cell("counted" if row["excluded"] is None else "excluded"), False)
     note = (
         "Too fast: share of answers faster than the text can be read. Commonest answer, commonest place: share of the "

@@ -1,4 +1,4 @@
-"""How questions with known answers were answered, and which of those answers are in doubt."""
+"""The checks section: answers to questions with known answers, and disputed gold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE = "Checks and gold"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return each check with its answers, what the rule was, and gold that most contradict."""
+    """Return the checks with their answers, the rule, and items whose gold most annotators contradict."""
     blocks: list[Block] = []
     absent = []
     table = check_table(analysis)
@@ -72,7 +72,7 @@ def section(analysis: Analysis) -> Section:
 
 
 def rule_in_words(analysis: Analysis) -> str:
-    """Say when the checks exclude somebody."""
+    """Describe the rule by which checks exclude annotators."""
     rule = analysis.study.config.quality.checks
     if rule is None:
         return ""
@@ -89,7 +89,7 @@ def rule_in_words(analysis: Analysis) -> str:
 
 
 def check_table(analysis: Analysis) -> pl.DataFrame:
-    """Lay out the checks: `check` (its key), `shows`, `expected`, `right`, `wrong`, `share` with interval, `state`."""
+    """Tabulate the checks: `check` (its key), `shows`, `expected`, `right`, `wrong`, `share` with interval, `state`."""
     questions = _questions(analysis)
     rows = []
     for check in analysis.study.quality.checks():
@@ -121,7 +121,7 @@ def _questions(analysis: Analysis) -> dict[str, Question]:
 
 
 def disputed(analysis: Analysis) -> pl.DataFrame:
-    """List the items whose gold most labels contradict, of a study that asks for labels."""
+    """Return the items whose gold most labels contradict."""
     gold = {item.id: item.gold for item in analysis.study.items if item.gold is not None}
     frames = []
     for stage in analysis.study.config.stages if gold else ():

@@ -1,4 +1,4 @@
-"""What it cost: the table of Snow et al. (2008)."""
+"""The costs section: the table of Snow et al. (2008), and a forecast."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steelyard.report.document import (
     number_column,
     text_column,
 )
-from steelyard.report.sections.stopping import look_table
+from steelyard.report.sections.stopping import interim_analysis_table
 from steelyard.study.config.tables import Pay
 
 TITLE = "Costs"
@@ -40,7 +40,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def section(analysis: Analysis) -> Section:
-    """Return labels, cost, hours, labels per unit of money and labels per hour, and what the rest will cost."""
+    """Return labels, cost, hours, labels per unit of money and per hour, and the remaining cost."""
     table = cost_table(analysis)
     if table.is_empty():
         return Section("costs", TITLE, absent=("Costs: nobody has answered here.",))
@@ -72,7 +72,7 @@ def section(analysis: Analysis) -> Section:
 
 
 def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
-    """Say what was paid for."""
+    """Describe the rates of pay."""
     paid = [
         f"{amount:g} {pay.currency} {per}"
         for amount, per in (
@@ -96,8 +96,8 @@ def cost_table(analysis: Analysis) -> pl.DataFrame:
 
     Columns: `answers` (all that were paid), `labels` that count, `bonus` and `cost` with the fee, `hours` of active
     time, hours `elapsed` from the first answer to the last, `labels_per_unit` of money and `labels_per_hour` elapsed.
-    Where an answer has no time, the mean of the others stands in. What is paid to people rather than for answers
-    (visits, bonuses) is in the last row only.
+    Answers without a time count with the mean of the others. Pay per annotator rather than per answer (visits,
+    bonuses) is in the last row only.
     """
     names = [stage.name for stage in analysis.study.config.stages]
     answered = [name for name in names if (analysis.history.judgments["stage"] == name).any()]
@@ -126,7 +126,7 @@ def _row(analysis: Analysis, called: str, stages: list[str], *, people: bool) ->
 
 
 def _forecast(analysis: Analysis) -> tuple[Block, ...]:
-    """Return what the rest of a study that goes on will cost, where pay is known."""
+    """Return the remaining cost of a study that is not closed, if pay is known."""
     study, history = analysis.study, analysis.history
     status, pay = study.status(), study.config.pay
     planned = forecast(history, status, datetime.now(UTC)).tasks
@@ -137,9 +137,11 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
     text = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
     target = _left_to_target(analysis)
     if target is not None:
-        to_target = costs(history, study.config, min(target, planned), people, left="until the target, about")
+        to_target = costs(history, study.config, min(target, planned), people, left="until the target (estimate)")
         table = pl.concat([table[:1], to_target[1:2], table[1:]])
-        text += " How many answers the target takes is reckoned from the last look: the study may need more or fewer."
+        text += (
+            " The answers until the target are estimated from the last interim analysis; there may be more or fewer."
+        )
         if target > planned:
             text += " All that is planned will hardly be enough."
     columns = (
@@ -154,18 +156,18 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
 
 
 def _left_to_target(analysis: Analysis) -> float | None:
-    """Return how many answers the study's target still takes, as far as the last look can tell."""
-    rule, looks = analysis.study.config.stop, look_table(analysis)
-    if rule is None or looks.is_empty() or looks["value"][-1] is None:
+    """Estimate the number of answers until the target, from the last interim analysis."""
+    rule, analyses = analysis.study.config.stop, interim_analysis_table(analysis)
+    if rule is None or analyses.is_empty() or analyses["value"][-1] is None:
         return None
     answered = analysis.history.judgments.filter(~pl.col("imported"))
-    then = float((answered["at"] <= looks["at"][-1]).sum())
-    predicted = answers_to_target(float(looks["value"][-1]), rule, then)
+    then = float((answered["at"] <= analyses["at"][-1]).sum())
+    predicted = answers_to_target(float(analyses["value"][-1]), rule, then)
     return None if predicted is None else max(0.0, predicted - answered.height)
 
 
 def _labels(analysis: Analysis, stages: list[str]) -> int:
-    """Count the observations that count and were made here."""
+    """Count the observations that count and were collected in this study."""
     counted = analysis.history.counted
     count = 0
     for stage in analysis.study.config.stages:

@@ -1,4 +1,4 @@
-"""Who was excluded, when and why."""
+"""The exclusions section: excluded annotators, times and reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TITLE = "Exclusions"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return every exclusion and readmission with its reason."""
+    """Return the exclusions and readmissions with their reasons."""
     table = exclusion_table(analysis)
     if table.is_empty():
         return Section("exclusions", TITLE, absent=("Exclusions: nobody was excluded.",))
@@ -27,7 +27,7 @@ def section(analysis: Analysis) -> Section:
 
 
 def exclusion_table(analysis: Analysis) -> pl.DataFrame:
-    """List exclusions and readmissions: `annotator`, `what`, `at`, `reason`, `set_aside`."""
+    """Return the exclusions and readmissions: `annotator`, `what`, `at`, `reason`, `set_aside`."""
     history = analysis.history
     notes = history.notes.filter(pl.col("kind").is_in(["exclusion", "readmission"]))
     aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"]))

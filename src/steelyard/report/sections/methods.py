@@ -1,4 +1,4 @@
-"""How it was done, for a paper: a paragraph, what to cite, the exact configuration and software."""
+"""The methods section: a paragraph for a paper, references, configuration and software."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DATABASE = re.compile(r"^\s*database\s*=.*\n?", re.MULTILINE)
 
 
 def section(analysis: Analysis) -> Section:
-    """Return what a paper needs to say how it was done."""
+    """Return the methods paragraph, the references, the configuration and the software."""
     written = methods_text(analysis)
     file, config = exact_config(analysis.study)
     blocks: tuple[Block, ...] = (
@@ -39,7 +39,7 @@ def section(analysis: Analysis) -> Section:
 
 
 def exact_config(study: Study) -> tuple[str, str]:
-    """Return study.toml as it stands, without where the database is; or, if the file has changed, what was read."""
+    """Return study.toml without the database's address; if the file has changed since, the configuration in use."""
     source = {key: value for key, value in (study.config.source or {}).items() if key != "database"}
     try:
         text = _DATABASE.sub("", (study.folder / CONFIG_FILE).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Contradictions in the order people put items in, and whether the place on the screen matters."""
+"""The order section: cycles in annotators' comparisons, and position bias."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ TITLE = "Cycles and position"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return how often people contradict themselves, and which places are chosen."""
-    rows = [(part, figure) for part in analysis.reliability for figure in part.order if figure.value is not None]
+    """Return cycles and position bias, and how often each position was chosen."""
+    rows = [
+        (part, statistic) for part in analysis.reliability for statistic in part.order if statistic.value is not None
+    ]
     blocks: list[Block] = []
     if rows:
         blocks.append(
@@ -54,7 +56,7 @@ def section(analysis: Analysis) -> Section:
 
 
 def chosen_places(analysis: Analysis) -> pl.DataFrame:
-    """Count where the item chosen as best stood, for best–worst stages: `place`, `times`, `share`, `chance`."""
+    """Count the positions of the items chosen as best, for best–worst stages: `place`, `times`, `share`, `chance`."""
     schema = {"stage": pl.String, "place": pl.Int64, "times": pl.Int64}
     schema |= dict.fromkeys(("share", "lower", "upper", "chance"), pl.Float64)
     rows = []

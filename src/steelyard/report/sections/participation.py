@@ -66,7 +66,7 @@ def _median(column: pl.Series) -> float:
 
 
 def _tests(analysis: Analysis) -> list[Fact]:
-    """Count who consented, trained and took the test, each person by their last result."""
+    """Count annotators by consent, training and qualification test, each by their last result."""
     config = analysis.study.config
     last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "test_result": {}}
     for event in analysis.study.events(tuple(last)):

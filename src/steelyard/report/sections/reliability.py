@@ -1,4 +1,4 @@
-"""Whether the scores can be trusted: split-half reliability and agreement."""
+"""The reliability section: split-half reliability and agreement."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TITLE = "Reliability and agreement"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return every figure of reliability with its interval, and the curve by number of judgments."""
-    rows = [(part, figure) for part in analysis.reliability for figure in part.statistics]
+    """Return the reliability statistics with their intervals, and the curve by number of judgments."""
+    rows = [(part, statistic) for part in analysis.reliability for statistic in part.statistics]
     if not rows:
         return Section("reliability", TITLE, absent=("Reliability: there are no judgments that count.",))
     blocks: list[Block] = []
@@ -43,14 +43,14 @@ def section(analysis: Analysis) -> Section:
             absent.append(f"Split-half curve{of}: labels have no scores to correlate.")
         else:
             absent.append(f"Split-half curve{of}: too few items, pairs or tuples were judged four times or more.")
-    blocks.append(numbers_table(analysis, "reliability", "Figures of reliability and agreement.", rows))
+    blocks.append(numbers_table(analysis, "reliability", "Reliability and agreement statistics.", rows))
     notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
-    blocks += [Prose("How the figures were taken: " + "; ".join(notes) + ".")] if notes else []
+    blocks += [Prose("How the statistics were computed: " + "; ".join(notes) + ".")] if notes else []
     return Section("reliability", TITLE, tuple(blocks), tuple(dict.fromkeys(absent)))
 
 
 def called(analysis: Analysis, part: StageReliability) -> str:
-    """Say of what a figure is, where there are several stages or criteria."""
+    """Return the stage and criterion of a statistic, if there are several."""
     several = len(analysis.study.config.stages) > 1
     parts = [part for part in (part.stage if several else "", part.criterion) if part]
     return f", {' '.join(parts)}" if parts else ""
@@ -63,9 +63,9 @@ def _file_name(text: str) -> str:
 def numbers_table(
     analysis: Analysis, name: str, caption: str, rows: Iterable[tuple[StageReliability, Number]]
 ) -> Table:
-    """Lay figures out as a table, a row each, undefined ones with the reason."""
+    """Return a table of statistics, one per row; undefined ones have the reason."""
     pairs = list(rows)
-    frame = statistics_table(figure for _, figure in pairs).select(
+    frame = statistics_table(statistic for _, statistic in pairs).select(
         pl.Series("stage", [part.stage for part, _ in pairs], dtype=pl.String),
         pl.Series("criterion", [part.criterion for part, _ in pairs], dtype=pl.String),
         pl.all(),

@@ -1,4 +1,4 @@
-"""Whether annotators say the same when asked again."""
+"""The repeats section: consistency of repeated answers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TITLE = "Repeats"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return how often answers to the same task differ, and by how much, against the time between."""
+    """Return how often and by how much repeated answers differ, by time between them."""
     pairs = repeat_pairs(analysis.history, analysis.study)
     if pairs.is_empty():
         why = "no task has been asked again yet" if analysis.study.config.quality.repeat_rate else "the study asks none"
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
-    figures = statistics_table(repeat_statistics(pairs))
+    statistics = statistics_table(repeat_statistics(pairs))
     by_time = repeats_by_time(pairs)
     columns: list[Column] = [number_column("from", "from (hours)"), number_column("to", "to (hours)")]
     columns += [
@@ -40,7 +40,7 @@ def section(analysis: Analysis) -> Section:
         Table(
             "repeats",
             "Repeated answers of annotators who count; intervals are resampled over annotators.",
-            figures,
+            statistics,
             (
                 text_column("label", "statistic"),
                 interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),

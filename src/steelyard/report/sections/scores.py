@@ -1,4 +1,4 @@
-"""What the scores say, and how sure they are."""
+"""The scores section: scores or labels with their uncertainty."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.tables import label_counts, ranked_items, score_histogram
-from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
 from steelyard.report import charts
 from steelyard.report.document import (
@@ -28,7 +27,7 @@ TITLE = "Scores"
 
 
 def section(analysis: Analysis) -> Section:
-    """Return the ranking with intervals, drawn and as a table, by criterion."""
+    """Return the ranking with intervals, as a chart and a table, by criterion."""
     fit = analysis.fit
     if isinstance(fit, str) and analysis.model_failed:
         text = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
@@ -44,7 +43,6 @@ def section(analysis: Analysis) -> Section:
     for name in names:
         part = ranked.filter(pl.col("criterion") == name) if several else ranked
         blocks += draw(analysis, fit, part, name)
-    blocks += _groups(analysis)
     return Section("scores", TITLE, tuple(blocks))
 
 
@@ -119,30 +117,4 @@ def _labels(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) ->
             (text_column("label", "label"), count_column("items", "items")),
         ),
         Table(f"labels{end}", f"The label of each item{of}.", part, tuple(columns)),
-    ]
-
-
-def _groups(analysis: Analysis) -> list[Block]:
-    """Score the groups that items belong to, where the model can."""
-    groups = {item.group for item in analysis.study.items if item.group is not None}
-    if len(groups) < 2 or "labels" in analysis.study.config.model.accepts:
-        return []
-    try:
-        group_scores = analysis.study.scores(by="group")
-    except (DataError, ModelFailedError) as error:
-        return [Prose(f"Scores by group are not here: {error.problems[0].what}")]
-    first = group_scores.columns[0]
-    columns = [rank_column(), text_column(first, "group", 60)]
-    if "criterion" in group_scores.columns:
-        columns.append(text_column("criterion", "criterion"))
-    columns.append(interval_column("score", "score", lower="lower", upper="upper", digits=3))
-    columns += [count_column("judgments", "judgments"), count_column("annotators", "annotators")]
-    chart_scores = (
-        group_scores
-        if "criterion" not in group_scores.columns
-        else group_scores.filter(pl.col("criterion") == group_scores["criterion"][0])
-    )
-    return [
-        Figure("groups", "Scores of the groups, with intervals.", charts.caterpillar(chart_scores)),
-        Table("groups", "Groups from the highest score to the lowest.", group_scores, tuple(columns)),
     ]

@@ -1,4 +1,4 @@
-"""When the study was looked at to see whether it is enough."""
+"""The stopping section: the stopping rule and its interim analyses."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _SCHEMA = {
 
 
 def section(analysis: Analysis) -> Section:
-    """Return the rule and what each look saw."""
+    """Return the rule and the result of each interim analysis."""
     rule = analysis.study.config.stop
     if rule is None:
         return Section("stopping", TITLE, absent=("Stopping: the study has no rule ([stop]).",))
-    table = look_table(analysis)
+    table = interim_analysis_table(analysis)
     if table.is_empty():
-        return Section("stopping", TITLE, absent=("Stopping: no look was due yet.",))
+        return Section("stopping", TITLE, absent=("Stopping: no interim analysis was due yet.",))
     blocks: list[Block] = [Prose(rule_in_words(analysis))]
     if rule.measure == "split_half" and table["bound"].drop_nulls().len() > 1:
-        chart = quality_charts.looks(table, MEASURES[rule.measure])
-        blocks.append(Figure("looks", "What each look saw, and what it was sure of.", chart))
+        chart = quality_charts.interim_analyses(table, MEASURES[rule.measure])
+        blocks.append(Figure("interim_analyses", "Estimate and bound of each interim analysis.", chart))
     columns = (
-        count_column("number", "look"),
+        count_column("number", "analysis"),
         time_column("at", "at (UTC)"),
         count_column("judgments", "observations"),
         number_column("value", MEASURES[rule.measure]),
@@ -61,12 +61,12 @@ def section(analysis: Analysis) -> Section:
         Column("reached", "reached", lambda row: Cell("yes" if row["reached"] else "no"), numeric=False),
         text_column("summary", "result"),
     )
-    blocks.append(Table("looks", "Looks at whether the study may stop.", table, columns))
+    blocks.append(Table("interim_analyses", "Interim analyses of the stopping rule.", table, columns))
     return Section("stopping", TITLE, tuple(blocks))
 
 
-def look_table(analysis: Analysis) -> pl.DataFrame:
-    """List the looks that were taken."""
+def interim_analysis_table(analysis: Analysis) -> pl.DataFrame:
+    """Return the interim analyses so far."""
     rows = [
         (event.data.number, event.at, *(getattr(event.data, key) for key in list(_SCHEMA)[2:]))
         for event in analysis.study.events(("interim_analysis",))
@@ -76,18 +76,19 @@ def look_table(analysis: Analysis) -> pl.DataFrame:
 
 
 def rule_in_words(analysis: Analysis) -> str:
-    """Say when the study stops."""
+    """Describe the stopping rule."""
     rule = analysis.study.config.stop
     if rule is None:
         return ""
     what = {
-        "split_half": f"the split-half reliability{' (stepped up)' if rule.spearman_brown else ''} is surely "
-        f"at least {rule.target:g}",
-        "interval_width": f"the intervals, at a level that holds over all looks, are at most {rule.target:g} wide "
-        "on average",
-        "top_k": f"the top {rule.target:g} are surely the top {rule.target:g}",
+        "split_half": f"the lower bound of the split-half reliability"
+        f"{' (Spearman–Brown corrected)' if rule.spearman_brown else ''} is at least {rule.target:g}",
+        "interval_width": "the intervals, at a level that holds over all interim analyses, are at most "
+        f"{rule.target:g} wide on average",
+        "top_k": f"the error probability of the top {rule.target:g} is small enough",
     }[rule.measure]
     return (
-        f"The study stops when {what}. It is looked at {rule.interim_analyses} times at most, after even shares of "
-        f"what is planned; all looks together may stop too soon with probability {100 * rule.alpha:g} % (Bonferroni)."
+        f"The study stops when {what}. There are at most {rule.interim_analyses} interim analyses, equally spaced over "
+        f"the planned judgments; the probability that any of them stops too soon is at most {100 * rule.alpha:g} % "
+        "(Bonferroni)."
     )

@@ -1,4 +1,4 @@
-"""In short: what a reader wants to know first."""
+"""The summary section: the main results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.report.sections.costs import cost_table
 
 
 def section(analysis: Analysis) -> Section:
-    """Return the few figures that stand for all."""
+    """Return the main results."""
     study, history = analysis.study, analysis.history
     counted = history.counted
     facts = [
@@ -33,18 +33,18 @@ def section(analysis: Analysis) -> Section:
     ends = first_and_last(history.judgments)
     if ends is not None:
         facts.append(Fact("collected", text=f"{ends[0]:%Y-%m-%d} to {ends[1]:%Y-%m-%d} (UTC)"))
-    blocks: tuple[Block, ...] = (facts_table("summary", "The study in figures.", facts),)
+    blocks: tuple[Block, ...] = (facts_table("summary", "Main results.", facts),)
     return Section("summary", "In short", blocks)
 
 
 def _reliability(analysis: Analysis) -> list[Fact]:
     facts = []
     for part in analysis.reliability:
-        for figure in part.statistics:
-            if figure.key in {CURVE, "alpha_interval", "alpha_nominal"} and figure.value is not None:
+        for statistic in part.statistics:
+            if statistic.key in {CURVE, "alpha_interval", "alpha_nominal"} and statistic.value is not None:
                 of = " ".join(part for part in (_stage(analysis, part.stage), part.criterion) if part)
-                name = _NAMES[figure.key] + (f", {of}" if of else "")
-                facts.append(Fact(name, figure.value, lower=figure.lower, upper=figure.upper))
+                name = _NAMES[statistic.key] + (f", {of}" if of else "")
+                facts.append(Fact(name, statistic.value, lower=statistic.lower, upper=statistic.upper))
     return facts
 
 

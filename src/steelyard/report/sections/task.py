@@ -109,7 +109,7 @@ def _written(value: object) -> str:
 
 
 def _example(analysis: Analysis, stage: Stage) -> Example | None:
-    """Show the first task of a stage that was judged, as it stood on the screen."""
+    """Show the first judged task of a stage, in the order of display."""
     judgments = analysis.history.judgments.filter(
         (pl.col("stage") == stage.name) & pl.col("purpose").is_in(["judgment", "overlap"])
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from steelyard.designs.base import Design
 from steelyard.errors import Problem
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 from steelyard.study.config.tables import AnnotatorSettings, ItemsSource, Link, Page, Pay, Prolific, Quality, Stop
 from steelyard.study.config.toml_lines import line_of
 
@@ -53,13 +54,14 @@ class StudyConfig:
         """Whether stages run side by side, by share, rather than one after the other."""
         return self.stages[0].share is not None
 
-    def problems_with(self, n_items: int) -> list[Problem]:
-        """List the problems of stages whose design does not work with this many items."""
+    def problems_with(self, items: Sequence[Item]) -> list[Problem]:
+        """List the problems of stages whose design does not work with these items."""
         several = "stage" in (self.source or {})
         problems = []
         for number, stage in enumerate(self.stages):
             prefix = f"stage.{number}." if several else ""
-            for problem in stage.design.problems(stage.protocol, n_items):
+            design, protocol = stage.design, stage.protocol
+            for problem in design.problems(protocol, len(items)) or design.item_problems(protocol, items):
                 path = prefix + (problem.field or "")
                 line = line_of(dict(self.lines or {}), path)
                 problems.append(replace(problem, field=path, file=CONFIG_FILE, line=line))

@@ -94,7 +94,7 @@ export class Flow {
     this.#progress = progress;
     this.#outbox = new Outbox(this.#api, this.#study, key);
     this.#supply = new Supply(this.#api, this.#outbox, page.prefetch, this.#activeTime);
-    this.#history = new History(this.#api, page.revise);
+    this.#history = new History(this.#api, page.revisable_answers);
     this.#feedback = new Feedback({
       api: this.#api,
       study: this.#study,

@@ -3,7 +3,9 @@ import { post, read, toast } from "./api.js";
 import { interval, line, number, when } from "./cells.js";
 import { Charts } from "./charts.js";
 import { askReason, People } from "./people.js";
+import { Systems } from "./systems.js";
 import { Table } from "./tables.js";
+import { Tournaments } from "./tournaments.js";
 
 /** The dashboard: the server sends an event when something has changed, and the parts that show it are reloaded. */
 
@@ -15,6 +17,8 @@ let scale = [0, 1];
 
 const charts = new Charts(api);
 const people = new People(api);
+const systems = new Systems(api);
+const tournaments = new Tournaments(api);
 
 const scores = new Table(part("scores-table"), {
   url: `${api}/tables/scores`,
@@ -111,7 +115,7 @@ function show(summary) {
 async function reloadOverview() {
   const histogram = await read(`${api}/tables/histogram?limit=500`).catch(() => null);
   if (histogram?.rows.length) scale = [histogram.rows[0].lower, histogram.rows.at(-1).upper];
-  await Promise.all([scores.refresh(), people.refresh(), notes.refresh(), leased.refresh(), least.refresh()]);
+  await Promise.all([systems.refresh(), scores.refresh(), people.refresh(), notes.refresh(), leased.refresh(), least.refresh(), tournaments.refresh()]);
 }
 
 function live() {

@@ -62,8 +62,34 @@ const itemsField = {
 itemsField.input.addEventListener("change", async () => {
   const file = itemsField.input.files[0];
   items = file ? { name: file.name, text: await file.text() } : null;
+  compareButton.hidden = !items;
+  itemsNotes.replaceChildren();
   check();
 });
+
+const itemsNotes = h("div", { class: "small muted", role: "status" });
+const compareButton = h("button", { type: "button", hidden: true, onclick: compareSystems }, "Set up a comparison of systems");
+
+/** Fill in the form for outputs of several systems: source, system and output columns, or one column per system. */
+async function compareSystems() {
+  let result;
+  try {
+    result = await post("/api/v1/manage/compare-systems", { items, title: fields.get("title")?.value() ?? "" });
+  } catch (refused) {
+    toast(refused.message);
+    return;
+  }
+  if (result.problems.length) {
+    itemsField.fail(result.problems.map(({ what, remedy }) => `${what} ${remedy}`.trim()).join(" "));
+    return;
+  }
+  items = result.items;
+  for (const key of Object.keys(values)) delete values[key];
+  Object.assign(values, result.values);
+  textMode = false;
+  build();
+  itemsNotes.replaceChildren(...result.notes.map((note) => h("p", {}, note)));
+}
 
 function itemsElement() {
   const have = known.items ? ` The study has ${known.items}; a new file may add items, and must keep those that are there.` : "";
@@ -73,6 +99,8 @@ function itemsElement() {
     h("label", { for: "field-items" }, known.items ? "Items (leave empty to keep them)" : "Items"),
     itemsField.input,
     h("p", { class: "small muted", id: "help-items" }, `A CSV, TSV or JSON-lines file with a column text, and id, group, context, reference or media as you like.${have}`),
+    study ? null : compareButton,
+    itemsNotes,
     itemsField.error,
   );
 }
@@ -86,7 +114,7 @@ function partsElement() {
     drop(`${prefix}.`);
     const about = forms[kind][name];
     const given = values[prefix]?.name === undefined || values[prefix]?.name === name ? values[prefix] : {};
-    place.replaceChildren(h("p", { class: "small muted" }, about.about), ...fieldsOf(about.fields, prefix, given, fixed));
+    place.replaceChildren(h("p", { class: "small muted" }, about.description), ...fieldsOf(about.fields, prefix, given, fixed));
   }
   const designChosen = () => values.design?.name ?? forms.protocols[protocol.value()].design;
   const modelChosen = () => values.model?.name ?? forms.protocols[protocol.value()].model;
@@ -200,6 +228,9 @@ async function check() {
   const cut = items && items.text.length > SMALL;
   const size = [result.items === null || cut ? null : `${result.items.toLocaleString("en")} items`, result.judgments === null || cut ? null : `${result.judgments.toLocaleString("en")} judgments in all`];
   part("size").textContent = size.filter(Boolean).join(" · ");
+  const plan = cut ? [] : result.plan.map((sentence) => h("p", {}, sentence));
+  const warnings = cut ? [] : result.warnings.map((warning) => h("p", { class: "m-notice" }, `Warning: ${warning}.`));
+  part("plan").replaceChildren(...plan, ...warnings);
   showPreview(result);
 }
 

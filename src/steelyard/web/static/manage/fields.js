@@ -44,7 +44,7 @@ function tomlOf(value) {
 }
 
 function numberInput(about, id, given) {
-  const input = h("input", { type: "number", id, min: about.least, max: about.most, step: about.kind === "integer" ? 1 : "any", placeholder: about.default ?? "" });
+  const input = h("input", { type: "number", id, min: about.minimum, max: about.maximum, step: about.kind === "integer" ? 1 : "any", placeholder: about.default ?? "" });
   if (given !== undefined && given !== null) input.value = String(given);
   return input;
 }

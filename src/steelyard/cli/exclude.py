@@ -1,22 +1,12 @@
-"""steelyard exclude, readmit, state: who takes part, and whether the study asks anything."""
+"""steelyard exclude, readmit: exclude an annotator, and undo an exclusion."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from steelyard.cli.options import StudyFolder, existing_folder
-
-
-class State(StrEnum):
-    """What a study can be."""
-
-    open = "open"
-    paused = "paused"
-    closed = "closed"
-
 
 Annotator = Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR")]
 Reason = Annotated[str, typer.Option("--reason", help="Reason, stored in the log.")]
@@ -56,22 +46,3 @@ def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> N
         study.annotators.readmit(annotator, reason)
         again = before - study.status().set_aside
     print_done(f"{annotator} is readmitted; {again:,} judgments count again.")
-
-
-def state(
-    folder: StudyFolder,
-    wanted: Annotated[State, typer.Argument(help="open, paused or closed.", show_default=False)],
-    reason: Annotated[str, typer.Option("--reason", help="Message shown to annotators.")] = "",
-) -> None:
-    """Open, pause or close a study.
-
-    Answers to leased tasks are still accepted.
-
-    Example: steelyard state words paused --reason "Back tomorrow at nine."
-    """
-    from steelyard.cli.output import print_done
-    from steelyard.study import Study
-
-    with Study.open(existing_folder(folder)) as study:
-        study.set_state(wanted.value, reason)
-    print_done(f"The study is {wanted.value}.")
