@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 
 from reproductions.calibrated.adaptive import adaptive_session
 from reproductions.calibrated.methods import scored, spearman
+from steelyard.errors import ConvergenceWarning
 from steelyard.models.calibrated.chain import Chain
 from steelyard.models.calibrated.evidence import Evidence, PairRows
 from steelyard.models.calibrated.gibbs_kernels import Items, PairAnswers, Responders, draw_items_jointly
@@ -52,7 +54,10 @@ def test_it_learns_whether_noise_goes_with_the_use_of_the_scale(noise_follows: b
 def test_compressed_answers_are_not_taken_for_precise():
     """With little to tell items apart, a compressed answer shows by its small noise that it is one."""
     observed, use, truth = crowd(noise_follows=True, spread=0.03, each=20)
-    fit = CalibratedScale(draws=200, annotator_effects="noise").fit(observed)
+    with warnings.catch_warnings():
+        # The common scale of slopes and items is hardly determined.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = CalibratedScale(draws=200, annotator_effects="noise").fit(observed)
     assert fit.annotators is not None
     scale = fit.annotators.sort("annotator")["scale"].to_numpy()
     # Without the noise to go by, some 0.7.
@@ -71,8 +76,11 @@ def test_repeated_ratings_by_one_annotator_do_not_narrow_intervals_as_new_annota
         who = np.concatenate([rng.permutation(20)[:6] for _ in range(40)])
         opinion, times = truth[item] + 0.12 * rng.standard_normal(240), rng.integers(1, 16, 240)
         values = np.repeat(opinion, times) + 0.04 * rng.standard_normal(times.sum())
-        table = CalibratedScale(draws=400).fit(ratings(np.repeat(item, times), np.repeat(who, times), values)).scores
-        table = table.sort("item")
+        with warnings.catch_warnings():
+            # Items and the shifts of their raters move slowly against each other.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = CalibratedScale(draws=400).fit(ratings(np.repeat(item, times), np.repeat(who, times), values))
+        table = fit.scores.sort("item")
         coverage.append(np.mean((table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())))
     assert np.mean(coverage) > 0.68
 

@@ -103,7 +103,13 @@ def _answers(evidence: Evidence) -> Answers:
     value = [ratings.value - mean[who], outcome, -outcome, middle[tuple_of] - tuples.tier]
     responders = np.concatenate([np.asarray(part, np.int32) for part in responder])
     is_named = (evidence.annotator[responders] != UNKNOWN) & ~evidence.gold[responders]
-    return Answers(responders[is_named], np.concatenate(item)[is_named], np.concatenate(value)[is_named])
+    # All answers of one annotator about one item count as one.
+    key = responders[is_named].astype(np.int64) * len(evidence.item) + np.concatenate(item)[is_named]
+    cells, cell, count = np.unique(key, return_inverse=True, return_counts=True)
+    mean_value = np.bincount(cell, np.concatenate(value)[is_named], minlength=len(cells)) / np.maximum(count, 1)
+    return Answers(
+        (cells // len(evidence.item)).astype(np.int32), (cells % len(evidence.item)).astype(np.int32), mean_value
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,11 +169,8 @@ def _agreement(answers: Answers, n_responders: int, n_items: int) -> tuple[Float
     weight = np.bincount(item, loading[responder] ** 2, minlength=n_items)
     pull = np.bincount(item, loading[responder] * value, minlength=n_items)
     # Agreement of each with the factor from everybody else's answers.
-    key = responder.astype(np.int64) * n_items + item
-    _, cell, count = np.unique(key, return_inverse=True, return_counts=True)
-    own = np.bincount(cell, value)[cell]
-    rest = weight[item] - count[cell] * loading[responder] ** 2
-    others = np.where(rest > 1e-9, (pull[item] - loading[responder] * own) / np.maximum(rest, 1e-9), 0.0)
+    rest = weight[item] - loading[responder] ** 2
+    others = np.where(rest > 1e-9, (pull[item] - loading[responder] * value) / np.maximum(rest, 1e-9), 0.0)
     answered = np.bincount(responder, others != 0, minlength=n_responders)
     mean = np.bincount(responder, others, minlength=n_responders) / np.maximum(
         np.bincount(responder, minlength=n_responders), 1

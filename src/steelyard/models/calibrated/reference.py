@@ -67,12 +67,11 @@ def _strength(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     curvature: FloatArray = np.ones(n_items)
     for _ in range(60):
         chance = 1 / (1 + np.exp(-(strength[left] - strength[right])))
-        gradient = np.bincount(left, win - chance, minlength=n_items) - np.bincount(
-            right, win - chance, minlength=n_items
-        )
-        weight = chance * (1 - chance)
-        curvature = np.bincount(left, weight, minlength=n_items) + np.bincount(right, weight, minlength=n_items) + 0.05
-        strength = strength + 0.5 * (gradient - 0.05 * strength) / curvature
+        weight, excess = chance * (1 - chance), win - chance
+        gradient = np.bincount(left, excess, minlength=n_items) - np.bincount(right, excess, minlength=n_items)
+        total = np.bincount(left, weight, minlength=n_items) + np.bincount(right, weight, minlength=n_items)
+        curvature = np.asarray(total + 0.05, np.float64)
+        strength = np.asarray(strength + 0.5 * (gradient - 0.05 * strength) / curvature)
     return strength - strength.mean(), 1 / np.sqrt(curvature)
 
 

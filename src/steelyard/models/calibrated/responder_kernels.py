@@ -68,7 +68,7 @@ INTERCEPT, LOG_SLOPE, LOG_NOISE, TAIL_WEIGHT, RANDOM = 0, 1, 2, 3, 4
 BETA, ALPHA, LAMBDA, KAPPA, OMEGA_B, OMEGA_A, OMEGA_L, RANDOM_RATE = 0, 1, 2, 3, 4, 5, 6, 7
 # Constants of a group in the same rows: prior mean of α, floor of the noise sd, and whether it rates (1) or compares.
 ALPHA_MEAN, FLOOR, RATES = 8, 9, 10
-RUNTIME = (0, 1, 2, 3, 4, 5, 6, 7)
+RUNTIME = np.arange(8)
 """The numbers of parameters as values of run time: with a constant as argument, numba compiles a kernel for each."""
 
 
@@ -106,7 +106,7 @@ def log_likelihood(sums: FloatArray, intercept: float, slope: float, variance: f
     """Return the log likelihood of one responder's latent responses, up to a constant."""
     squares = sums[ZZ] - 2.0 * (intercept * sums[Z] + slope * sums[ZU]) + slope * slope * sums[UU]
     squares += intercept * (sums[COUNT] * intercept + 2.0 * slope * sums[U])
-    return -0.5 * (sums[COUNT] * log(variance) + max(squares, 0.0) / variance)
+    return float(-0.5 * (sums[COUNT] * log(variance) + max(squares, 0.0) / variance))
 
 
 @compiled
@@ -136,12 +136,12 @@ def responder_density(parameter: int, value: float, sums: FloatArray, line: Floa
     if parameter == LOG_SLOPE:
         if is_random:
             relative = exp(log_slope - prior[ALPHA]) / RANDOM_SLOPE
-            return density + log_slope - 0.5 * relative * relative
-        return density - 0.5 * ((log_slope - prior[ALPHA]) / prior[OMEGA_A]) ** 2
+            return float(density + log_slope - 0.5 * relative * relative)
+        return float(density - 0.5 * ((log_slope - prior[ALPHA]) / prior[OMEGA_A]) ** 2)
     if is_random:
-        return density - 0.5 * ((log_noise - RANDOM_NOISE[0]) / RANDOM_NOISE[1]) ** 2
+        return float(density - 0.5 * ((log_noise - RANDOM_NOISE[0]) / RANDOM_NOISE[1]) ** 2)
     expected = prior[LAMBDA] + prior[KAPPA] * (log_slope - prior[ALPHA])
-    return density - 0.5 * ((log_noise - expected) / prior[OMEGA_L]) ** 2
+    return float(density - 0.5 * ((log_noise - expected) / prior[OMEGA_L]) ** 2)
 
 
 @compiled
@@ -214,7 +214,7 @@ def line_log_prior(line: FloatArray, prior: FloatArray) -> float:
     if prior[RATES] > 0.0:
         off = (line[LOG_NOISE] - prior[LAMBDA] - prior[KAPPA] * slope) / prior[OMEGA_L]
         density -= 0.5 * off * off + log(prior[OMEGA_L])
-    return density
+    return float(density)
 
 
 @compiled
@@ -227,7 +227,7 @@ def marginal_likelihood(sums: FloatArray, line: FloatArray, prior: FloatArray) -
     squares = sums[ZZ] - 2.0 * slope * sums[ZU] + slope * slope * sums[UU]
     squares += beta * (count * beta - 2.0 * (sums[Z] - slope * sums[U]))
     total = squares / variance - one * one * pooling / (variance * (variance + count * pooling))
-    return -0.5 * (count * log(variance) + log(1.0 + count * pooling / variance) + total)
+    return float(-0.5 * (count * log(variance) + log(1.0 + count * pooling / variance) + total))
 
 
 @compiled
@@ -323,7 +323,7 @@ def prior_density(parameter: int, value: float, prior: FloatArray) -> float:
     if parameter == KAPPA:
         return -0.5 * ((value - KAPPA_PRIOR[0]) / KAPPA_PRIOR[1]) ** 2
     if parameter == ALPHA:
-        return -0.5 * ((value - prior[ALPHA_MEAN]) / SLOPE_PRIOR_SD) ** 2
+        return float(-0.5 * ((value - prior[ALPHA_MEAN]) / SLOPE_PRIOR_SD) ** 2)
     if parameter == BETA:
         return -0.5 * ((value - INTERCEPT_PRIOR[0]) / INTERCEPT_PRIOR[1]) ** 2
     scale = INTERCEPT_SD if parameter == OMEGA_B else (SLOPE_SD if parameter == OMEGA_A else NOISE_SD)
