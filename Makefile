@@ -77,6 +77,10 @@ crowds: $(VENV)/.dev
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
 
+# Coverage of differences between systems, family-wise error and power.
+coverage-systems: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.coverage_systems
+
 # Coverage of the calibrated scale's intervals, and its experiments at full size.
 calibrated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_calibrated
