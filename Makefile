@@ -3,7 +3,7 @@
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated coverage-systems reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -76,6 +76,10 @@ crowds: $(VENV)/.dev
 # How often a study stops too soon, over simulated studies.
 stopping: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_stopping
+
+# Coverage of differences between systems, family-wise error and power.
+coverage-systems: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.coverage_systems
 
 # Coverage of the calibrated scale's intervals, and its experiments at full size.
 calibrated: $(VENV)/.dev

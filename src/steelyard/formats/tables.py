@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, TextIO, TypeAlias, cast
+from typing import IO, Any, Protocol, TextIO, TypeAlias, cast
 
 import polars as pl
 
@@ -133,7 +133,7 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
     try:
         if type(source).__module__.partition(".")[0] == "pandas":
             # Not through its Arrow stream, which would include the index as a column.
-            return pl.DataFrame(pl.from_pandas(source))
+            return _from_pandas(source)
         if hasattr(source, "__arrow_c_stream__"):
             return pl.DataFrame(source)
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
@@ -151,6 +151,19 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
         "Give a path, a polars, pandas or Arrow table, or a list of dicts.",
         file=label,
     )
+
+
+def _from_pandas(source: Any) -> pl.DataFrame:
+    """Convert a pandas frame; without pyarrow, column by column: polars needs it for the string type of pandas 3."""
+    try:
+        return pl.DataFrame(pl.from_pandas(source))
+    except ImportError:
+        columns = []
+        for place, name in enumerate(source.columns):
+            column = source.iloc[:, place]
+            values = [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]
+            columns.append(pl.Series(str(name), values))
+        return pl.DataFrame(columns)
 
 
 def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:

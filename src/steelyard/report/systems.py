@@ -162,7 +162,7 @@ def significance_matrix(differences: pl.DataFrame, order: list[str]) -> Chart:
         ink = alt.condition(alt.datum.result == "not significant", alt.value("#1b232b"), alt.value("#ffffff"))
         layers.append(base.mark_text(fontSize=10).encode(text="label:N", color=ink))
     count, total = int(differences["significant"].sum()), differences.height
-    title = f"{count} of {total} differences between systems are significant"
+    title = f"{count} of {total} differences are significant"
     subtitle = ["p-values after Holm's correction"]
     if len(order) > len(names):
         subtitle = [f"the first {len(names)} of {len(order)} systems"]

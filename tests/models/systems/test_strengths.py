@@ -51,7 +51,8 @@ def test_a_frame_of_votes_becomes_a_leaderboard(as_frame):
     assert comparison.scores["cluster"].to_list() == [1, 1, 1]
 
 
-def test_frames_need_no_pyarrow(monkeypatch):
+@pytest.mark.parametrize("kind", ["object", "string[python]"])
+def test_frames_need_no_pyarrow(monkeypatch, kind):
     import sys
 
     pandas = pytest.importorskip("pandas")
@@ -59,9 +60,13 @@ def test_frames_need_no_pyarrow(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     frame = pandas.DataFrame(
-        {"model_a": ["x", "y"] * 20, "model_b": ["y", "x"] * 20, "winner": ["model_a", "tie"] * 20, "n": range(40)}
+        {"model_a": ["x", "y"] * 20, "model_b": ["y", "x"] * 20, "winner": ["model_a", "tie"] * 20}, dtype=kind
     )
-    assert compare_systems(frame).scores["system"].to_list() == ["x", "y"]
+    frame["n"] = range(40)
+    frame.loc[3, "winner"] = None
+    comparison = compare_systems(frame)
+    assert comparison.scores["system"].to_list() == ["x", "y"]
+    assert comparison.scores["judgments"].to_list() == [39, 39]
 
 
 def test_covariates_give_the_coefficients_of_logistic_regression():
@@ -100,7 +105,9 @@ def test_covariates_equal_those_of_arena_rank():
         }
     )
     columns = [f"f{column}" for column in range(features.shape[1])]
-    dataset = utils.ContextualPairDataset.from_pandas(frame, feature_cols=columns)
+    dataset = utils.ContextualPairDataset.from_pandas(
+        frame, feature_cols=columns, reweighted=False, normalize_features=False
+    )
     peer = arena.ContextualBradleyTerry(n_competitors=5, n_features=2, reg=0.0)
     peer.fit(dataset)
     fitted = fit_contextual(comparisons, features)

@@ -40,6 +40,7 @@ def judged(make_study, serve_study, manager_of):
         "/summary",
         "/tables/scores",
         "/scores",
+        "/systems",
         "/item?id=w0",
         "/charts/scores.svg",
         "/download/log.jsonl",
@@ -53,6 +54,29 @@ def test_nobody_but_the_manager_reads_anything(judged, path):
     for response in (httpx.get(f"{server.api}/manage{path}"), person.get(f"/manage{path}")):
         assert response.status_code == 401
         assert response.json()["error"]["code"] == "manager_only"
+
+
+def test_systems_are_compared_where_items_belong_to_them(make_study, serve_study, manager_of):
+    folder = make_study(design=DESIGN, items=5)
+    rows = "".join(f"w{n},word {n},{'odd' if n % 2 else 'even'}\n" for n in range(5))
+    (folder / "items.csv").write_text("id,text,system\n" + rows)
+    judge(folder, "ann", "bob")
+    manager = manager_of(serve_study(folder))
+    body = manager.get("/systems").json()
+    with Study.open(folder) as study:
+        expected = study.systems()
+    assert [row["system"] for row in body["scores"]] == expected.scores["system"].to_list()
+    assert [row["score"] for row in body["scores"]] == pytest.approx(expected.scores["score"].to_list())
+    assert body["differences"][0]["p_holm"] == pytest.approx(expected.differences["p_holm"][0])
+    assert manager.get("/download/differences.csv").status_code == 200
+    assert manager.get("/charts/systems.svg").status_code == 200
+
+
+def test_a_study_without_systems_says_so(judged):
+    _, manager = judged
+    response = manager.get("/systems")
+    assert response.status_code == 409
+    assert response.json()["error"]["code"] == "no_systems"
 
 
 def test_a_browser_without_the_csrf_token_changes_nothing(judged):

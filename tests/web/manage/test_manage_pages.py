@@ -237,3 +237,58 @@ def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
     page.get_by_text("Forgotten: 5 judgments").wait_for()
     page.locator("#annotators-table").get_by_text("bob").wait_for(state="detached")
     assert judged.study.annotators.names() == ["ann"]
+
+
+def test_a_comparison_of_systems_is_set_up_from_a_file_in_the_browser(judged, open_page, tmp_path):
+    outputs = tmp_path / "outputs.csv"
+    rows = [f"prompt {n},answer {n} of A,answer {n} of B,answer {n} of C" for n in range(5)]
+    outputs.write_text("\n".join(["prompt,A,B,C", *rows]), encoding="utf-8")
+    page = open_page(judged, "/manage/")
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Title").fill("Models")
+    page.get_by_label("Items", exact=True).set_input_files(outputs)
+    page.get_by_role("button", name="Set up a comparison of systems").click()
+    page.get_by_text("one column per system: A, B, C").wait_for()
+    page.get_by_text("compared within the same source: 5 sources × 3 systems, 15 possible pairs").wait_for()
+    page.get_by_role("button", name="Make the study").click()
+    page.wait_for_url("**/manage/models/")
+    with Study.open(judged.folders[0].parent / "models") as study:
+        assert {item.group for item in study.items} == {"A", "B", "C"}
+        assert study.config.stages[0].design.name == "all_pairs"
+
+
+TOURNAMENT = """
+title = "Tournament"
+question = "Which is better?"
+items = "items.csv"
+[[stage]]
+name = "compare"
+protocol = { name = "pairwise" }
+design = { name = "tournament" }
+[[stage]]
+name = "label"
+protocol = { name = "choice", labels = ["yes", "no"] }
+design = { name = "propagation" }
+[model]
+name = "dominance"
+"""
+
+
+def test_tournaments_have_a_panel_with_dominance_effort_and_adequacy(serve_study, open_page, tmp_path):
+    folder = tmp_path / "tournament"
+    folder.mkdir()
+    rows = [f"{n}-{k},s{n},sys{k},text {n} {k}" for n in range(3) for k in range(4)]
+    (folder / "items.csv").write_text("\n".join(["id,source,system,output", *rows]), encoding="utf-8")
+    (folder / "study.toml").write_text(TOURNAMENT, encoding="utf-8")
+    with Study.open(folder) as study:
+        while (task := study.ask("ann")) is not None:
+            if task.stage == "compare":
+                study.tell(task, {"winner": min(task.item_ids)})
+            else:
+                study.tell(task, {task.item_ids[0]: "yes" if task.item_ids[0].endswith("0") else "no"})
+    page = open_page(serve_study(folder), "/manage/tournament/")
+    panel = page.locator("#tournaments")
+    panel.get_by_role("cell", name="sys0").wait_for()
+    panel.get_by_role("cell", name="of these, by propagation").wait_for()
+    panel.get_by_text("Adequacy and harmonized ranks of the items").click()
+    panel.get_by_role("cell", name="propagated (inferred)").first.wait_for()

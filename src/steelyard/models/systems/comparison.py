@@ -247,8 +247,7 @@ def _strengths(judgments: SystemJudgments, options: SystemOptions) -> Strengths:
 def _from_covariance(
     score: FloatArray, unit_score: FloatArray, covariance: Covariance, options: SystemOptions
 ) -> _Result:
-    rng = np.random.default_rng(options.seed)
-    pairwise = compare_pairs(score, covariance, options.level, rng)
+    pairwise = compare_pairs(score, covariance, options.level)
     variance, freedom = covariance.of_scores()
     sd = np.sqrt(variance)
     half = stats.t.ppf((1 + options.level) / 2, freedom) * sd
@@ -263,7 +262,7 @@ def _from_covariance(
         pairwise,
         ranges,
         clusters_of_differences(score, pairwise.is_better),
-        score + _student_draws(covariance, options.draws, rng),
+        score + _student_draws(covariance, options.draws, np.random.default_rng(options.seed)),
     )
 
 
@@ -282,6 +281,8 @@ def _student_draws(covariance: Covariance, count: int, rng: np.random.Generator)
 def _from_draws(
     score: FloatArray, unit_score: FloatArray, draws: FloatArray, interval: str, options: SystemOptions
 ) -> _Result:
+    # A resample can leave a system without judgments.
+    draws = draws[~np.isnan(draws[:, ~np.isnan(score)]).any(axis=1)]
     if len(draws) < 2:
         raise DataError("no resample has a finite fit.", "Collect more judgments.")
     tails = [(1 - options.level) / 2, (1 + options.level) / 2]
