@@ -2,8 +2,8 @@
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
-# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated reproductions kills fuzz check pictures clean
+# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, sbc, nuts, kills, fuzz, pictures
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated sbc nuts reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -81,6 +81,15 @@ stopping: $(VENV)/.dev
 calibrated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_calibrated
 	$(BIN)/python -m reproductions calibrated
+
+# Does the calibrated scale's sampler draw from its model's posterior? Simulation-based calibration, some hours.
+sbc: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.sbc_calibrated
+
+# The same posteriors by NumPyro's NUTS on recorded judgments.
+nuts: $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[reference]'
+	$(BIN)/python -m benchmarks.nuts_calibrated
 
 # Every published table and figure, at full size, beside the published numbers; writes docs/reproductions.md.
 reproductions: $(VENV)/.dev
