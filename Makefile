@@ -2,8 +2,9 @@
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on
-# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, kills, fuzz, pictures
-.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated coverage-systems reproductions kills fuzz check pictures clean
+# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, sbc, nuts,
+# coverage-systems, kills, fuzz, pictures
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated sbc nuts coverage-systems reproductions kills fuzz check pictures clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -32,17 +33,17 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-tests: $(VENV)/.dev
+tests: $(VENV)/.compiled
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # The full forms of the slow tests: more cases, more examples, more runs.
-full: $(VENV)/.dev
+full: $(VENV)/.compiled
 	STEELYARD_FULL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout 1800
 
 # Folders whose tests all have a marker (tests/conftest.py) need not even be collected.
 MARKED_FOLDERS := durability fuzz reproductions
 # STEELYARD_QUICK makes a test that starts a server or a tool without the marker for it fail.
-quick: $(VENV)/.dev
+quick: $(VENV)/.compiled
 	STEELYARD_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal $(MARKED_FOLDERS:%=--ignore=tests/%) \
 		-m 'not browser and not spark and not postgres and not server and not slow'
 
@@ -86,6 +87,15 @@ calibrated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.coverage_calibrated
 	$(BIN)/python -m reproductions calibrated
 
+# Does the calibrated scale's sampler draw from its model's posterior? Simulation-based calibration, some hours.
+sbc: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.sbc_calibrated
+
+# The same posteriors by NumPyro's NUTS on recorded judgments.
+nuts: $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[reference]'
+	$(BIN)/python -m benchmarks.nuts_calibrated
+
 # Every published table and figure, at full size, beside the published numbers; writes docs/reproductions.md.
 reproductions: $(VENV)/.dev
 	$(BIN)/python -m scripts.reproductions
@@ -118,6 +128,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+# The calibrated scale's kernels take half a minute to compile: once, and not in every test process at the same time.
+$(VENV)/.compiled: $(VENV)/.dev $(wildcard src/steelyard/models/calibrated/*.py)
+	$(BIN)/python -m scripts.compile_kernels
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,6 @@ This states the model a second time, from its documentation, so that the sampler
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Any
@@ -187,6 +186,7 @@ def simulate(rng: np.random.Generator, scene: Scene, truth: Truth) -> Observatio
     for group, ask in enumerate(scene.asks):
         line = truth.line[group * scene.annotators :][: scene.annotators]
         lapse_rate = truth.lapse_rate[group * scene.annotators :][: scene.annotators]
+        part: Observations | None
         if ask in STEPS:
             part = rate(rng, scene, truth, line, STEPS[ask])
         elif ask in ("comparisons", "ties"):
@@ -216,7 +216,7 @@ def rate(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray,
     )
     response = line[who, INTERCEPT] + np.exp(line[who, LOG_SLOPE]) * (truth.x[item] - ORIGIN)
     response += np.sqrt(np.exp(2 * line[who, LOG_NOISE]) + floor**2) * rng.standard_normal(len(who))
-    tasks: dict[str, object] = {}
+    tasks: dict[str, Any] = {}
     if truth.shift.size:
         response += truth.shift[who, item]
         pages = truth.shift.shape[1] // scene.page
@@ -233,7 +233,7 @@ def rate(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray,
     coarser = range(1, steps - 1 if steps else 11)
     if any(np.allclose(value * k, np.round(value * k), rtol=0, atol=1e-9) for k in coarser):
         return None
-    return Ratings(**names(scene), annotator=who, item=item, value=value, scale=(0.0, 1.0), **tasks)  # type: ignore[arg-type]
+    return Ratings(**names(scene), annotator=who, item=item, value=value, scale=(0.0, 1.0), **tasks)
 
 
 def compare(
@@ -329,7 +329,6 @@ def in_order(evidence: Evidence, truth: Truth, scene: Scene) -> Case:
 
 
 Quantities = dict[str, float]
-Selector = Callable[[FloatArray], float]
 
 
 def quantities(
@@ -356,7 +355,7 @@ def quantities(
     if common[3] > 0:
         values["margin"] = common[3]
     for g, group in enumerate(evidence.groups):
-        tag, r, prior = f"{group.kind} ", responder[g], population[g]
+        tag, r, prior = f"{group.kind} {g + 1} ", responder[g], population[g]
         columns = {"α": (ALPHA, g > 0), "λ": (LAMBDA, group.rates), "κ": (KAPPA, group.rates and rung.slope)}
         columns |= {"ω_b": (OMEGA_B, group.rates and rung.bias), "ω_a": (OMEGA_A, rung.slope)}
         columns |= {"ω_l": (OMEGA_L, group.rates and rung.noise), "random rate": (RANDOM_RATE, rung.random)}
