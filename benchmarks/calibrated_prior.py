@@ -182,7 +182,6 @@ def draw_group(rng: np.random.Generator, scene: Scene, rung: Ladder, group: int)
 def simulate(rng: np.random.Generator, scene: Scene, truth: Truth) -> Observations | None:
     """Simulate all answers; None where the data would be read as another scale or another model."""
     parts: list[Observations] = []
-    part: Observations | None
     for group, ask in enumerate(scene.asks):
         line = truth.line[group * scene.annotators :][: scene.annotators]
         lapse_rate = truth.lapse_rate[group * scene.annotators :][: scene.annotators]

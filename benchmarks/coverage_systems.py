@@ -9,16 +9,16 @@ and by annotator (system × annotator). Prints Markdown tables, which docs/conce
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.models.systems.comparison import SystemComparison, SystemOptions, compare
+from steelyard.models.systems.comparison import Method, SystemComparison, SystemOptions, compare
 from steelyard.models.systems.judgments import SystemJudgments
 from steelyard.observations import Comparisons, Index, Ratings
 
-METHODS = ("two_way", "bootstrap", "wmt")
+METHODS: tuple[Method, ...] = ("two_way", "bootstrap", "wmt")
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,13 @@ def votes(scene: Scene, rng: np.random.Generator) -> SystemJudgments:
     return SystemJudgments(comparisons, source.astype(np.int32), names(scene.sources))
 
 
-def effects(scene: Scene, system, source, annotator, rng: np.random.Generator) -> np.ndarray:
+def effects(
+    scene: Scene, system: np.ndarray, source: np.ndarray, annotator: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Draw how systems differ by source and by annotator."""
     by_source = rng.normal(0, scene.system_source_sd, (scene.systems, scene.sources))
     by_annotator = rng.normal(0, scene.system_annotator_sd, (scene.systems, scene.annotators))
-    return by_source[system, source] + by_annotator[system, annotator]
+    return np.asarray(by_source[system, source] + by_annotator[system, annotator])
 
 
 def names(count: int) -> Index:
@@ -118,7 +120,12 @@ def errors(comparison: SystemComparison, truth: np.ndarray) -> tuple[float, floa
     return single, bool(inside.all()), false_findings
 
 
-def coverage_table(make, scenes: dict[str, Scene], replications: int, methods: Sequence[str] = METHODS) -> None:
+def coverage_table(
+    make: Callable[[Scene, np.random.Generator], SystemJudgments],
+    scenes: dict[str, Scene],
+    replications: int,
+    methods: Sequence[Method] = METHODS,
+) -> None:
     """Print coverage, simultaneous coverage and family-wise error where all systems are equal."""
     print("| judgments | method | coverage | simultaneous | family-wise error |")
     print("|---|---|---:|---:|---:|")
