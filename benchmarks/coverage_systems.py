@@ -162,7 +162,7 @@ def power_table(replications: int) -> None:
 def main() -> None:
     """Print all tables."""
     replications = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    methods = sys.argv[2:] or METHODS
+    methods = [name for name in METHODS if name in sys.argv[2:]] or list(METHODS)
     usual = Scene()
     scenes = {
         "ratings: 50 sources, 10 annotators, 2 of them per item": usual,

@@ -95,10 +95,10 @@ def rank_replicate(scene: str, rung: str, seed: int) -> Mapping[str, tuple[int, 
         if ess.min() >= RANKED or count >= MOST_DRAWS:
             break
         count *= 2
-    kept = values[np.linspace(0, len(values) - 1, RANKED).astype(int)]
+    sample = values[np.linspace(0, len(values) - 1, RANKED).astype(int)]
     ranks = {}
     for at, (name, value) in enumerate(truth.items()):
-        below, equal = int((kept[:, at] < value).sum()), int((kept[:, at] == value).sum())
+        below, equal = int((sample[:, at] < value).sum()), int((sample[:, at] == value).sum())
         ranks[name] = (below + int(rng.integers(equal + 1)), float(ess[at]))
     return ranks
 

@@ -24,14 +24,14 @@ def disagreement(evidence: Evidence, score: FloatArray, sd: FloatArray) -> tuple
         return ()
     is_rated = evidence.groups[0].rates
     simple, error = _mean_rating(evidence) if is_rated else _strength(evidence)
-    known = np.isfinite(simple) & np.isfinite(error)
-    if known.sum() < 3 or np.ptp(simple[known]) == 0 or np.ptp(score[known]) == 0:
+    is_finite = np.isfinite(simple) & np.isfinite(error)
+    if is_finite.sum() < 3 or np.ptp(simple[is_finite]) == 0 or np.ptp(score[is_finite]) == 0:
         return ()
     name = "mean ratings" if is_rated else "a Bradley–Terry fit"
-    correlation = float(np.corrcoef(score[known], simple[known])[0, 1])
-    slope = correlation * float(score[known].std() / simple[known].std())
-    fitted = score[known].mean() + slope * (simple[known] - simple[known].mean())
-    off = np.abs(score[known] - fitted) / np.sqrt(sd[known] ** 2 + (slope * error[known]) ** 2 + 1e-24)
+    correlation = float(np.corrcoef(score[is_finite], simple[is_finite])[0, 1])
+    slope = correlation * float(score[is_finite].std() / simple[is_finite].std())
+    fitted = score[is_finite].mean() + slope * (simple[is_finite] - simple[is_finite].mean())
+    off = np.abs(score[is_finite] - fitted) / np.sqrt(sd[is_finite] ** 2 + (slope * error[is_finite]) ** 2 + 1e-24)
     outside = float((off > 2).mean())
     if correlation > 0 and outside <= MOST_OUTSIDE:
         return ()
