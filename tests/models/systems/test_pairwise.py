@@ -75,8 +75,16 @@ def test_draws_give_the_same_comparison_as_the_normal_distribution_they_come_fro
     draws = score + rng.normal(0, 0.3, (20_000, 3))
     pairwise = pairs_from_draws(score, draws, 0.95)
     assert pairwise.probability[0, 1] == pytest.approx(stats.norm.cdf(0.6 / (0.3 * np.sqrt(2))), abs=0.01)
+    assert pairwise.p_value[0, 1] == pytest.approx(2 * stats.norm.sf(0.6 / (0.3 * np.sqrt(2))), rel=0.1)
     width = stats.studentized_range.ppf(0.95, 3, 1e6) * 0.3
     assert pairwise.upper[0, 2] - pairwise.difference[0, 2] == pytest.approx(width, rel=0.03)
+
+
+def test_few_draws_can_tell_many_systems_apart():
+    # Forty systems have 780 pairs; counting 100 draws could not give a corrected p-value below 1.
+    score = 10.0 * np.arange(40)
+    draws = score + np.random.default_rng(4).normal(size=(100, 40))
+    assert pairs_from_draws(score, draws, 0.95).is_better.sum() == 780
 
 
 def test_rank_ranges_count_significant_differences():

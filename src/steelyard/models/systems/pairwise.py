@@ -65,9 +65,10 @@ def compare_pairs(score: FloatArray, covariance: Covariance, level: float) -> Pa
 def pairs_from_draws(score: FloatArray, draws: FloatArray, level: float) -> Pairwise:
     """Compare every two systems by joint draws (draws × systems) of their scores.
 
-    The simultaneous intervals are those of the largest standardised deviation; a p-value is at least 1/draws.
+    The simultaneous intervals are those of the largest standardised deviation. p-values are normal, with the draws'
+    standard deviation: counting draws could not give less than 1/draws, too much for Holm's correction of many pairs.
     """
-    n, count = len(score), len(draws)
+    n = len(score)
     deviation = draws - score
     sd = np.sqrt(spread(np.cov(deviation, rowvar=False).reshape(n, n)))
     difference = score[:, None] - score
@@ -78,8 +79,8 @@ def pairs_from_draws(score: FloatArray, draws: FloatArray, level: float) -> Pair
         gap = draws[:, i] - draws[:, j]
         above[i, j] = np.mean(gap > 0) + np.mean(gap == 0) / 2
         above[j, i] = 1 - above[i, j]
-    single = np.clip(2 * np.minimum(above, 1 - above), 1 / count, 1.0)
-    single[np.isnan(difference)] = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        single = np.asarray(2 * stats.norm.sf(np.abs(difference) / sd))
     adjusted = holm(single)
     return Pairwise(
         difference,
