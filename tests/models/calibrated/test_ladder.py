@@ -63,8 +63,8 @@ def test_with_few_annotators_only_bias_is_modelled(annotators: int, rung: str):
 
 
 def test_a_crowd_that_differs_is_calibrated_and_one_that_does_not_loses_nothing():
-    judgments, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
-    choice = choose_rung(Evidence.of("calibrated_scale", judgments), SEED)
+    data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
+    choice = choose_rung(Evidence.of("calibrated_scale", data), SEED)
     assert choice.rung in ("slope", "noise", "random")
     assert choice.gain > 0
     alike, truth = rated(np.random.default_rng(1), bias=0.0, use=0.0, each=8)
@@ -85,12 +85,12 @@ def test_the_fullest_rung_within_one_standard_error_is_chosen():
 
 
 def test_the_fit_says_which_differences_it_models_and_why():
-    judgments, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
-    fit, _ = warned_by(judgments)
+    data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
+    fit, _ = warned_by(data)
     (note,) = [note for note in fit.notes if note.startswith("annotators:")]
     assert "predict held-out judgments better" in note
     assert any(note.startswith("chains: R̂") for note in fit.notes)
-    forced = CalibratedScale(draws=100, annotator_effects="none").fit(judgments)
+    forced = CalibratedScale(draws=100, annotator_effects="none").fit(data)
     assert any("no differences between annotators" in note for note in forced.notes)
 
 
@@ -104,28 +104,28 @@ def test_a_nearly_constant_annotator_does_not_take_over_the_scale():
     values = np.clip(np.rint(truth + rng.normal(0, 0.8, (3, 100))), 1, 5)
     values[2] = 4
     values[2, :3] = 5
-    judgments = panel(values, (1, 5))
-    plain = np.corrcoef(scores(Mean(draws=20).fit(judgments)), truth)[0, 1]
+    data = panel(values, (1, 5))
+    plain = np.corrcoef(scores(Mean(draws=20).fit(data)), truth)[0, 1]
     for seed in range(3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteelyardWarning)
-            fit = CalibratedScale(draws=100, seed=seed).fit(judgments)
+            fit = CalibratedScale(draws=100, seed=seed).fit(data)
         assert np.corrcoef(scores(fit), truth)[0, 1] > plain - 0.02
 
 
 def test_a_third_of_reversed_judges_cannot_turn_the_scale_around():
-    judgments, truth = compared(np.random.default_rng(4), each=20)
-    is_reversed = judgments.annotator % 3 == 0
-    judgments = replace(judgments, outcome=np.where(is_reversed, -judgments.outcome, judgments.outcome).astype(np.int8))
-    fit, _ = warned_by(judgments)
-    plain = scores(BradleyTerry(draws=20).fit(judgments))
+    data, truth = compared(np.random.default_rng(4), each=20)
+    is_reversed = data.annotator % 3 == 0
+    data = replace(data, outcome=np.where(is_reversed, -data.outcome, data.outcome).astype(np.int8))
+    fit, _ = warned_by(data)
+    plain = scores(BradleyTerry(draws=20).fit(data))
     assert stats.spearmanr(scores(fit), plain).statistic > 0.6
     assert stats.spearmanr(scores(fit), truth).statistic > stats.spearmanr(plain, truth).statistic - 0.05
 
 
 def test_slopes_are_positive_in_every_draw():
-    judgments, _ = rated(np.random.default_rng(5), random=0.3)
-    chain = Chain(Evidence.of("calibrated_scale", judgments), np.random.default_rng(0), RUNGS["random"])
+    data, _ = rated(np.random.default_rng(5), random=0.3)
+    chain = Chain(Evidence.of("calibrated_scale", data), np.random.default_rng(0), RUNGS["random"])
     trace = chain.collect(20, 20)
     assert (trace.line[0, 1] > 0).all()
 
@@ -134,8 +134,8 @@ def test_slopes_are_positive_in_every_draw():
 
 
 def test_chains_from_dispersed_starts_agree():
-    judgments, _ = rated(np.random.default_rng(6))
-    posterior = sample(Evidence.of("calibrated_scale", judgments), RUNGS["bias"], 400, SEED)
+    data, _ = rated(np.random.default_rng(6))
+    posterior = sample(Evidence.of("calibrated_scale", data), RUNGS["bias"], 400, SEED)
     assert len(posterior.chains) == 4
     assert posterior.diagnostics.converged
     assert posterior.diagnostics.rhat < 1.05
@@ -146,9 +146,9 @@ def test_chains_that_cannot_agree_in_time_are_reported(monkeypatch: pytest.Monke
     # So many comparisons between two groups of items, with one between the groups, that nothing fixes their distance.
     monkeypatch.setattr("steelyard.models.calibrated.posterior.MOST_ROUNDS", 1)
     monkeypatch.setattr("steelyard.models.calibrated.posterior.BURN_IN", 0)
-    judgments, _ = compared(np.random.default_rng(7), each=40)
+    data, _ = compared(np.random.default_rng(7), each=40)
     with pytest.warns(ConvergenceWarning, match=r"R̂ .* increase draws"):
-        fit = CalibratedScale(draws=20).fit(judgments)
+        fit = CalibratedScale(draws=20).fit(data)
     assert not fit.converged
 
 
@@ -157,56 +157,52 @@ def test_chains_that_cannot_agree_in_time_are_reported(monkeypatch: pytest.Monke
 
 def test_ordinary_judgments_are_not_warned_about():
     for seed in range(5):
-        for judgments in (
+        for data in (
             rated(np.random.default_rng(seed))[0],
             compared(np.random.default_rng(seed))[0],
             in_tuples(np.random.default_rng(seed), ranked=True)[0],
         ):
-            assert len(opposition(Evidence.of("calibrated_scale", judgments)).against) == 0
+            assert len(opposition(Evidence.of("calibrated_scale", data)).against) == 0
 
 
 def test_a_constant_annotator_is_named():
-    judgments, _ = rated(np.random.default_rng(8), each=8)
-    _, messages = warned_by(replace(judgments, value=np.where(judgments.annotator == 2, 60.0, judgments.value)))
+    data, _ = rated(np.random.default_rng(8), each=8)
+    _, messages = warned_by(replace(data, value=np.where(data.annotator == 2, 60.0, data.value)))
     assert any("w002 gives every item the same rating" in message for message in messages)
 
 
 def test_a_reversed_annotator_is_named():
-    judgments, _ = rated(np.random.default_rng(8), each=10)
-    _, messages = warned_by(
-        replace(judgments, value=np.where(judgments.annotator == 3, 100 - judgments.value, judgments.value))
-    )
+    data, _ = rated(np.random.default_rng(8), each=10)
+    _, messages = warned_by(replace(data, value=np.where(data.annotator == 3, 100 - data.value, data.value)))
     assert any("w003 answers against the scale" in message for message in messages)
 
 
 @pytest.mark.parametrize("kind", ["ratings", "comparisons"])
 def test_two_camps_are_reported(kind: str):
-    judgments: Ratings | Comparisons
+    data: Ratings | Comparisons
     if kind == "ratings":
-        judgments, _ = rated(np.random.default_rng(8), each=8)
-        judgments = replace(
-            judgments, value=np.where(judgments.annotator % 2 == 0, 100 - judgments.value, judgments.value)
-        )
+        data, _ = rated(np.random.default_rng(8), each=8)
+        data = replace(data, value=np.where(data.annotator % 2 == 0, 100 - data.value, data.value))
     else:
-        judgments, _ = compared(np.random.default_rng(8), each=20)
-        judgments = replace(
-            judgments,
-            outcome=np.where(judgments.annotator % 2 == 0, -judgments.outcome, judgments.outcome).astype(np.int8),
+        data, _ = compared(np.random.default_rng(8), each=20)
+        data = replace(
+            data,
+            outcome=np.where(data.annotator % 2 == 0, -data.outcome, data.outcome).astype(np.int8),
         )
-    _, messages = warned_by(judgments)
+    _, messages = warned_by(data)
     assert any("annotators disagree about the direction of the scale" in message for message in messages)
 
 
 def test_items_that_nothing_links_are_reported():
-    judgments, _ = compared(np.random.default_rng(9), items=20, each=40)
-    _, messages = warned_by(take(judgments, (judgments.left < 10) == (judgments.right < 10)))
+    data, _ = compared(np.random.default_rng(9), items=20, each=40)
+    _, messages = warned_by(take(data, (data.left < 10) == (data.right < 10)))
     assert any("2 parts that no comparison links" in message for message in messages)
 
 
 def test_scores_that_contradict_the_simple_estimate_are_reported():
-    judgments, _ = rated(np.random.default_rng(10), each=10)
-    evidence = Evidence.of("calibrated_scale", judgments)
-    mean = scores(Mean(draws=20).fit(judgments)) / 100
+    data, _ = rated(np.random.default_rng(10), each=10)
+    evidence = Evidence.of("calibrated_scale", data)
+    mean = scores(Mean(draws=20).fit(data)) / 100
     sd = np.full(len(mean), 0.05)
     assert disagreement(evidence, mean, sd) == ()
     (sentence,) = disagreement(evidence, -mean, sd)
