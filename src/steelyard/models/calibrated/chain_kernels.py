@@ -212,6 +212,51 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladde
 
 
 @compiled
+def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
+    """Return the log density of a compared item's location given the other items, with responses integrated out."""
+    left, right, responder, outcome, start, row = rows
+    margin = draw.common[MARGIN]
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    for at in range(start[i], start[i + 1]):
+        m = row[at]
+        if outcome[m] == HELD_OUT:
+            continue
+        difference = location - draw.x[right[m]] if left[m] == i else draw.x[left[m]] - location
+        r = responder[m]
+        chance = pair_chance(draw.slope[r] * difference, outcome[m], margin)
+        total += log(max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, 1e-300))
+    return total
+
+
+@compiled
+def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
+    """Draw compared items one after the other by slice sampling, with the responses integrated out.
+
+    Given the responses, an item that won or lost all its comparisons hardly moves.
+    """
+    for i in range(len(draw.x)):
+        value = draw.x[i]
+        level = item_density(rows, draw, i, value) - rng.standard_exponential()
+        width = draw.common[SD]
+        low = value - width * rng.random()
+        high = low + width
+        while item_density(rows, draw, i, low) > level:
+            low -= width
+        while item_density(rows, draw, i, high) > level:
+            high += width
+        for _ in range(60):
+            other = low + (high - low) * rng.random()
+            if item_density(rows, draw, i, other) >= level:
+                draw.x[i] = other
+                break
+            if other < value:
+                low = other
+            else:
+                high = other
+
+
+@compiled
 def slope_density(rows: PairRows, draw: Draw, r: int, span: NDArray[np.int64], log_slope: float) -> float:
     """Return the log likelihood of one responder's comparisons at a slope, with the responses integrated out."""
     left, right, _, outcome, _, _ = rows
@@ -506,6 +551,8 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if passes_over_pairs:
         is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
         move_pairs(rng, rows.pairs, draw, rung, is_free)
+        if is_free and len(rows.pairs.left) <= MANY_PAIRS:
+            move_items(rng, rows.pairs, draw)
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
             for g in range(len(crowd.rates)):
