@@ -79,6 +79,9 @@ MARGIN_PRIOR = (log(0.4), 1.0)
 MANY_PAIRS = 100_000
 """Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
 
+ITEM_MOVES = 3
+"""Compared items are drawn with the responses integrated out in every third sweep: it costs as much as several sweeps."""
+
 STRETCHES = 4
 """Steps of the random walk of the items' scale against the slopes in a sweep."""
 
@@ -551,7 +554,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if passes_over_pairs:
         is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
         move_pairs(rng, rows.pairs, draw, rung, is_free)
-        if is_free and len(rows.pairs.left) <= MANY_PAIRS:
+        if is_free and len(rows.pairs.left) <= MANY_PAIRS and int(common[SWEEP]) % ITEM_MOVES == 0:
             move_items(rng, rows.pairs, draw)
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
