@@ -80,7 +80,7 @@ MANY_PAIRS = 100_000
 """Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
 
 ITEM_MOVES = 3
-"""Compared items are drawn with the responses integrated out in every third sweep: it costs as much as several sweeps."""
+"""Every how many sweeps compared items are drawn with responses integrated out, which costs as much as two sweeps."""
 
 STRETCHES = 4
 """Steps of the random walk of the items' scale against the slopes in a sweep."""
