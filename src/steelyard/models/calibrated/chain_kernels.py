@@ -79,6 +79,9 @@ MARGIN_PRIOR = (log(0.4), 1.0)
 MANY_PAIRS = 100_000
 """Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
 
+ITEM_MOVES = 3
+"""Every how many sweeps compared items are drawn with responses integrated out, which costs as much as two sweeps."""
+
 STRETCHES = 4
 """Steps of the random walk of the items' scale against the slopes in a sweep."""
 
@@ -209,6 +212,51 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladde
             multiply(draw.x, exp(step))
             common[SD] *= exp(step)
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
+
+
+@compiled
+def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
+    """Return the log density of a compared item's location given the other items, with responses integrated out."""
+    left, right, responder, outcome, start, row = rows
+    margin = draw.common[MARGIN]
+    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    for at in range(start[i], start[i + 1]):
+        m = row[at]
+        if outcome[m] == HELD_OUT:
+            continue
+        difference = location - draw.x[right[m]] if left[m] == i else draw.x[left[m]] - location
+        r = responder[m]
+        chance = pair_chance(draw.slope[r] * difference, outcome[m], margin)
+        total += log(max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, 1e-300))
+    return total
+
+
+@compiled
+def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
+    """Draw compared items one after the other by slice sampling, with the responses integrated out.
+
+    Given the responses, an item that won or lost all its comparisons hardly moves.
+    """
+    for i in range(len(draw.x)):
+        value = draw.x[i]
+        level = item_density(rows, draw, i, value) - rng.standard_exponential()
+        width = draw.common[SD]
+        low = value - width * rng.random()
+        high = low + width
+        while item_density(rows, draw, i, low) > level:
+            low -= width
+        while item_density(rows, draw, i, high) > level:
+            high += width
+        for _ in range(60):
+            other = low + (high - low) * rng.random()
+            if item_density(rows, draw, i, other) >= level:
+                draw.x[i] = other
+                break
+            if other < value:
+                low = other
+            else:
+                high = other
 
 
 @compiled
@@ -506,6 +554,8 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if passes_over_pairs:
         is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
         move_pairs(rng, rows.pairs, draw, rung, is_free)
+        if is_free and len(rows.pairs.left) <= MANY_PAIRS and int(common[SWEEP]) % ITEM_MOVES == 0:
+            move_items(rng, rows.pairs, draw)
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
             for g in range(len(crowd.rates)):
