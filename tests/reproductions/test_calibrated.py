@@ -69,5 +69,6 @@ def test_held_out_judgments_are_predicted(shared_data: Path):
 def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
     outcome = NonInferior().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
-    assert outcome.table["gain"].to_numpy().mean() > -0.01
+    # One trial a set, of few judgments: the mean gain has a standard error of about .01.
+    assert outcome.table["gain"].to_numpy().mean() > -0.03
     assert {"affect, anger", "RTE", "WMT 2021 cs-en", "word similarity"} <= set(outcome.table["data"])

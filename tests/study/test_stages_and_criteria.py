@@ -159,6 +159,7 @@ def test_groups_are_scored_from_the_judgments_of_their_items(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::steelyard.errors.ConvergenceWarning")
 def test_stages_of_different_protocols_end_on_one_scale(tmp_path):
     config = """
 [[stage]]

@@ -166,8 +166,8 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
 def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
     """Return a draft that compares the systems whose outputs are in a file, as `steelyard new --compare-systems`."""
     with tempfile.TemporaryDirectory(prefix=".steelyard-new-") as scratch:
-        path = Path(scratch) / _upload_name(items)
         try:
+            path = Path(scratch) / _upload_name(items)
             path.write_text(items.text, encoding="utf-8")
             recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
         except SteelyardError as error:

@@ -90,8 +90,10 @@ def test_covariates_give_the_coefficients_of_logistic_regression():
 
 
 def test_covariates_equal_those_of_arena_rank():
-    arena = pytest.importorskip("arena_rank.models.contextual_bradley_terry")
-    utils = pytest.importorskip("arena_rank.utils.data_utils")
+    # It brings JAX, which is too large for every test run.
+    missing = "pip install arena-rank"
+    arena = pytest.importorskip("arena_rank.models.contextual_bradley_terry", reason=missing)
+    utils = pytest.importorskip("arena_rank.utils.data_utils", reason=missing)
     comparisons, features = contextual_data(np.random.default_rng(3))
     names = np.array(comparisons.items.ids)
     import pandas
