@@ -143,7 +143,7 @@ def test_chains_from_dispersed_starts_agree():
 
 
 def test_chains_that_cannot_agree_in_time_are_reported(monkeypatch: pytest.MonkeyPatch):
-    # So many comparisons between two groups of items, with one between the groups, that nothing fixes their distance.
+    # Five draws from each of four dispersed starts, without burn-in.
     monkeypatch.setattr("steelyard.models.calibrated.posterior.MOST_ROUNDS", 1)
     monkeypatch.setattr("steelyard.models.calibrated.posterior.BURN_IN", 0)
     data, _ = compared(np.random.default_rng(7), each=40)

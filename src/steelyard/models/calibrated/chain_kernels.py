@@ -187,7 +187,7 @@ def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
 
 
 @compiled
-def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, rung: Ladder, is_free: bool) -> None:
+def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bool) -> None:
     """Update the tie margin and, if items are free to stretch, their scale, with the responses integrated out."""
     common = draw.common
     margin = common[MARGIN]
@@ -362,10 +362,10 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
             gain[r] = LAPSE_PRIOR[0] * log(other[r] / rate)
             gain[r] += (LAPSE_PRIOR[1] - 1.0) * log((1.0 - other[r]) / (1.0 - rate))
             # The proposal's width depends on the rate: the ratio of its densities there and back.
-            there = 1.2 / sqrt(1.0 + 0.05 * compared[r] * rate)
-            back = 1.2 / sqrt(1.0 + 0.05 * compared[r] * other[r])
+            forward_sd = 1.2 / sqrt(1.0 + 0.05 * compared[r] * rate)
+            backward_sd = 1.2 / sqrt(1.0 + 0.05 * compared[r] * other[r])
             step = log(other[r] / rate)
-            gain[r] += log(there / back) + 0.5 * step * step * (1.0 / there**2 - 1.0 / back**2)
+            gain[r] += log(forward_sd / backward_sd) + 0.5 * step * step * (1.0 / forward_sd**2 - 1.0 / backward_sd**2)
     for m in range(len(left)):
         r = responder[m]
         if outcome[m] == HELD_OUT or gain[r] == -inf:
@@ -459,7 +459,7 @@ def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -
 
 
 @compiled
-def move_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
+def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
     for i in range(len(draw.x)):
         draw.x[i] += by
@@ -496,7 +496,7 @@ def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, r
     else:
         weight += len(draw.x) / common[SD] ** 2
         pull -= total_of(draw.x) / common[SD] ** 2
-    move_level(rng, rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
+    move_level(rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
 
 
 @compiled
@@ -553,7 +553,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     passes_over_pairs = has_pairs and (len(rows.pairs.left) <= MANY_PAIRS or int(common[SWEEP]) % 10 == 0)
     if passes_over_pairs:
         is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
-        move_pairs(rng, rows.pairs, draw, rung, is_free)
+        move_pairs(rng, rows.pairs, draw, is_free)
         if is_free and len(rows.pairs.left) <= MANY_PAIRS and int(common[SWEEP]) % ITEM_MOVES == 0:
             move_items(rng, rows.pairs, draw)
         if rung.slope:

@@ -265,10 +265,10 @@ def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, pr
             for_slope += sign * (-0.5 * off * off - log(prior[OMEGA_A]))
     mean, sd = noise_proposal(sums, other, prior)
     other[LOG_NOISE] = mean + sd * rng.standard_normal()
-    there = -0.5 * ((other[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
+    forward = -0.5 * ((other[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
     mean, sd = noise_proposal(sums, line, prior)
-    back = -0.5 * ((line[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
-    gain = line_log_prior(other, prior) - line_log_prior(line, prior) + for_slope + back - there
+    backward = -0.5 * ((line[LOG_NOISE] - mean) / sd) ** 2 - log(sd)
+    gain = line_log_prior(other, prior) - line_log_prior(line, prior) + for_slope + backward - forward
     gain += marginal_likelihood(sums, other, prior) - marginal_likelihood(sums, line, prior)
     if log(rng.random()) < gain:
         for at in range(5):
