@@ -12,6 +12,7 @@ from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import History, history_of, observations_of
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
+from steelyard.analysis.verdict import Verdict, verdict_of
 from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
@@ -138,6 +139,11 @@ class Analysis:
         tables = [part.table() for part in self.reliability]
         schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the scores are reliable enough, and how many judgments are missing."""
+        return verdict_of(self)
 
     @cached_property
     def tournaments(self) -> TournamentAnalysis | None:

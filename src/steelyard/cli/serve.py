@@ -27,6 +27,9 @@ SERVER_OPTIONS: dict[str, Any] = {
     "timeout_keep_alive": 75,
 }
 
+_MOST_PREPARED = 3
+"""Number of studies whose results are computed before the first page is opened."""
+
 
 def serve(
     folders: Annotated[list[Path], typer.Argument(help="Folders of studies.", metavar="DIR...", show_default=False)],
@@ -69,6 +72,9 @@ def serve(
     import os
     import secrets
 
+    if workers == 1:
+        start_calculator(folders, database)
+
     from steelyard.web.addresses import read_proxies, read_public_url
     from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, configure_logging
     from steelyard.web.identity import check_strength
@@ -98,6 +104,20 @@ def serve(
         }
         os.environ |= {name: value for name, value in settings.items() if value is not None}
         _serve_in_workers([served.folder for served in studies.all()], listener, workers)
+
+
+def start_calculator(folders: list[Path], database: str | None = None) -> None:
+    """Start the process that computes for the dashboards, before anything that takes long to import.
+
+    So it imports and computes while this process imports the server and opens the studies. It ends with the command.
+    """
+    import click
+
+    from steelyard.web.calculator_process import CalculatorProcess, Source
+
+    sources = [Source(str(folder.resolve()), database) for folder in folders if (folder / "study.toml").is_file()]
+    CalculatorProcess.start(*sources[:_MOST_PREPARED])
+    click.get_current_context().call_on_close(CalculatorProcess.end)
 
 
 def listen(host: str, port: int) -> socket:
@@ -157,7 +177,7 @@ def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
 
     from steelyard.web.app import create_app
 
-    config = uvicorn.Config(create_app(studies, **options), **SERVER_OPTIONS)
+    config = uvicorn.Config(create_app(studies, prepare_dashboards=True, **options), **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
