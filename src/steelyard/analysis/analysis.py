@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,13 +17,15 @@ from steelyard.analysis.verdict import Verdict, verdict_of
 from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
-from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
+
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison
 
 
 @dataclass(eq=False)

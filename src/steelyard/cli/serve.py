@@ -32,6 +32,7 @@ _MOST_PREPARED = 3
 
 
 def serve(
+    context: typer.Context,
     folders: Annotated[list[Path], typer.Argument(help="Folders of studies.", metavar="DIR...", show_default=False)],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 8000,
@@ -73,7 +74,7 @@ def serve(
     import secrets
 
     if workers == 1:
-        start_calculator(folders, database)
+        start_calculator(context, folders, database)
 
     from steelyard.web.addresses import read_proxies, read_public_url
     from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, configure_logging
@@ -106,18 +107,16 @@ def serve(
         _serve_in_workers([served.folder for served in studies.all()], listener, workers)
 
 
-def start_calculator(folders: list[Path], database: str | None = None) -> None:
+def start_calculator(context: typer.Context, folders: list[Path], database: str | None) -> None:
     """Start the process that computes for the dashboards, before anything that takes long to import.
 
     So it imports and computes while this process imports the server and opens the studies. It ends with the command.
     """
-    import click
-
     from steelyard.web.calculator_process import CalculatorProcess, Source
 
     sources = [Source(str(folder.resolve()), database) for folder in folders if (folder / "study.toml").is_file()]
     CalculatorProcess.start(*sources[:_MOST_PREPARED])
-    click.get_current_context().call_on_close(CalculatorProcess.end)
+    context.call_on_close(CalculatorProcess.end)
 
 
 def listen(host: str, port: int) -> socket:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import polars as pl
 from msgspec import structs
@@ -19,7 +19,6 @@ from steelyard.errors import TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
-from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
@@ -70,6 +69,9 @@ from steelyard.study.systems import compare_by_criterion, item_column, kind_of_s
 from steelyard.version import __version__
 
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
+
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,6 +481,8 @@ class Study:
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
         columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
+        from steelyard.models.systems.comparison import SystemOptions
+
         chosen = with_model(options or SystemOptions(), self.config.model)
         return compare_by_criterion(counted, items, chosen, columns)
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats import read_items, read_table
-from steelyard.models.comparisons.latent import LatentScale
 from steelyard.models.fit import Model
-from steelyard.models.systems.compare_systems import of_items
-from steelyard.models.systems.comparison import KINDS, SystemComparison, SystemOptions, compare, joined
 from steelyard.observations import Observations
 from steelyard.records import Item
 from steelyard.study.config import Stage
 from steelyard.study.config.tables import ItemsSource
+
+if TYPE_CHECKING:
+    # Most studies have no systems, and the comparison takes half a second to import.
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
 _FIELDS = ("group", "context", "reference", "gold")
 
@@ -30,6 +32,8 @@ def has_systems(items: Sequence[Item]) -> bool:
 
 def kind_of_systems(stages: Sequence[Stage]) -> str:
     """Return the kind of judgments from which a study's systems are compared."""
+    from steelyard.models.systems.comparison import KINDS
+
     for kinds in (
         [stage.protocol.kinds[0] for stage in stages],
         [kind for stage in stages for kind in stage.protocol.kinds],
@@ -55,6 +59,9 @@ def compare_by_criterion(
     """
     if not by_criterion:
         raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
+    from steelyard.models.systems.compare_systems import of_items
+    from steelyard.models.systems.comparison import compare, joined
+
     parts = []
     for criterion, observations in by_criterion.items():
         for keys, rows in _subsets(observations, columns or {}):
@@ -65,6 +72,8 @@ def compare_by_criterion(
 
 def with_model(options: SystemOptions, model: Model) -> SystemOptions:
     """Use the study's model of items for the systems, if it is one of comparisons, choices or rankings."""
+    from steelyard.models.comparisons.latent import LatentScale
+
     return replace(options, model=model) if options.model is None and isinstance(model, LatentScale) else options
 
 

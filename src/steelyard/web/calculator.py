@@ -37,7 +37,7 @@ from steelyard.reliability.statistic import EXPLANATIONS
 from steelyard.study import Status, Study
 from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
-from steelyard.web.calculator_process import Source
+from steelyard.web.calculator_process import Source, lower_priority
 
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
 _SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
@@ -116,7 +116,7 @@ def prepare(source: Source) -> None:
     """Compute the first parts of a study; what fails here is reported when a page asks for it."""
     try:
         for name in PARTS[:2]:
-            compute(source, name)
+            _compute(_open(source), name, None)
     except Exception:  # noqa: S110 - every exception: computed again, and reported, when a page asks
         pass
 
@@ -165,6 +165,7 @@ def compute(source: Source, name: PartName, seq: int | None = None) -> Any:
 
     A part that is recent enough is returned as it is. A study whose configuration has changed is opened again.
     """
+    lower_priority()
     try:
         return _compute(_open(source), name, seq)
     except StoreError:

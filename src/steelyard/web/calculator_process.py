@@ -20,6 +20,8 @@ from multiprocessing.connection import wait
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
+_PRIORITY = 5
+"""Nice value of processes beside the server, so that annotators do not notice them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,8 @@ class Source:
 
 
 def initialise() -> None:
-    """Set up a process beside the server: it ends with its parent and runs at low priority."""
+    """Set up a process beside the server: it ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(5)
     warnings.simplefilter("ignore")
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -64,12 +65,20 @@ def new_pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=initialise)
 
 
+def lower_priority() -> None:
+    """Let the server go first, which annotators wait for."""
+    if os.getpriority(os.PRIO_PROCESS, 0) < _PRIORITY:
+        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+
+
 def prepare(sources: tuple[Source, ...]) -> bool:
     """Import everything, and compute the first results of some studies, so that no page has to wait for them."""
     from steelyard.web import calculator
 
     for source in sources:
         calculator.prepare(source)
+    # Only now: while the server starts, nobody waits for anything but these results.
+    lower_priority()
     calculator.load_modules()
     return True
 

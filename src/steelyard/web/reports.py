@@ -24,7 +24,7 @@ from starlette.responses import FileResponse
 
 from steelyard.analysis.activity import SCHEMA
 from steelyard.errors import SteelyardError
-from steelyard.web.calculator_process import Source, end_pool, new_pool, without_sigint
+from steelyard.web.calculator_process import Source, end_pool, lower_priority, new_pool, without_sigint
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import Manager, StudyDep
 from steelyard.web.schemas import ErrorOut
@@ -143,6 +143,7 @@ def report_rows(folder: Path) -> pl.DataFrame:
 
 def build(source: Source, record_json: str) -> None:
     """Build a report and keep its record up to date; runs in a process of its own."""
+    lower_priority()
     folder = Path(source.folder)
     record = _Record.model_validate_json(record_json).model_copy(update={"pid": os.getpid()})
     record.save(folder)
