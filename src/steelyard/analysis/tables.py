@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import scipy
+from scipy import special
 
 from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
@@ -92,8 +92,8 @@ def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: fl
     # At least a minute, because a study that is a few seconds old has no meaningful rate.
     hours = max(now - since, timedelta(minutes=1)) / HOUR
     tail = (1 - level) / 2
-    lower = float(scipy.stats.chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
-    upper = float(scipy.stats.chi2.ppf(1 - tail, 2 * count + 2)) / 2
+    lower = float(special.gammaincinv(count, tail)) if count else 0.0
+    upper = float(special.gammaincinv(count + 1, 1 - tail))
     return Estimate(count / hours, lower / hours, upper / hours)
 
 
@@ -195,7 +195,7 @@ def costs(
     seconds = own["seconds"].drop_nulls().to_numpy()
     mean = float(seconds.mean()) if len(seconds) else 0.0
     standard_error = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
-    margin = standard_error * float(scipy.stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
+    margin = standard_error * float(special.stdtrit(max(len(seconds) - 1, 1), (1 + level) / 2))
 
     done = float(own.height)
     visits, bonuses = (0.0, 0.0) if people is None else (float(people.height), float(people["bonus"].sum()))
