@@ -26,6 +26,7 @@ _ACTORS = {"rules": "quality rules", "checks": "attention checks", "sync": "Prol
 _LONGEST_BY_HOUR = timedelta(days=3)
 """Judgments are summed by the hour in studies up to this long, and by the day in longer ones."""
 _MOST_CHANGES = 6
+_ROLES = {"viewer": "view", "manager": "manage"}
 
 Row = tuple[datetime, str, str, str, str]
 
@@ -60,7 +61,7 @@ def _actor(data: ev.Payload) -> str:
     """Return who did it, as far as the log knows."""
     if isinstance(data, ev.StateChanged) and data.reason.startswith("The target was reached"):
         return "stopping rule"
-    by = str(getattr(data, "by", ""))
+    by = str(getattr(data, "member", "") or getattr(data, "by", ""))
     return _ACTORS.get(by, by)
 
 
@@ -140,6 +141,8 @@ _DESCRIPTIONS: dict[str, tuple[str, Callable[[Any, str], str]]] = {
     ev.Departed.kind: ("annotators", lambda _, annotator: f"{annotator} gave their place back"),
     ev.Returned.kind: ("annotators", lambda _, annotator: f"{annotator} came back"),
     ev.StateChanged.kind: ("study", _state_text),
+    ev.MemberAdded.kind: ("team", lambda data, _: f"{data.name} may {_ROLES[data.role]} the study"),
+    ev.MemberRemoved.kind: ("team", lambda data, _: f"{data.name} no longer has access"),
     ev.InterimAnalysis.kind: ("quality", _interim_text),
     ev.PlatformEvent.kind: ("prolific", _platform_text),
 }

@@ -228,9 +228,8 @@ def _about_annotators(annotators: pl.DataFrame) -> list[NextStep]:
     low = far_below(annotators.filter(pl.col("excluded").is_null()).sort("agreement"))
     if not low:
         return []
-    names = ", ".join(low[:3]) + (" …" if len(low) > 3 else "")
     who = "1 annotator agrees" if len(low) == 1 else f"{len(low)} annotators agree"
-    text = f"{who} clearly less with the others than the rest: {names}. Review their answers."
+    text = f"{who} clearly less with the others than the rest. Review their answers."
     return [NextStep(text, "annotators")]
 
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.quality.signals import far_below
+from steelyard.report import typeface
 from steelyard.report.formatting import format_duration, format_interval, format_number, format_rounded, shorten
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetChart | alt.VConcatChart"
@@ -34,8 +35,6 @@ _COLOURS: dict[str, dict[str, str]] = {
     "dark": {"ink": "#e8edf2", "muted": "#a5b1bd", "line": "#36414c", "accent": "#8ebbe4", "warm": "#f2ab6b"},
 }
 _SHADES = {"light": ["#eef3f8", "#2c5e8a"], "dark": ["#232b34", "#8ebbe4"]}
-FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
-"""The typefaces of all charts. They have the same widths, so that texts measured with one fit with the others."""
 
 
 def values_of(frame: pl.DataFrame) -> alt.InlineData:
@@ -364,7 +363,7 @@ def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, 
     specification["config"] = {
         # An ARIA label for every mark would make the file several times as large; the page describes the chart.
         "aria": False,
-        "font": FONT,
+        "font": typeface.FAMILY,
         "view": {"stroke": None},
         "title": {
             "anchor": "start",
@@ -430,17 +429,17 @@ def load_renderer() -> None:
     svg(histogram(pl.DataFrame({"lower": [0.0], "upper": [1.0], "items": [1]})))
 
 
-def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH) -> str:
-    """Draw a chart as SVG, with its title as the drawing's name."""
-    import vl_convert
+def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, embed_font: bool = True) -> str:
+    """Draw a chart as SVG, with its title as the drawing's name.
 
-    drawing = str(vl_convert.vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
-    return drawing.replace("<svg ", f"<svg aria-label={quoteattr(title_of(chart))} ", 1)
+    With `embed_font`, it holds its typeface and looks the same everywhere.
+    """
+    drawing = str(typeface.renderer().vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
+    drawing = drawing.replace("<svg ", f"<svg aria-label={quoteattr(title_of(chart))} ", 1)
+    return typeface.embed_in_svg(drawing) if embed_font else drawing
 
 
 def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
     """Draw a chart as PNG, on the background of the page."""
-    import vl_convert
-
     specification = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
-    return bytes(vl_convert.vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))
+    return bytes(typeface.renderer().vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))

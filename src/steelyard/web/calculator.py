@@ -375,11 +375,19 @@ def _part_of_chart(name: str) -> PartName:
 
 
 def draw(
-    source: Source, name: str, form: str, theme: Any, width: int, item: str | None = None, real_ids: bool = True
+    source: Source,
+    name: str,
+    form: str,
+    theme: Any,
+    width: int,
+    item: str | None = None,
+    real_ids: bool = True,
+    embed_font: bool = True,
 ) -> bytes | None:
     """Draw a chart as svg, png or json (its specification); None if there is no such chart at present.
 
-    Without `real_ids`, annotators have pseudonyms, as in every export.
+    Without `real_ids`, annotators have pseudonyms, as in every export. A drawing for a page that has the typeface
+    needs no `embed_font`.
     """
     from steelyard.report import charts
 
@@ -399,7 +407,7 @@ def draw(
         import json
 
         return json.dumps(charts.spec(chart, theme, width)).encode()
-    return charts.svg(chart, theme, width=width).encode()
+    return charts.svg(chart, theme, width=width, embed_font=embed_font).encode()
 
 
 def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -> Any:

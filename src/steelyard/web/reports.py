@@ -26,7 +26,7 @@ from steelyard.analysis.activity import SCHEMA
 from steelyard.errors import SteelyardError
 from steelyard.web.calculator_process import Source, end_pool, lower_priority, new_pool, without_sigint
 from steelyard.web.errors import Refusal
-from steelyard.web.identity import Manager, StudyDep
+from steelyard.web.identity import Manager, StudyDep, Viewer
 from steelyard.web.schemas import ErrorOut
 
 FOLDER = "reports"
@@ -248,15 +248,17 @@ def processes_of(request: Request) -> ReportProcesses:
 
 
 @router.get("")
-def list_reports(served: StudyDep, _: Manager) -> ReportsOut:
+def list_reports(served: StudyDep, viewer: Viewer) -> ReportsOut:
     """The reports of a study, latest first, with the progress of one that is being created."""
     from steelyard.report.pdf import find_chromium
 
-    return ReportsOut(reports=reports_of(served.folder), can_print=find_chromium() is not None)
+    # Annotators' own names are for those who manage the study.
+    reports = [report for report in reports_of(served.folder) if viewer.may_manage or not report.real_ids]
+    return ReportsOut(reports=reports, can_print=find_chromium() is not None)
 
 
 @router.post("", status_code=202)
-async def create_report(served: StudyDep, request: Request, _: Manager, body: NewReport) -> ReportOut:
+async def create_report(served: StudyDep, request: Request, manager: Manager, body: NewReport) -> ReportOut:
     """Create a report in the background; while one is being created, that one is returned."""
     from steelyard.report.pdf import find_chromium
 
@@ -288,7 +290,7 @@ async def create_report(served: StudyDep, request: Request, _: Manager, body: Ne
             judgments=served.study.status().judgments,
             real_ids=body.real_ids,
             created=now,
-            by=_name_of(request),
+            by=manager.name,
             pid=os.getpid(),
         )
         record.save(served.folder)
@@ -299,18 +301,13 @@ async def create_report(served: StudyDep, request: Request, _: Manager, body: Ne
     return ReportOut(**record.model_dump(exclude={"pid"}))
 
 
-def _name_of(request: Request) -> str:
-    """Return who makes a request, if the server knows more than that it is the manager."""
-    who = str(getattr(request.state, "who", ""))
-    return "" if who == "the manager" else who
-
-
 @router.get("/{report}.{form}", response_class=Response)
-def download_report(served: StudyDep, _: Manager, report: str, form: Form) -> Response:
+def download_report(served: StudyDep, viewer: Viewer, report: str, form: Form) -> Response:
     """A finished report as a file."""
     path = served.folder / FOLDER / f"{report}.{form}"
     record = next((one for one in _records(served.folder) if one.id == report), None)
-    if not _ID.fullmatch(report) or record is None or form not in record.files or not path.is_file():
+    is_there = _ID.fullmatch(report) and record is not None and form in record.files and path.is_file()
+    if record is None or not is_there or (record.real_ids and not viewer.may_manage):
         raise Refusal(404, "no_such_report", "There is no such report.", "Create it on the tab Export.")
     name = f"{served.slug}-report-{report[:8]}.{form}"
     media = "text/html; charset=utf-8" if form == "html" else "application/pdf"

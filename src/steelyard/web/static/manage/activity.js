@@ -44,8 +44,7 @@ export function start({ api }) {
       { key: "items", title: "Items", sort: false, cell: (row) => row.items.slice(0, 8).flatMap((id, place) => [place ? ", " : "", itemLink(id)]) },
     ],
   });
-  const prolific = new Prolific(part("prolific"), api);
-  prolific.refresh();
+  if (part("prolific")) new Prolific(part("prolific"), api).refresh();
   return { parts: ["progress"], refresh: () => Promise.all([activity.refresh(), notes.refresh(), leased.refresh()]) };
 }
 

@@ -38,7 +38,7 @@ class Annotators {
         { key: "flags", title: "Flags", number: true, help: "Tasks that the annotator commented on.", cell: (row) => number(row.flags) },
         { key: "skips", title: "Skips", number: true, help: "Tasks that the annotator skipped.", cell: (row) => number(row.skips) },
         { key: "last", title: "Last seen", cell: (row) => when(row.last) },
-        { key: "excluded", title: "Actions", sort: false, action: true, cell: (row) => this.#button(row) },
+        "manage" in document.body.dataset && { key: "excluded", title: "Actions", sort: false, action: true, cell: (row) => this.#button(row) },
       ].filter(Boolean),
     });
   }

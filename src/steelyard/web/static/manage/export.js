@@ -16,22 +16,22 @@ export function start({ api }) {
     let answer;
     try {
       answer = await read(url);
-    } catch (refused) {
-      part("report-error").textContent = refused.message;
+    } catch {
       timer = setTimeout(watch, 5 * WAIT);
       return;
     }
     const running = answer.reports.find((report) => report.state === "running");
+    part("reports").replaceChildren(list(answer.reports.filter((report) => report.state === "done"), url));
+    if (running) timer = setTimeout(watch, WAIT);
+    if (!part("report-form")) return;
     showProgress(running);
     part("report-pdf").disabled = !answer.can_print;
     part("no-pdf").hidden = answer.can_print;
     const newest = answer.reports[0];
     part("report-error").textContent = newest?.error ?? "";
-    part("reports").replaceChildren(list(answer.reports.filter((report) => report.state === "done"), url));
-    if (running) timer = setTimeout(watch, WAIT);
   }
 
-  part("report-form").addEventListener("submit", async (event) => {
+  part("report-form")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     part("report-error").textContent = "";
     const forms = part("report-pdf").checked ? ["html", "pdf"] : ["html"];
@@ -44,7 +44,7 @@ export function start({ api }) {
       part("create-report").disabled = false;
     }
   });
-  part("real-ids").addEventListener("change", (event) => {
+  part("real-ids")?.addEventListener("change", (event) => {
     for (const link of part("files").querySelectorAll("a[download]")) {
       const address = new URL(link.href);
       if (event.target.checked) address.searchParams.set("real_ids", "true");

@@ -50,7 +50,7 @@ function checksTable(api) {
       { key: "key", title: "Check", cell: (row) => h("span", { dir: "auto" }, row.key) },
       { key: "right", title: "Right", number: true, cell: (row) => number(row.right) },
       { key: "wrong", title: "Wrong", number: true, cell: (row) => number(row.wrong) },
-      { key: "disputed", title: "Decision", cell: (row) => (row.disputed ? h("div", { class: "m-why" }, h("span", { class: "small" }, "most annotators disagree with it"), button(row, "right"), button(row, "wrong")) : row.resolved ? `found ${row.resolved}` : "") },
+      { key: "disputed", title: "Decision", cell: (row) => (row.disputed && "manage" in document.body.dataset ? h("div", { class: "m-why" }, h("span", { class: "small" }, "most annotators disagree with it"), button(row, "right"), button(row, "wrong")) : row.resolved ? `found ${row.resolved}` : "") },
     ],
   });
 }
