@@ -101,12 +101,12 @@ def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: fl
 class Forecast:
     """The remaining work: `tasks` to be answered, and the `hours` they take at the present rate.
 
-    `held` of them are leased by annotators who have stopped; they become free by `held_until` at the latest.
+    `held_tasks` of them are leased by annotators who have stopped; they become free by `held_until` at the latest.
     """
 
     tasks: float
     hours: Estimate | None
-    held: int = 0
+    held_tasks: int = 0
     held_until: datetime | None = None
 
 
@@ -123,17 +123,17 @@ def forecast(history: History, status: Status, now: datetime) -> Forecast:
     tasks = left * answered / done if done and answered else float(left)
     leases = idle_leases(history, now) if tasks else history.picks.head(0)
     last = leases["lease_end"].max()
-    held, held_until = leases.height, last if isinstance(last, datetime) else None
+    held_until = last if isinstance(last, datetime) else None
     speed = rate(history, now)
-    if speed is None or not speed.value or not tasks or held >= tasks:
-        return Forecast(tasks, None, held, held_until)
+    if speed is None or not speed.value or not tasks or leases.height >= tasks:
+        return Forecast(tasks, None, leases.height, held_until)
     wait = 0.0 if held_until is None else (held_until - now) / HOUR
     hours = tasks / speed.value
     longest = tasks / speed.lower if speed.lower else inf
     interval = Estimate(
         max(hours, wait), max(tasks / (speed.upper or inf), wait), max(longest, wait) if longest < inf else None
     )
-    return Forecast(tasks, interval, held, held_until)
+    return Forecast(tasks, interval, leases.height, held_until)
 
 
 def idle_leases(history: History, now: datetime) -> pl.DataFrame:

@@ -161,8 +161,8 @@ def _reason(statistic: Statistic) -> str:
 def _coefficient(value: float) -> str:
     """Format a coefficient as papers do: .86."""
     # Rounded down, so that .8996 does not read as a target of .90 that was missed.
-    shown = f"{int(value * 100 + 1e-9) / 100:.2f}" if 0 <= value < 1 else f"{value:.2f}"
-    return shown.removeprefix("0")
+    text = f"{int(value * 100 + 1e-9) / 100:.2f}" if 0 <= value < 1 else f"{value:.2f}"
+    return text.removeprefix("0")
 
 
 def _judgments(more: Estimate) -> str:
@@ -244,8 +244,8 @@ def _about_progress(status: Status, verdict: Verdict, left: Forecast, speed: Est
         ]
     if status.judgments and (is_finished or status.state == "closed"):
         return [NextStep("Create the report.", "export")]
-    if left.held and left.held >= left.tasks and left.held_until is not None:
-        tasks = "The last task is" if left.held == 1 else f"The last {left.held} tasks are"
+    if left.held_tasks and left.held_tasks >= left.tasks and left.held_until is not None:
+        tasks = "The last task is" if left.held_tasks == 1 else f"The last {left.held_tasks} tasks are"
         text = f"{tasks} held by annotators who have stopped, until {left.held_until:%H:%M} UTC."
         return [NextStep(text, "activity")]
     if status.state == "open" and status.judgments and (speed is None or not speed.value):

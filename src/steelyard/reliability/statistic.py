@@ -68,7 +68,9 @@ _KAPPA = "Agreement beyond chance: 1 is perfect, 0 is chance; .60 to .80 is subs
 _OBSERVED = "Proportion of pairs of answers about the same items that agree. Not corrected for chance."
 _ITA = "Mean correlation of each annotator with the mean of the others: 1 is perfect; .70 and above is good."
 _SPLIT = "Correlation of scores from two random halves of the judgments: how well half of the data would replicate."
-_CORRECTED = "The same, extrapolated to all judgments: the reliability of the scores. .80 is good, .90 is excellent."
+_CORRECTED = (
+    "Split-half correlation extrapolated to all judgments: reliability of the scores. .80 is good, .90 excellent."
+)
 _INCONSISTENT = "Proportion of repeated questions that the same annotator answered differently. Lower is better."
 _INTRA = "Proportion of repeated questions that the same annotator answered alike. Higher is better."
 _EXPERTS = "Mean correlation between annotators of these groups: 1 is perfect."

@@ -187,7 +187,7 @@ def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
         alt.Chart(values_of(table))
         .mark_bar(binSpacing=1)
         .encode(
-            x=alt.X("lower:Q", bin="binned", title=what),
+            x=alt.X("lower:Q", bin="binned", title=what, axis=alt.Axis(labelOverlap="greedy", labelSeparation=8)),
             x2="upper:Q",
             y=alt.Y("items:Q", title="items", axis=count_axis(table["items"])),
         )

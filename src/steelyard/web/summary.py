@@ -187,10 +187,10 @@ def _remaining_texts(progress: Progress, finished: bool) -> dict[str, str]:
         return {"remaining": "Done", "remaining_interval": "all judgments are in"}
     left = progress.forecast
     free = "" if left.held_until is None else f"{left.held_until:%H:%M} UTC"
-    held = f"{_counted(left.held, 'tasks')} held by annotators who have stopped, free by {free}"
+    leases = f"{_counted(left.held_tasks, 'tasks')} held by annotators who have stopped, free by {free}"
     hours = left.hours
     if hours is None:
-        reason = held if left.held else "no forecast while nobody judges"
+        reason = leases if left.held_tasks else "no forecast while nobody judges"
         return {"remaining": "–", "remaining_interval": reason}
     until = progress.at + timedelta(hours=min(hours.value, 24 * 3650))
     span = (
@@ -199,7 +199,7 @@ def _remaining_texts(progress: Progress, finished: bool) -> dict[str, str]:
         else f"{format_duration(hours.lower)}–{format_duration(hours.upper)}, "
     )
     when = f"{until:%H:%M} UTC" if hours.value < 24 else f"{until:%d %b %Y}"
-    interval = f"{span}at about {when}" + (f"; {held}" if left.held else "")
+    interval = f"{span}at about {when}" + (f"; {leases}" if left.held_tasks else "")
     return {"remaining": format_duration(hours.value), "remaining_interval": interval}
 
 

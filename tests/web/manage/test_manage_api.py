@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from steelyard import Study
+from steelyard.web.calculator import PARTS
 from tests.web.manage.conftest import wait_for
 
 DESIGN = 'name = "per_item"\njudgments = 3'
@@ -90,7 +91,7 @@ def test_a_browser_without_the_csrf_token_changes_nothing(judged):
 
 def test_the_summary_says_how_far_the_study_is_in_numbers_and_words(judged):
     _, manager = judged
-    summary = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] and s)
+    summary = wait_for(lambda: set((s := manager.get("/summary").json())["parts"]) == set(PARTS) and s)
     assert (summary["done"], summary["total"], summary["judgments"], summary["annotators"]) == (10, 15, 10, 2)
     assert (summary["as_of"], summary["finished"], summary["state"]) == (10, False, "open")
     assert summary["texts"]["progress"] == "10 of 15"
@@ -131,9 +132,9 @@ def test_charts_come_as_picture_specification_and_data(judged):
     manager.table("scores")
     svg = manager.get("/charts/scores.svg", theme="dark", width=300)
     assert svg.headers["content-type"] == "image/svg+xml"
-    assert "Highest: w3" in svg.text
+    assert "Highest: word w3" in svg.text
     assert manager.get("/charts/scores.png").content.startswith(b"\x89PNG")
-    assert manager.get("/charts/scores.json").json()["title"]["text"][0].startswith("Highest: w3")
+    assert manager.get("/charts/scores.json").json()["title"]["text"][0].startswith("Highest: word w3")
     rows = list(csv.DictReader(io.StringIO(manager.get("/charts/scores.csv", download=True).text)))
     assert [row["item"] for row in rows] == ["w3", "w4", "w2", "w1", "w0"]
     assert "Highest" not in manager.get("/charts/item.svg", item="w3").text
@@ -255,7 +256,7 @@ def test_a_study_without_judgments_says_so_and_breaks_nothing(make_study, serve_
     manager = manager_of(serve_study(make_study(items=3)))
     summary = wait_for(lambda: (s := manager.get("/summary").json())["as_of"] is not None and s)
     assert summary["texts"]["problem"] == "there are no judgments yet."
-    assert summary["charts"] == {}
+    assert summary["charts"] == []
     assert manager.table("scores")["rows"] == []
     refused = manager.get("/scores")
     assert (refused.status_code, refused.json()["error"]["what"]) == (409, "there are no judgments yet.")
@@ -277,7 +278,7 @@ def test_the_stream_sends_events_for_new_judgments_and_new_results(judged):
                     task = person.task()
                     person.tell(task, {task["items"][0]["id"]: 50})
                 latest = [data for name, data in events if name == "summary"][-1]
-                if latest["as_of"] == 11 and {"overview", "reliability"} <= {name for name, _ in events}:
+                if latest["as_of"] == 11 and set(latest["parts"]) == set(PARTS):
                     break
     assert events[0][0] == "summary"
     assert events[0][1]["judgments"] == 10

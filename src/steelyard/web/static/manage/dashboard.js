@@ -81,5 +81,6 @@ for (const button of document.querySelectorAll("[data-state]")) {
   button.addEventListener("click", () => changeState(button.dataset.state));
 }
 
+document.querySelector(".m-tabs [aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
 if (first) show(JSON.parse(first));
 live();

@@ -25,7 +25,7 @@ export function start({ api }) {
       { key: "label", title: "Label", help: "The label that the model infers from all judgments.", cell: (row) => row.label ?? "–" },
       { key: "probability", title: "Probability", number: true, help: "That the label is right, by the model.", cell: (row) => interval(row.probability, row.lower, row.upper) },
       { key: "score", title: "Score", number: true, help: "With its 95 % interval: the narrower, the more certain.", cell: (row) => interval(row.score, row.lower, row.upper) },
-      { key: "unit_score", title: "", sort: false, wide: true, cell: (row) => line(row.score, row.lower, row.upper, scale) },
+      { key: "unit_score", title: "On the scale", sort: false, wide: true, cell: (row) => line(row.score, row.lower, row.upper, scale) },
       { key: "judgments", title: "Judgments", number: true, wide: true, help: "Number of judgments of the item that count.", cell: (row) => number(row.judgments) },
       { key: "annotators", title: "Annotators", number: true, wide: true, cell: (row) => number(row.annotators) },
     ],

@@ -27,7 +27,7 @@ export class Table {
     this.pages = h("div", { class: "m-pages", hidden: true }, this.before, this.after);
     this.#skeleton(Math.min(rows, 6));
     const table = h("table", { class: cards ? "m-table m-cards" : "m-table", "aria-label": label }, h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+    this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": `${label}: table` }, table);
     place.replaceChildren(search ? this.#searchBox(search) : "", this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages), this.#meanings());
   }
 
@@ -54,8 +54,10 @@ export class Table {
   }
 
   #cell(column, row) {
-    const attributes = { class: this.#classes(column), "data-label": column.title || null };
-    return column.heading ? h("th", { ...attributes, scope: "row" }, column.cell(row)) : h("td", attributes, column.cell(row));
+    const content = column.cell(row);
+    const isBlank = content === "–" || content === "0" || content?.textContent === "–";
+    const attributes = { class: [this.#classes(column), isBlank && "m-blank"].filter(Boolean).join(" ") || null, "data-label": column.title || null };
+    return column.heading ? h("th", { ...attributes, scope: "row" }, content) : h("td", attributes, content);
   }
 
   #classes(column) {
