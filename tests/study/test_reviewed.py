@@ -230,9 +230,10 @@ def test_gold_and_groups_may_be_filled_in_later_but_not_what_people_see(make_stu
     folder = make_study(items=2)
     with Study.open(folder) as study:
         rate(study, "ann")
-    (folder / "items.csv").write_text("id,text,group,gold\nw0,word w0,A,1\nw1,word w1,B,2\n")
+    (folder / "items.csv").write_text("id,text,group,gold,domain\nw0,word w0,A,1,news\nw1,word w1,B,2,\n")
     with Study.open(folder) as study:
         assert [(item.group, item.gold) for item in study.items] == [("A", "1"), ("B", "2")]
+        assert [item.metadata for item in study.items] == [{"domain": "news"}, {}]
         assert differing_picks(study.events()) == []
 
 

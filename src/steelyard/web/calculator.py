@@ -43,7 +43,6 @@ from steelyard.analysis.tables import (
 )
 from steelyard.errors import ModelFailedError, StoreError
 from steelyard.study import Status, Study
-from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
 
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
@@ -432,7 +431,7 @@ def export(
     import tempfile
     from pathlib import Path
 
-    from steelyard.formats import write_table
+    from steelyard.formats import item_table, write_table
     from steelyard.study.exporting import conventional_judgments
 
     opened = _open(source)
@@ -443,7 +442,7 @@ def export(
     elif what == "item" and item is not None:
         frame = compute_item(source, item)
     elif what == "items":
-        frame = pl.DataFrame([item_to_data(item) for item in opened.study.items], infer_schema_length=None)
+        frame = item_table(opened.study.items)
     else:
         frame = _table(opened, source, what)
     if frame is None:
