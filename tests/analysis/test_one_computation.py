@@ -23,7 +23,7 @@ TOURNAMENT = """
 name = "pairwise"
 [design]
 name = "tournament"
-annotators = 3
+annotators_per_source = 3
 [quality]
 overlap_rate = 0.2
 [model]

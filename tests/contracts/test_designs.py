@@ -17,7 +17,7 @@ from tests.designs.helpers import make_items, protocol_of, take
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "per_item": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
-    "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators": 2}, 4), ({"judgments": 5}, 5)],
+    "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators_per_task": 2}, 4), ({"judgments": 5}, 5)],
     "match_quality": [
         ({"rounds": 3}, 1),
         ({"rounds": 4, "model": "trueskill"}, 2),
@@ -26,16 +26,16 @@ SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
         ({"mode": "continuous"}, 5),
         ({"mode": "continuous", "rounds": 3}, 1),
     ],
-    "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators": 1}, 5)],
-    "all_pairs": [({}, 2), ({"annotators": 2}, 2)],
-    "tournament": [({}, 2), ({"annotators": 2, "follow_up": True}, 2)],
+    "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators_per_task": 1}, 5)],
+    "all_pairs": [({}, 2), ({"annotators_per_task": 2}, 2)],
+    "tournament": [({}, 2), ({"annotators_per_source": 2, "follow_up": True}, 2)],
     "adaptive": [
         ({"judgments": 6}, 2),
-        ({"judgments": 6, "objective": "top", "top": 3, "annotators": 1}, 2),
+        ({"judgments": 6, "objective": "top", "top": 3, "max_annotators_per_task": 1}, 2),
         ({"judgments": 8, "objective": "scores"}, 4),
         ({"judgments": 4, "objective": "threshold", "threshold": 0.5}, 1),
     ],
-    "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
+    "propagation": [({"below": 50}, 1), ({"below": 50, "annotators_per_task": 2}, 1)],
 }
 CASES = [(name, settings, size) for name in registry.names("designs") for settings, size in SETTINGS[name]]
 N_ITEMS = 13
