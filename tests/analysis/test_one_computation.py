@@ -40,7 +40,7 @@ repeat_rate = 0.2
 repeat_after = 3
 """
 BEST_WORST = (
-    '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\nacross_contexts = true\n'
+    '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators_per_task = 4\nacross_contexts = true\n'
 )
 LABELS = """
 [protocol]

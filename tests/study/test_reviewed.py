@@ -92,7 +92,7 @@ DESIGNS = {
     "per_item-3": 'name = "per_item"\njudgments = 3',
     "per_item-6": 'name = "per_item"\njudgments = 6',
     "tuples": 'name = "random_tuples"\njudgments = 4',
-    "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators = 2',
+    "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2',
 }
 
 
@@ -183,7 +183,7 @@ def test_protocols_that_compare_items_are_refused_by_per_item(make_study, protoc
 
 def test_judgments_that_cannot_come_out_even_are_refused(make_study):
     with pytest.raises(ConfigError, match="Make judgments a multiple of 3"):
-        Study.open(make_study('name = "pairwise"', "judgments = 10\nannotators = 3"))
+        Study.open(make_study('name = "pairwise"', "judgments = 10\nannotators_per_task = 3"))
 
 
 def test_a_longer_file_adds_only_what_is_new(make_study, tmp_path):
