@@ -365,10 +365,12 @@ def _charts(overview: Overview) -> dict[str, Any]:
 
 
 def _system_charts(systems: pl.DataFrame, differences: pl.DataFrame, level: float) -> dict[str, Any]:
-    """Draw the leaderboard and the significance matrix of the first criterion; the tables have every criterion."""
+    """Draw the leaderboard and the significance matrix of the first criterion and label; the tables have them all."""
     from steelyard.report.systems import leaderboard, significance_matrix
 
-    scores, pairs = _first_criterion(systems), _first_criterion(differences)
+    keys = systems.columns[: systems.columns.index("system")]
+    first = [pl.col(key) == systems[key][0] for key in keys] if systems.height else []
+    scores, pairs = systems.filter(*first), differences.filter(*first)
     return {
         "systems": leaderboard(scores, level=level),
         "significance": significance_matrix(pairs, scores["system"].to_list()),

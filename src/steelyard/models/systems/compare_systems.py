@@ -55,6 +55,7 @@ def compare_systems(
     draws: int = 1000,
     seed: int = 0,
     unit: Unit = "natural",
+    label: str | None = None,
 ) -> SystemComparison:
     """Compare systems: scores, intervals, rank ranges, clusters and pairwise differences.
 
@@ -86,10 +87,12 @@ def compare_systems(
         Coverage of the intervals, number of joint draws or bootstrap replicates, random seed.
     unit : {"natural", "elo"}
         Unit of scores from comparisons; elo is 1000 + 400 · log₁₀ odds, with ties as half wins.
+    label : str, optional
+        Label whose proportion is the score; by default each of several labels, or the first of two.
     """
     if unit == "elo" and model is None:
         model = BradleyTerry(ties="half")
-    options = SystemOptions(method, adjust, model, tuple(resample), level, draws, seed, unit)
+    options = SystemOptions(method, adjust, model, tuple(resample), level, draws, seed, unit, label)
     subsets = [by] if isinstance(by, str) else list(by)
     if isinstance(judgments, Observations):
         if subsets or covariates:
