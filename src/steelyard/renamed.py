@@ -40,8 +40,8 @@ RENAMED: dict[str, str] = {
 """New names by former path.
 
 `designs.NAME`, `protocols.NAME` and `models.NAME` are registered names. Other paths are keys of study.toml:
-`design.KEY`, `protocol.KEY` and `model.KEY` for settings (`design.NAME.KEY` for those of one design), `TABLE.KEY` for keys of a table, `KEY` at the top level,
-`TABLE.KEY.VALUE` for a value.
+`design.KEY`, `protocol.KEY` and `model.KEY` for settings (`design.NAME.KEY` for those of one design), `TABLE.KEY` for
+keys of a table, `KEY` at the top level, `TABLE.KEY.VALUE` for a value.
 `population.KEY` are settings of a simulated population.
 """
 

@@ -73,24 +73,26 @@ def _on_average(design: Any, size: int) -> Promise:
 
 
 def _every_tuple(design: Any, size: int) -> Promise:
-    tuples = ceil(design.factor * N_ITEMS) * design.annotators
+    tuples = ceil(design.factor * N_ITEMS) * design.annotators_per_task
     each = ceil(design.factor * N_ITEMS) * size / N_ITEMS
-    return Promise(int(each) * design.annotators, ceil(each) * design.annotators, tuples * size)
+    return Promise(int(each) * design.annotators_per_task, ceil(each) * design.annotators_per_task, tuples * size)
 
 
 def _every_pair(design: Any, size: int) -> Promise:
-    each = (N_ITEMS - 1) * design.annotators
+    each = (N_ITEMS - 1) * design.annotators_per_task
     return Promise(each, each, N_ITEMS * each)
 
 
 def _every_source(design: Any, size: int) -> Promise:
     # Sources of 5, 4 and 4 items have 6, 3 and 3 comparisons; with follow-ups no more than their 10, 6 and 6 pairs.
     pairs = 22 if design.follow_up else 12
-    return Promise(design.annotators, 4 * design.annotators, 2 * pairs * design.annotators)
+    return Promise(
+        design.annotators_per_source, 4 * design.annotators_per_source, 2 * pairs * design.annotators_per_source
+    )
 
 
 def _every_item(design: Any, size: int) -> Promise:
-    return Promise(design.annotators, design.annotators, N_ITEMS * design.annotators)
+    return Promise(design.annotators_per_task, design.annotators_per_task, N_ITEMS * design.annotators_per_task)
 
 
 PROMISES: dict[str, Callable[[Any, int], Promise]] = {

@@ -94,9 +94,9 @@ def test_columns_that_are_no_system_stay_with_the_outputs():
     ]
     outputs = read_outputs(wide, extra=["editor"])
     assert outputs.systems == ["alpha", "beta"]
-    assert outputs.frame.filter(pl.col("source") == "Bye").select("original_id", "domain", "editor").unique().rows() == [
-        ("2", "news", "Bob")
-    ]
+    assert outputs.frame.filter(pl.col("source") == "Bye").select(
+        "original_id", "domain", "editor"
+    ).unique().rows() == [("2", "news", "Bob")]
 
 
 def test_empty_outputs_are_left_out_and_counted():

@@ -49,8 +49,16 @@ def test_people_enough_bring_it_to_its_end(make_study, tmp_path, setup):
 
 CHANGES = [
     ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1', 'name = "balanced_tuples"\nfactor = 2'),
-    ('name = "best_worst"', 'name = "balanced_tuples"\nannotators_per_task = 3', 'name = "balanced_tuples"\nannotators_per_task = 1'),
-    ('name = "best_worst"', 'name = "random_tuples"\njudgments = 4', 'name = "balanced_tuples"\nannotators_per_task = 1'),
+    (
+        'name = "best_worst"',
+        'name = "balanced_tuples"\nannotators_per_task = 3',
+        'name = "balanced_tuples"\nannotators_per_task = 1',
+    ),
+    (
+        'name = "best_worst"',
+        'name = "random_tuples"\njudgments = 4',
+        'name = "balanced_tuples"\nannotators_per_task = 1',
+    ),
     ('name = "pairwise"', 'name = "all_pairs"', 'name = "tournament"'),
     ('name = "pairwise"', 'name = "tournament"', 'name = "all_pairs"'),
     ('name = "pairwise"', 'name = "tournament"', 'name = "tournament"\nannotators_per_source = 2\nfollow_up = true'),

@@ -111,14 +111,11 @@ def export(
 
 
 def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.DataFrame:
+    from steelyard.formats import item_table
     from steelyard.study.exporting import conventional_judgments, people_table
 
-    if what is What.scores:
-        return study.scores()
-    if what is What.items:
-        from steelyard.formats import item_table
-
-        return item_table(study.items)
+    if what in {What.scores, What.items}:
+        return study.scores() if what is What.scores else item_table(study.items)
     if what in {What.systems, What.differences}:
         from steelyard.analysis.analysis import Analysis
 

@@ -294,7 +294,8 @@ def _put_items(
         items = read_items(source, columns=columns, ignore=ignore)
     except DataError as error:
         raise DataError(
-            replace(p, remedy=p.remedy.replace(COLUMNS_EXAMPLE, _COLUMN_OPTIONS)) for p in error.problems
+            replace(p, remedy=p.remedy.replace(COLUMNS_EXAMPLE, _COLUMN_OPTIONS.format(name=p.field or "COLUMN")))
+            for p in error.problems
         ) from None
     shutil.copyfile(source, draft / source.name)
     if not columns and not ignore:
@@ -312,4 +313,4 @@ def _put_items(
     return table, items
 
 
-_COLUMN_OPTIONS = "--columns text=THEIR_NAME, --ignore NOTES"
+_COLUMN_OPTIONS = "for example --columns text={name} or --ignore {name}"

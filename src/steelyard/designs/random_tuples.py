@@ -104,9 +104,9 @@ class _Draw(NamedTuple):
 class RandomTuples(Design):
     """Show items together, drawn at random from those planned least often so far.
 
-    Each tuple is judged by `annotators_per_task` annotators, and each item gets about `judgments` judgments. No annotator sees
-    the same set of items twice. Items are compared within their context, the contexts with the fewest tuples per item
-    first.
+    Each tuple is judged by `annotators_per_task` annotators, and each item gets about `judgments` judgments. No
+    annotator sees the same set of items twice. Items are compared within their context, the contexts with the fewest
+    tuples per item first.
     """
 
     name: ClassVar[str] = "random_tuples"
@@ -138,8 +138,8 @@ class RandomTuples(Design):
         if self.judgments % self.annotators_per_task:
             return [
                 Problem(
-                    f"{self.judgments} judgments per item cannot come from tuples with {self.annotators_per_task} annotators "
-                    "each.",
+                    f"{self.judgments} judgments per item cannot come from tasks with {self.annotators_per_task} "
+                    "annotators each.",
                     f"Make judgments a multiple of {self.annotators_per_task}.",
                     field="design.judgments",
                 )

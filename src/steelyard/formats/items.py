@@ -84,7 +84,9 @@ def _fields(
 
 def _refuse_missing_text(table: Table, extras: Sequence[str], fields: Mapping[str, str], problems: Problems) -> None:
     """Refuse a file without a text, unless its ids can be the texts and no column looks like a misspelt text."""
-    typo = next((name for name in extras if get_close_matches(plain(name), ("text", *ALIASES["text"]), cutoff=0.7)), None)
+    typo = next(
+        (name for name in extras if get_close_matches(plain(name), ("text", *ALIASES["text"]), cutoff=0.7)), None
+    )
     if typo is not None:
         problems.add(
             f"there is no text column; is it '{typo}'?",
@@ -94,8 +96,9 @@ def _refuse_missing_text(table: Table, extras: Sequence[str], fields: Mapping[st
         )
     elif "id" not in fields:
         problems.add(
-            "there is neither an id nor a text column.",
+            f"there is neither an id nor a text column; the columns are: {', '.join(table.frame.columns)}.",
             f"Name one of them, or map it: {COLUMNS_EXAMPLE}.",
+            field=extras[0] if extras else None,
         )
 
 
@@ -187,7 +190,9 @@ def metadata_values(table: Table, column: str) -> list[str]:
     """Return a column of any type as texts; lists and tables are written as JSON."""
     values = table.frame[column]
     if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
-        return ["" if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values.to_list()]
+        return [
+            "" if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values.to_list()
+        ]
     return _values(table, column, column)
 
 

@@ -125,6 +125,12 @@ def read_outputs(
     return _checked(table, frame, noun, notes, seed)
 
 
+def has_systems(source: Source) -> bool:
+    """Whether a file has one output per row, with columns for the source, the system and the output."""
+    table = open_table(source)
+    return {"source", "system", "output"} <= set(_fields(table, table.frame.columns, {}))
+
+
 def _fields(table: Table, names: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each field: those mapped by the user first, then by the surest name."""
     fields: dict[str, str] = {}
@@ -189,8 +195,10 @@ def _columns(table: Table, fields: Mapping[str, str], extras: Sequence[str]) -> 
     Others that could be mistaken for a field of the items begin with original_.
     """
     own = {field: _strings(table, column) for field, column in fields.items()}
-    taken = {*NAMES, *(name for field in _ITEM_FIELDS for name in (field, *ALIASES[field]))}
-    others = {f"original_{name}" if plain(name) in taken else name: metadata_values(table, name) for name in extras}
+    names_of_fields = {*NAMES, *(name for field in _ITEM_FIELDS for name in (field, *ALIASES[field]))}
+    others = {
+        f"original_{name}" if plain(name) in names_of_fields else name: metadata_values(table, name) for name in extras
+    }
     return pl.DataFrame(own | others, schema_overrides=dict.fromkeys(others, pl.String))
 
 

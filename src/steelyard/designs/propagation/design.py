@@ -41,7 +41,10 @@ class Propagation(Design):
     inadequate: Annotated[tuple[str, ...], Field(description="labels that mean inadequate; for choice")] = ("no",)
     below: Annotated[float | None, Field(description="values below this mean inadequate; for direct and likert")] = None
     annotators_per_task: Annotated[
-        int, Field(ge=1, description="distinct annotators per task, that is per item that is asked about; the majority decides")
+        int,
+        Field(
+            ge=1, description="distinct annotators per task, that is per item that is asked about; the majority decides"
+        ),
     ] = 1
     references: Annotated[
         bool, Field(description="whether items whose text equals their reference are adequate without a question")
