@@ -262,8 +262,11 @@ def _has_begun(served: ServedStudy) -> bool:
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
-def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
-    """Change a study; if the new configuration cannot be opened, the old one is restored."""
+def save_draft(served: ServedStudy, draft: Draft, *, member: str = "") -> SavedStudyOut:
+    """Change a study; if the new configuration cannot be opened, the old one is restored.
+
+    `member` is the member of the team who changes it.
+    """
     try:
         draft = _with_password(draft, served)
         values = _values(draft, served)
@@ -282,7 +285,7 @@ def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
     try:
         for name, content in new.items():
             _replace(served.folder / name, content)
-        served.reopen()
+        served.reopen(member)
     except BaseException as error:
         for name, before in old.items():
             if before is None:

@@ -21,15 +21,16 @@ from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
-    MANAGE_COOKIE,
-    ManageKey,
+    Identity,
     StudyDep,
-    check_csrf_token,
     check_manage_token,
-    is_manager,
+    identity_of,
     manage_csrf,
     set_manage_cookie,
+    set_team_cookie,
+    teams_of,
 )
+from steelyard.web.identity import sign_out as end_sessions
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
 from steelyard.web.studies import ServedStudy
@@ -41,11 +42,11 @@ _PATIENCE = 0.3
 """Seconds a page waits for its first numbers; after that it is shown without, and receives them as live updates."""
 
 
-def _admitted(request: Request) -> bool:
-    admitted = is_manager(request.scope)
-    if admitted:
-        request.state.who = "the manager"
-    return admitted
+def _admitted(request: Request) -> Identity | None:
+    identity = identity_of(request.scope)
+    if identity is not None:
+        request.state.who = identity.name or "the owner"
+    return identity
 
 
 def _login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
@@ -62,15 +63,18 @@ def _next_page(path: str) -> str:
     return path if path.startswith("/manage/") else "/manage/"
 
 
-def _sign_in(request: Request, token: str, path: str) -> Response:
+def _sign_in(request: Request, token: str, path: str, served: ServedStudy | None = None) -> Response:
     try:
-        check_manage_token(request, token)
+        identity = check_manage_token(request, token, served)
     except Refusal as refusal:
         log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
         return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
     # Redirect, so that the token does not stay in the address bar or the history.
     response = RedirectResponse(path, 303)
-    set_manage_cookie(request, response)
+    if served is not None and identity.role != "owner":
+        set_team_cookie(request, response, served, token)
+    else:
+        set_manage_cookie(request, response)
     return response
 
 
@@ -79,29 +83,40 @@ async def studies(request: Request, token: str | None = None) -> Response:
     """List the studies; a link with the token signs the manager in."""
     if token is not None:
         return await run_in_threadpool(_sign_in, request, token, "/manage/")
-    if not await run_in_threadpool(_admitted, request):
+    identity = await run_in_threadpool(_admitted, request)
+    teams = {} if identity is not None else await run_in_threadpool(teams_of, request)
+    if identity is None and not teams:
         return _login(request)
     dashboards_of(request.app).warm_up()
-    rows = await run_in_threadpool(lambda: [_study_row(served) for served in request.app.state.studies.all()])
-    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=rows)
+
+    def rows() -> list[dict[str, Any]]:
+        return [_study_row(one) for one in request.app.state.studies.all() if identity is not None or one.slug in teams]
+
+    return page(
+        request,
+        "manage/studies.html",
+        language="en",
+        csrf=manage_csrf(request, next(iter(teams.values()), identity)),
+        studies=await run_in_threadpool(rows),
+        is_owner=identity is not None,
+    )
 
 
 @router.post("/manage/")
 def login(
     request: Request, token: Annotated[str, Form()] = "", path: Annotated[str, Form(alias="next")] = "/manage/"
 ) -> Response:
-    """Sign the manager in with the token typed on the page."""
-    return _sign_in(request, token.strip(), _next_page(path))
+    """Sign somebody in with the token typed on the page: the owner, or a team member of the study they came for."""
+    path = _next_page(path)
+    slug = path.removeprefix("/manage/").partition("/")[0]
+    return _sign_in(request, token.strip(), path, request.app.state.studies.get(slug))
 
 
 @router.post("/manage/sign-out")
 def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-    """End the manager's session in this browser, on the server too."""
-    key: ManageKey = request.app.state.manage_key
-    check_csrf_token(csrf, manage_csrf(request))
-    key.end_session(request.cookies.get(MANAGE_COOKIE, ""))
+    """End the session in this browser, on the server too."""
     response = RedirectResponse("/manage/", 303)
-    response.delete_cookie(MANAGE_COOKIE, path="/", httponly=True, samesite="strict")
+    end_sessions(request, response, csrf)
     return response
 
 
@@ -132,7 +147,7 @@ def new(request: Request) -> Response:
 async def dashboard(served: StudyDep, request: Request, token: str | None = None) -> Response:
     """Show the dashboard of a study with the results so far; later ones arrive as live updates."""
     if token is not None:
-        return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/")
+        return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/", served)
     if not await run_in_threadpool(_admitted, request):
         return _login(request)
     summary = await _within_patience(summary_of(dashboard_of(request, served)))
@@ -202,3 +217,13 @@ def edit(served: StudyDep, request: Request) -> Response:
         return _login(request)
     title = served.study.config.title
     return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)
+
+
+@router.get("/manage/{study}/team")
+def team(served: StudyDep, request: Request) -> Response:
+    """Show the team of a study, to those who may change it."""
+    identity = _admitted(request)
+    if identity is None or not identity.may_manage:
+        return _login(request)
+    title = served.study.config.title
+    return page(request, "manage/team.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)
