@@ -480,8 +480,9 @@ class Study:
         domain: systems are compared within each value. `observations` default to the study's.
         """
         # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
+        from steelyard.models.systems.compare_systems import item_column
         from steelyard.models.systems.comparison import SystemOptions
-        from steelyard.study.systems import compare_by_criterion, item_column, kind_of_systems, with_model
+        from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
 
         if observations is None:
             observations = self.observations(kind_of_systems(self.config.stages))
@@ -489,7 +490,7 @@ class Study:
         counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
-        columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
+        columns = {name: item_column(items, name) for name in names}
         chosen = with_model(options or SystemOptions(), self.config.model)
         return compare_by_criterion(counted, items, chosen, columns)
 
