@@ -126,7 +126,7 @@ def beta_interval(share: FloatArray, variance: FloatArray, level: float) -> Inte
     share = np.clip(share, 1e-9, 1 - 1e-9)
     size = np.maximum(share * (1 - share) / np.maximum(variance, 1e-300) - 1, 1e-3)
     lower, upper = (
-        np.asarray(special.betaincinv(share * size, (1 - share) * size, tail))
+        np.asarray(special.betaincinv(share * size, (1 - share) * size, tail), np.float64)
         for tail in ((1 - level) / 2, (1 + level) / 2)
     )
     return Interval(lower, upper)
@@ -214,7 +214,7 @@ def confusion_columns(
                 continue
             value = np.where(has_answers[:, true], share[:, true, given], np.nan)
             ends = (
-                np.asarray(special.betaincinv(alpha[:, true, given], rest[:, true, given], tail))
+                np.asarray(special.betaincinv(alpha[:, true, given], rest[:, true, given], tail), np.float64)
                 for tail in ((1 - level) / 2, (1 + level) / 2)
             )
             lower, upper = (np.where(has_answers[:, true], end, np.nan) for end in ends)
