@@ -45,7 +45,10 @@ ELO_MEAN = 1000.0
 KINDS = ("ratings", "comparisons", "choices", "rankings", "labels")
 """Kinds of judgments from which systems can be compared, the preferred one first."""
 NEGATIVE_LABELS = frozenset(
-    ["no", "not", "none", "bad", "worse", "wrong", "false", "fail", "failed", "incorrect", "inadequate", "unacceptable", "negative", "0"]
+    (
+        *("no", "not", "none", "bad", "worse", "wrong", "false", "fail", "failed", "incorrect", "inadequate"),
+        *("unacceptable", "negative", "0"),
+    )
 )
 """Of two labels, the other one is the score."""
 
