@@ -65,13 +65,12 @@ from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
 from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
-from steelyard.study.systems import compare_by_criterion, item_column, kind_of_systems, with_model
 from steelyard.version import __version__
-
-_HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
 if TYPE_CHECKING:
     from steelyard.models.systems.comparison import SystemComparison, SystemOptions
+
+_HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,15 +479,18 @@ class Study:
         Sources (contexts) and annotators stand for larger populations. `by` names columns of the items, such as a
         domain: systems are compared within each value. `observations` default to the study's.
         """
+        # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
+        from steelyard.models.systems.compare_systems import item_column
+        from steelyard.models.systems.comparison import SystemOptions
+        from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
+
         if observations is None:
             observations = self.observations(kind_of_systems(self.config.stages))
         duplicates = self.duplicates()
         counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
-        columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
-        from steelyard.models.systems.comparison import SystemOptions
-
+        columns = {name: item_column(items, name) for name in names}
         chosen = with_model(options or SystemOptions(), self.config.model)
         return compare_by_criterion(counted, items, chosen, columns)
 

@@ -35,7 +35,6 @@ from steelyard.analysis.verdict import Verdict
 from steelyard.errors import ModelFailedError, StoreError
 from steelyard.reliability.statistic import EXPLANATIONS
 from steelyard.study import Status, Study
-from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
 from steelyard.web.calculator_process import Source, lower_priority
 
@@ -352,7 +351,10 @@ def _chart(opened: _OpenStudy, source: Source, name: str) -> Any:
         return None
     tables = part.tables
     if name in {"systems", "significance"}:
-        scores, pairs = _first_criterion(tables["systems"]), _first_criterion(tables["system_differences"])
+        # Of the first criterion and label; the tables have them all.
+        keys = tables["systems"].columns[: tables["systems"].columns.index("system")]
+        first = [pl.col(key) == tables["systems"][key][0] for key in keys] if tables["systems"].height else []
+        scores, pairs = tables["systems"].filter(*first), tables["system_differences"].filter(*first)
         if name == "systems":
             return systems.leaderboard(scores, level=part.level)
         return systems.significance_matrix(pairs, scores["system"].to_list())
@@ -433,7 +435,7 @@ def export(
     import tempfile
     from pathlib import Path
 
-    from steelyard.formats import write_table
+    from steelyard.formats import item_table, write_table
     from steelyard.study.exporting import conventional_judgments
 
     opened = _open(source)
@@ -444,7 +446,7 @@ def export(
     elif what == "item" and item is not None:
         frame = compute_item(source, item)
     elif what == "items":
-        frame = pl.DataFrame([item_to_data(item) for item in opened.study.items], infer_schema_length=None)
+        frame = item_table(opened.study.items)
     else:
         frame = _table(source, what)
     if frame is None:
