@@ -56,17 +56,14 @@ def count_axis(counts: pl.Series, **options: Any) -> alt.Axis:
 
 
 def item_labels(scores: pl.DataFrame) -> list[str]:
-    """Return a label for each row: the item's text if all are short and different, otherwise its id."""
-    name = scores.columns[0]
-    texts = scores["text"].fill_null("").to_list() if "text" in scores.columns else []
-    texts = [" ".join(text.split()) for text in texts]
-    if texts and all(0 < len(text) <= 32 for text in texts) and len(set(texts)) == len(texts):
-        return texts
-    ids = [str(identifier) for identifier in scores[name].to_list()]
-    if texts and all(identifier.isdecimal() for identifier in ids):
-        # Numbers alone would read as ranks.
-        return [f"{identifier}: {shorten(text, 28)}" for identifier, text in zip(ids, texts, strict=True)]
-    return [shorten(identifier) for identifier in ids]
+    """Return a label for each row: the item's id; with its text, if the ids are numbers, which would read as ranks."""
+    ids = [str(identifier) for identifier in scores[scores.columns[0]].to_list()]
+    if "text" not in scores.columns or not all(identifier.isdecimal() for identifier in ids):
+        return [shorten(identifier) for identifier in ids]
+    texts = scores["text"].fill_null("").to_list()
+    return [
+        shorten(f"{identifier}: {text}" if text else identifier) for identifier, text in zip(ids, texts, strict=True)
+    ]
 
 
 def titled(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:

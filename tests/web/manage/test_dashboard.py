@@ -108,7 +108,7 @@ def test_a_study_that_cannot_be_computed_reports_the_reason(studies, caplog):
         await until(lambda: dashboard.error)
         error = dashboard.error
         toml.write_text(text, encoding="utf-8")
-        await until(lambda: dashboard.scores is not None)
+        await until(lambda: not dashboard.error and dashboard.reliability is not None)
         dashboards.close()
         return error, dashboard.error
 
