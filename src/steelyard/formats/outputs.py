@@ -179,17 +179,17 @@ def _checked(table: Table, frame: pl.DataFrame, noun: str, notes: list[str], see
     systems = [name.casefold() for name in frame["system"].unique().to_list()]
     if ids is None or len(set(ids)) < len(ids) or "" in ids:
         notes += ["ids are not unique, so outputs get new ones"] if ids is not None else []
-        ids = _neutral_ids(frame["source"].to_list(), seed)
+        ids = neutral_ids(frame["source"].to_list(), seed)
     elif any(system in name.casefold() for name in ids for system in systems):
         notes.append("ids tell the system, so outputs get new ones, which annotators' browsers may see")
-        ids = _neutral_ids(frame["source"].to_list(), seed)
+        ids = neutral_ids(frame["source"].to_list(), seed)
     order = [
         name for name in ("id", "source", "system", "output", "reference") if name in frame.columns or name == "id"
     ]
     return SystemOutputs(frame.with_columns(pl.Series("id", ids)).select(order), noun, tuple(notes))
 
 
-def _neutral_ids(sources: list[str], seed: int) -> list[str]:
+def neutral_ids(sources: list[str], seed: int) -> list[str]:
     """Return ids such as 017-c: the number of the source, and a letter drawn at random."""
     number: dict[str, int] = {}
     rows: dict[str, list[int]] = {}

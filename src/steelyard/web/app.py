@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from steelyard.version import __version__
-from steelyard.web import api, live_updates, manage_api, manage_pages, pages, webhooks
+from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, webhooks
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -24,6 +24,7 @@ from steelyard.web.studies import Studies
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
+WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
@@ -75,6 +76,7 @@ def create_app(
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
+    app.include_router(new_study_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)
     app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
@@ -88,7 +90,10 @@ def app_from_environment() -> FastAPI:
     """Build the application in a worker process of `steelyard serve`, with settings from the environment."""
     configure_logging()
     listing = Path(os.environ[LISTING])
-    studies = Studies(database=os.environ.get(DATABASE), listing=listing)
+    workspace = os.environ.get(WORKSPACE)
+    studies = Studies(
+        database=os.environ.get(DATABASE), listing=listing, workspace=Path(workspace) if workspace else None
+    )
     limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
     public_url = os.environ.get(PUBLIC_URL)
     return create_app(

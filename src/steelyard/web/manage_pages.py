@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from steelyard.study import Stage
 from steelyard.study.fitting import tournament_design
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
+from steelyard.web.draft_folders import Drafts, draft_titles
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
     MANAGE_COOKIE,
@@ -32,7 +34,7 @@ from steelyard.web.identity import (
 )
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
-from steelyard.web.studies import ServedStudy
+from steelyard.web.studies import ServedStudy, Studies
 
 router = APIRouter(include_in_schema=False)
 
@@ -82,8 +84,8 @@ async def studies(request: Request, token: str | None = None) -> Response:
     if not await run_in_threadpool(_admitted, request):
         return _login(request)
     dashboards_of(request.app).warm_up()
-    rows = await run_in_threadpool(lambda: [_study_row(served) for served in request.app.state.studies.all()])
-    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=rows)
+    context = await run_in_threadpool(_listed, request.app.state.studies)
+    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), **context)
 
 
 @router.post("/manage/")
@@ -103,6 +105,20 @@ def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
     response = RedirectResponse("/manage/", 303)
     response.delete_cookie(MANAGE_COOKIE, path="/", httponly=True, samesite="strict")
     return response
+
+
+def _listed(studies: Studies) -> dict[str, Any]:
+    """Return what the list of studies shows: studies, drafts, and folders that cannot be served."""
+    drafts = [
+        {**draft, "updated": datetime.fromtimestamp(draft["updated"], UTC).isoformat()}
+        for draft in draft_titles(Drafts(studies))
+    ]
+    return {
+        "studies": [_study_row(served) for served in studies.all()],
+        "drafts": drafts,
+        "unreadable": studies.unreadable,
+        "workspace": str(studies.home or ""),
+    }
 
 
 def _study_row(served: ServedStudy) -> dict[str, Any]:
@@ -125,7 +141,27 @@ def new(request: Request) -> Response:
     """Show the form for a new study."""
     if not _admitted(request):
         return _login(request)
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study="", title="New study")
+    return _new_study_page(request)
+
+
+@router.get("/manage/drafts/{draft}")
+def draft(request: Request, draft: str) -> Response:
+    """Continue a draft."""
+    if not _admitted(request):
+        return _login(request)
+    return _new_study_page(request, draft=Drafts(request.app.state.studies).get(draft).id)
+
+
+def _new_study_page(request: Request, *, draft: str = "", study: str = "", title: str = "New study") -> Response:
+    return page(
+        request,
+        "manage/new_study.html",
+        language="en",
+        csrf=manage_csrf(request),
+        draft=draft,
+        study=study,
+        title=title,
+    )
 
 
 @router.get("/manage/{study}/")
@@ -200,5 +236,4 @@ def edit(served: StudyDep, request: Request) -> Response:
     """Show the form for changing a study."""
     if not _admitted(request):
         return _login(request)
-    title = served.study.config.title
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)
+    return _new_study_page(request, study=served.slug, title=served.study.config.title)
