@@ -98,6 +98,7 @@ class Commands(LazyGroup):
         Entry("invite", "invite:invite", STUDIES, "Create personal links, one per name."),
         Entry("remind", "invite:remind", STUDIES, "Write a reminder for each invited annotator who has not finished."),
         Entry("link", "invite:link", STUDIES, "Print the study's link for a panel, or links for participants."),
+        Entry("team", "team:app", STUDIES, "Share a study with colleagues: view-only links, and managers' links."),
         Entry("prolific", "prolific:app", STUDIES, "Run a study on Prolific."),
         Entry(
             "pilot",

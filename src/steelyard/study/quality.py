@@ -75,7 +75,7 @@ class Quality:
         with self._log.read() as state:
             return state.quality.results()
 
-    def resolve_check(self, key: str, verdict: Literal["right", "wrong"]) -> None:
+    def resolve_check(self, key: str, verdict: Literal["right", "wrong"], *, member: str = "") -> None:
         """Decide whether the known answer of a disputed check is right or wrong."""
         if verdict not in {"right", "wrong"}:
             raise TaskError(f"a check's answer cannot be '{verdict}'.", "Use right or wrong.")
@@ -83,7 +83,7 @@ class Quality:
             if key not in {check.key for check in transaction.state.quality.checks()}:
                 raise TaskError(f"there is no check '{key}'.", "See the list of checks: steelyard quality.")
             now = self._core.clock()
-            transaction.append(ev.CheckResolved(check=key, verdict=verdict), at=now)
+            transaction.append(ev.CheckResolved(check=key, verdict=verdict, member=member), at=now)
             self._core.apply_checks(transaction, now)
 
     def feedback(self, judgment: Judgment) -> Feedback | None:

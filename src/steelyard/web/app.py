@@ -11,8 +11,9 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from steelyard.report import typeface
 from steelyard.version import __version__
-from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, webhooks
+from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, team_api, webhooks
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -28,7 +29,9 @@ WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
-_DESCRIPTION = "What the pages do, for scripts too. Annotators have a session cookie; the manager a bearer token."
+_DESCRIPTION = (
+    "What the pages do, for scripts too. Annotators have a session cookie; the owner and team members a bearer token."
+)
 
 
 def create_app(
@@ -77,8 +80,10 @@ def create_app(
     app.include_router(pages.router)
     app.include_router(manage_api.router)
     app.include_router(new_study_api.router)
+    app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)
+    app.mount("/static/fonts", StaticFiles(directory=typeface.FOLDER), name="fonts")
     app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
     app.add_middleware(CompressPublic)
     app.add_middleware(Guard, limits=limits, require_manager=check_manager)

@@ -335,7 +335,8 @@ class DraftFolder:
     @property
     def media(self) -> MediaFolder:
         """The media files, and the address that shows them to the manager."""
-        return MediaFolder(self.media_folder, f"/api/v1/manage/drafts/{self.id}/media/")
+        place = "manage" if self.served is None else f"studies/{self.served.slug}/manage"
+        return MediaFolder(self.media_folder, f"/api/v1/{place}/drafts/{self.id}/media/")
 
     def media_names(self) -> list[str]:
         """The names of all media files, with subfolders."""
@@ -484,12 +485,12 @@ class Drafts:
         draft.save()
         return draft
 
-    def finish(self, draft: DraftFolder) -> SavedStudyOut:
-        """Create the study of a draft, or change the study that it is about."""
+    def finish(self, draft: DraftFolder, *, member: str = "") -> SavedStudyOut:
+        """Create the study of a draft, or change the study that it is about, on behalf of a member of its team."""
         problems = draft.file_problems()
         if problems:
             return SavedStudyOut(problems=problems_out(problems))
-        result = self._create_study(draft) if draft.served is None else _change_study(draft, draft.served)
+        result = self._create_study(draft) if draft.served is None else _change_study(draft, draft.served, member)
         if not result.problems:
             draft.delete()
         return result
@@ -524,7 +525,7 @@ class Drafts:
         return SavedStudyOut(study=new.slug, url=f"/manage/{new.slug}/")
 
 
-def _change_study(draft: DraftFolder, served: ServedStudy) -> SavedStudyOut:
+def _change_study(draft: DraftFolder, served: ServedStudy, member: str) -> SavedStudyOut:
     if draft.about.base != _config_digest(served):
         raise Refusal(
             409,
@@ -533,7 +534,7 @@ def _change_study(draft: DraftFolder, served: ServedStudy) -> SavedStudyOut:
             "Nothing was saved. Open it again to continue from its present state.",
         )
     new = {name: (draft.path / name).read_bytes() for name in draft.about.changed if (draft.path / name).is_file()}
-    return replace_files(served, new)
+    return replace_files(served, new, member=member)
 
 
 def _config_digest(served: ServedStudy) -> str:

@@ -278,8 +278,11 @@ def has_begun(served: ServedStudy) -> bool:
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
-def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
-    """Change a study; if the new configuration cannot be opened, the old one is restored."""
+def save_draft(served: ServedStudy, draft: Draft, *, member: str = "") -> SavedStudyOut:
+    """Change a study; if the new configuration cannot be opened, the old one is restored.
+
+    `member` is the member of the team who changes it.
+    """
     try:
         draft = with_password(draft, served)
         values = _values(draft, served)
@@ -294,16 +297,16 @@ def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
     new = {CONFIG_FILE: text.encode()}
     if draft.items is not None:
         new[_upload_name(draft.items, served)] = draft.items.text.encode()
-    return replace_files(served, new)
+    return replace_files(served, new, member=member)
 
 
-def replace_files(served: ServedStudy, new: Mapping[str, bytes]) -> SavedStudyOut:
+def replace_files(served: ServedStudy, new: Mapping[str, bytes], *, member: str = "") -> SavedStudyOut:
     """Replace files of a study and open it again; if it cannot be opened, the old files are restored."""
     old = {name: path.read_bytes() if (path := served.folder / name).is_file() else None for name in new}
     try:
         for name, content in new.items():
             _replace(served.folder / name, content)
-        served.reopen()
+        served.reopen(member)
     except BaseException as error:
         for name, before in old.items():
             if before is None:

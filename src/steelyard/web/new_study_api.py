@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse
@@ -46,8 +46,17 @@ from steelyard.web.drafts import (
     with_password_values,
 )
 from steelyard.web.errors import Refusal
-from steelyard.web.identity import Manager, StudyDep, is_resume
+from steelyard.web.identity import (
+    Manager,
+    Owner,
+    StudyDep,
+    check_manager,
+    is_resume,
+    require_manager,
+    require_owner,
+)
 from steelyard.web.schemas import ErrorOut, TaskOut
+from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.study_plan import PlanOut, plan_of
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -58,8 +67,10 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     422: {"model": ErrorOut, "description": "The request or the uploaded file is not right."},
 }
 router = APIRouter(tags=["manage"], responses=_REFUSALS)
+draft_router = APIRouter()
+"""Operations on one draft; see the end of this module for their two addresses."""
 
-_DRAFT = "/api/v1/manage/drafts/{draft}"
+_STUDY = "/api/v1/studies/{study}/manage"
 _PREVIEW_ROWS = 8
 _PREVIEW_CELL = 300
 _MOST_ITEM_NAMES = 500
@@ -70,12 +81,6 @@ T = TypeVar("T")
 
 class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class NewDraft(_RequestBody):
-    """A draft of a new study, or of changes to the study with this slug."""
-
-    study: str | None = None
 
 
 class DraftChange(_RequestBody):
@@ -201,26 +206,42 @@ def _refusing(action: Callable[[], T]) -> T:
 
 
 @router.post("/api/v1/manage/drafts", status_code=201)
-def create_draft(request: Request, _: Manager, body: NewDraft) -> DraftStateOut:
-    """Create a draft of a new study, or of changes to a study; unfinished changes are continued."""
-    served = None
-    if body.study is not None:
-        served = request.app.state.studies.get(body.study)
-        if served is None:
-            raise Refusal(404, "no_such_study", "There is no such study here.", "See the list of studies.")
+def create_draft(request: Request, _: Owner) -> DraftStateOut:
+    """Create a draft of a new study."""
+    return state_of(drafts_of(request).create())
+
+
+@router.post(_STUDY + "/drafts", status_code=201)
+def draft_changes(served: StudyDep, request: Request, _: Manager) -> DraftStateOut:
+    """Create a draft of changes to a study; unfinished changes are continued."""
     return state_of(drafts_of(request).create(served))
 
 
-@router.get(_DRAFT)
-def read_draft(request: Request, _: Manager, draft: str) -> DraftStateOut:
-    """Return a draft with its problems, preview and plan."""
-    return state_of(drafts_of(request).get(draft))
-
-
-@router.put(_DRAFT)
-def change_draft(request: Request, _: Manager, draft: str, change: DraftChange) -> DraftStateOut:
-    """Save changes of a draft; problems are reported, not refused."""
+def find_draft(request: Request, draft: str) -> DraftFolder:
+    """Find a draft: the owner's of new studies, or that of the study in the path for whoever may change it."""
+    study = request.path_params.get("study")
+    if study is None:
+        require_owner(request)
+    else:
+        require_manager(request)
     folder = drafts_of(request).get(draft)
+    if folder.about.study != study:
+        raise Refusal(404, "no_such_draft", "There is no such draft.", "See the list of studies.")
+    return folder
+
+
+DraftDep = Annotated[DraftFolder, Depends(find_draft)]
+
+
+@draft_router.get("")
+def read_draft(folder: DraftDep) -> DraftStateOut:
+    """Return a draft with its problems, preview and plan."""
+    return state_of(folder)
+
+
+@draft_router.put("")
+def change_draft(folder: DraftDep, change: DraftChange) -> DraftStateOut:
+    """Save changes of a draft; problems are reported, not refused."""
     about = folder.about
     for name in ("step", "plan", "automatic_model"):
         if getattr(change, name) is not None:
@@ -244,25 +265,24 @@ def _values(folder: DraftFolder) -> dict[str, Any]:
         raise Refusal(409, "text_invalid", "study.toml is not valid TOML.", "Correct it in its tab first.") from None
 
 
-@router.delete(_DRAFT, status_code=204)
-def delete_draft(request: Request, _: Manager, draft: str) -> Response:
+@draft_router.delete("", status_code=204)
+def delete_draft(folder: DraftDep) -> Response:
     """Delete a draft with its files; a study that it would have changed stays as it is."""
-    drafts_of(request).get(draft).delete()
+    folder.delete()
     return Response(status_code=204)
 
 
-@router.post(_DRAFT + "/finish", status_code=201)
-def finish_draft(request: Request, response: Response, _: Manager, draft: str) -> SavedStudyOut:
+@draft_router.post("/finish", status_code=201)
+def finish_draft(folder: DraftDep, request: Request, response: Response) -> SavedStudyOut:
     """Create the study, or save the changes; with problems, nothing is created or changed."""
-    drafts = drafts_of(request)
-    folder = drafts.get(draft)
     state = state_of(folder)
     if state.problems:
         response.status_code = 422
         return SavedStudyOut(
             problems=[ProblemOut(**problem.model_dump(exclude={"step"})) for problem in state.problems]
         )
-    result = drafts.finish(folder)
+    identity = check_manager(request.scope)
+    result = drafts_of(request).finish(folder, member=identity.name)
     if result.problems:
         response.status_code = 422
     return result
@@ -271,46 +291,39 @@ def finish_draft(request: Request, response: Response, _: Manager, draft: str) -
 # Files
 
 
-@router.put(_DRAFT + "/items")
+@draft_router.put("/items")
 async def upload_items(
-    request: Request, _: Manager, draft: str, name: Annotated[str, Query(min_length=1, max_length=300)]
+    folder: DraftDep, request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> DraftStateOut:
     """Upload the file of items as the body of the request; its ending gives the format."""
-    folder = await run_in_threadpool(drafts_of(request).get, draft)
     data = await _body(request, plain_name(name))
     await run_in_threadpool(_refusing, lambda: folder.set_upload(data, name))
     return await run_in_threadpool(state_of, folder)
 
 
-@router.put(_DRAFT + "/items/columns")
-def change_columns(request: Request, _: Manager, draft: str, change: ColumnsChange) -> DraftStateOut:
+@draft_router.put("/items/columns")
+def change_columns(folder: DraftDep, change: ColumnsChange) -> DraftStateOut:
     """Change how the uploaded file is read."""
-    folder = drafts_of(request).get(draft)
     changes = change.model_dump(exclude_unset=True)
     _refusing(lambda: folder.set_columns(changes))
     return state_of(folder)
 
 
-@router.put(_DRAFT + "/questions/{kind}")
-def change_questions(
-    request: Request, _: Manager, draft: str, kind: QuestionsKind, questions: QuestionRows
-) -> DraftStateOut:
+@draft_router.put("/questions/{kind}")
+def change_questions(folder: DraftDep, kind: QuestionsKind, questions: QuestionRows) -> DraftStateOut:
     """Save questions with known answers that were typed in the browser."""
-    folder = drafts_of(request).get(draft)
     _refusing(lambda: folder.set_questions(kind, questions.rows))
     return state_of(folder)
 
 
-@router.put(_DRAFT + "/questions/{kind}/file")
+@draft_router.put("/questions/{kind}/file")
 async def upload_questions(
+    folder: DraftDep,
     request: Request,
-    _: Manager,
-    draft: str,
     kind: QuestionsKind,
     name: Annotated[str, Query(min_length=1, max_length=300)],
 ) -> DraftStateOut:
     """Upload a file of questions with known answers as the body of the request."""
-    folder = await run_in_threadpool(drafts_of(request).get, draft)
     data = await _body(request, plain_name(name))
     await run_in_threadpool(_refusing, lambda: folder.set_questions_file(kind, data, name))
     return await run_in_threadpool(state_of, folder)
@@ -331,12 +344,11 @@ async def _body(request: Request, name: str) -> bytes:
     return b"".join(parts)
 
 
-@router.put(_DRAFT + "/media")
+@draft_router.put("/media")
 async def upload_media(
-    request: Request, _: Manager, draft: str, name: Annotated[str, Query(min_length=1, max_length=300)]
+    folder: DraftDep, request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> MediaOut:
     """Upload a picture, sound or video as the body of the request."""
-    folder = await run_in_threadpool(drafts_of(request).get, draft)
     target = await run_in_threadpool(_refusing, lambda: folder.media_target(name))
     part = folder.path / f".media-{secrets.token_hex(8)}.part"
     try:
@@ -349,10 +361,10 @@ async def upload_media(
     return await run_in_threadpool(lambda: _media(folder, folder.items()))
 
 
-@router.get(_DRAFT + "/media/{name:path}", response_class=FileResponse)
-def show_media(request: Request, _: Manager, draft: str, name: str) -> FileResponse:
+@draft_router.get("/media/{name:path}", response_class=FileResponse)
+def show_media(folder: DraftDep, name: str) -> FileResponse:
     """Send a media file of a draft, for its preview."""
-    file = drafts_of(request).get(draft).media.find(name)
+    file = folder.media.find(name)
     if file is None:
         raise Refusal(404, "no_such_media", "There is no such picture, sound or video.", "Upload it first.")
     policy = {"Content-Security-Policy": "default-src 'none'; sandbox"}
@@ -360,6 +372,7 @@ def show_media(request: Request, _: Manager, draft: str, name: str) -> FileRespo
 
 
 @router.post("/api/v1/manage/render")
+@router.post(_STUDY + "/render")
 def render_text(_: Manager, body: TextIn) -> HtmlOut:
     """Render Markdown as the annotator's page shows it."""
     return HtmlOut(html=render_page_text(body.text, ""))
@@ -560,7 +573,14 @@ def _step(field: str, file: str | None) -> Step:
     return _STEPS.get(parts[0], "share") if parts else "question"
 
 
+@router.get(_STUDY + "/forms")
+def read_forms(_: Manager) -> FormsOut:
+    """The settings of every protocol, design and model, and of the study itself, as fields of a form."""
+    return forms()
+
+
 @router.get("/api/v1/manage/languages")
+@router.get(_STUDY + "/languages")
 def read_languages(_: Manager) -> list[tuple[str, str]]:
     """The languages of the annotator's page: code, and the language's own name."""
     return [(code, catalogue.own_name) for code, catalogue in catalogues().items()]
@@ -601,7 +621,6 @@ class Names(_RequestBody):
     names: Annotated[list[Annotated[str, Field(max_length=300)]], Field(min_length=1, max_length=_MOST_INVITATIONS)]
 
 
-_STUDY = "/api/v1/studies/{study}/manage"
 _PROLIFIC_VALUES = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 
 
@@ -651,3 +670,8 @@ def revoke(served: StudyDep, _: Manager, body: Names) -> dict[Literal["revoked"]
         revoked += served.study.access.revoke("invite", annotator=name)
         served.study.access.revoke("session", annotator=name)
     return {"revoked": revoked}
+
+
+# A team member may change their study, so the draft of its changes is also found below the study's own address.
+router.include_router(draft_router, prefix="/api/v1/manage/drafts/{draft}")
+router.include_router(draft_router, prefix=_STUDY + "/drafts/{draft}")

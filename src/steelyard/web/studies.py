@@ -91,8 +91,8 @@ class ServedStudy:
         self._platform_ledger: tuple[int, PlatformLedger] | None = None
         self._open()
 
-    def _open(self) -> None:
-        self.study = Study.open(self.folder, database=self._database)
+    def _open(self, member: str = "") -> None:
+        self.study = Study.open(self.folder, database=self._database, member=member)
         self._tried = time.monotonic()
         page, link = self.study.config.page, self.study.config.link
         if link is not None and link.signed:
@@ -132,11 +132,11 @@ class ServedStudy:
         """Return how an annotator without further tasks returns to the panel."""
         return ending_for(self.study, annotator, reason_code, self.platform_ledger().codes)
 
-    def reopen(self) -> None:
-        """Read the study's folder again; running requests keep the study that they have."""
+    def reopen(self, member: str = "") -> None:
+        """Read the study's folder again, which `member` changed; running requests keep the study that they have."""
         with self._lock:
             before = self.study
-            self._open()
+            self._open(member)
             before.close()
 
     def reopen_soon(self) -> None:

@@ -30,7 +30,7 @@ def test_a_wrong_token_is_refused_in_words_and_the_right_one_opens_the_page(judg
     page.goto(f"{judged.url}/manage/{judged.slug}/")
     page.get_by_label("Token").fill("nonsense")
     page.get_by_role("button", name="Open the dashboard").click()
-    page.get_by_text("That is not").wait_for()
+    page.get_by_text("This link or token is not valid").wait_for()
     page.get_by_label("Token").fill(judged.token)
     page.get_by_role("button", name="Open the dashboard").click()
     page.get_by_role("heading", name="Words").wait_for()

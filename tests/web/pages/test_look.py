@@ -198,7 +198,7 @@ def test_dark_mode_is_respected(studies, judge):
 
 
 def test_the_page_weighs_less_than_100_kilobytes_as_it_travels(studies, judge):
-    """Everything up to the first task, compressed as the server sends it: 45 kB in English, 50 kB in Arabic."""
+    """Everything up to the first task, compressed as the server sends it; the typeface is 43 kB of it."""
     person = judge(f"{studies.url}/s/pairwise/", "weigher")
     for language in ("en", "ar"):
         person.context.set_extra_http_headers({"Accept-Language": language})
@@ -211,7 +211,7 @@ def test_the_page_weighs_less_than_100_kilobytes_as_it_travels(studies, judge):
         bodies = [person.context.request.get(url).body() for url in loaded if url != asked_by_post]
         assert len(bodies) > 20
         weight = sum(len(gzip.compress(body)) for body in bodies)
-        assert weight < 60_000, (language, weight)
+        assert weight < 100_000, (language, weight)
 
 
 def test_nothing_is_said_about_waiting_in_the_first_300_milliseconds(studies, judge):

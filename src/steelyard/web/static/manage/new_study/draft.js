@@ -6,9 +6,10 @@ import { Refused, read } from "../api.js";
  */
 
 const { csrf, study, draft: opened } = document.body.dataset;
-const API = "/api/v1/manage/drafts";
+/** Where the server's functions for this page are: below the study that is edited, whose team may use them. */
+export const BASE = study ? `/api/v1/studies/${study}/manage` : "/api/v1/manage";
+const API = `${BASE}/drafts`;
 const PAUSE_MS = 400;
-const STUDY_ID = study || null;
 
 const BLANK = {
   id: "", study: null, begun: false, step: "items", values: {}, text: "", problems: [], items: null, item_count: 0, item_names: [],
@@ -27,7 +28,7 @@ let unsaved = 0; // Requests under way.
 
 export async function load() {
   if (id) accept(await read(`${API}/${id}`));
-  else if (STUDY_ID) accept(await request("POST", API, JSON.stringify({ study: STUDY_ID })));
+  else if (study) accept(await request("POST", API, "{}"));
   return draft.state;
 }
 
@@ -41,7 +42,7 @@ function accept(state) {
 
 async function ensure() {
   if (id) return;
-  const state = await request("POST", API, JSON.stringify({ study: STUDY_ID }));
+  const state = await request("POST", API, "{}");
   id = state.id;
   history.replaceState(null, "", `/manage/drafts/${id}${location.hash}`);
 }

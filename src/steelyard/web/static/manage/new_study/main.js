@@ -2,7 +2,7 @@ import { h } from "../../annotate/dom.js";
 import { taskView } from "../../annotate/task.js";
 import { read } from "../api.js";
 import { button, clearFields, hasField, labelled, showProblems } from "./controls.js";
-import { change, discard, draft, flush, load } from "./draft.js";
+import { BASE, change, discard, draft, flush, load } from "./draft.js";
 import { itemsStep } from "./items_step.js";
 import { planStep } from "./plan_step.js";
 import { qualityStep } from "./quality_step.js";
@@ -174,7 +174,7 @@ draft.onStatus = (words, failed) => {
 
 try {
   draft.onState = () => {};
-  [forms, languages] = await Promise.all([read("/api/v1/manage/forms"), read("/api/v1/manage/languages"), load()]);
+  [forms, languages] = await Promise.all([read(`${BASE}/forms`), read(`${BASE}/languages`), load()]);
   draft.onState = (state) => onState(state);
   step = fromHash() ?? (study ? "items" : draft.state.step);
   if (new URLSearchParams(location.search).has("created")) {

@@ -1,7 +1,7 @@
 import { h, uniqueId } from "../../annotate/dom.js";
 import { post } from "../api.js";
 import { checkField, details, labelled, numberField, section, selectField } from "./controls.js";
-import { draft, get, set, valuesChanged } from "./draft.js";
+import { BASE, draft, get, set, valuesChanged } from "./draft.js";
 import { questionTable } from "./question_table.js";
 import { stagePaths, within } from "./question_step.js";
 
@@ -81,7 +81,7 @@ function markdownField(label, help, path) {
     preview.hidden = !control.value.trim();
     if (preview.hidden) return;
     try {
-      preview.innerHTML = (await post("/api/v1/manage/render", { text: control.value })).html; // Sanitised by the server.
+      preview.innerHTML = (await post(`${BASE}/render`, { text: control.value })).html; // Sanitised by the server.
     } catch {
       preview.textContent = "The preview appears when the server can be reached.";
     }
