@@ -300,6 +300,10 @@ _SURE_NAMES = frozenset(
     )
 )
 """Names of a single column. Others, such as 'answer', may be the first of a list of words."""
+_SURE_BESIDE_OTHERS = frozenset(
+    ("source", "src", "prompt", "system", "reference", "ref", "output", "translation", "hypothesis", "hyp", "itemid")
+)
+"""Names that are no content where there are other columns."""
 
 
 def _known_names(cells: Sequence[str]) -> int:
@@ -316,7 +320,8 @@ def _guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     if len(first) == 1:
         is_name = plain(first[0]) in _SURE_NAMES
         return is_name, is_name
-    is_header = _known_names(first) >= min(2, len(first) / 2) or _differs_from(first, body)
+    has_sure_name = any(plain(cell) in _SURE_NAMES or plain(cell) in _SURE_BESIDE_OTHERS for cell in first)
+    is_header = has_sure_name or _known_names(first) > 1 or _differs_from(first, body)
     return is_header, is_header
 
 

@@ -188,12 +188,12 @@ function sentence(text) {
 
 /** A part of a step that opens on demand. */
 export function details(summary, { open = false, note } = {}, ...children) {
-  return h("details", { class: "n-details", open }, h("summary", {}, summary, note ? h("span", { class: "small muted" }, ` ${note}`) : null), h("div", { class: "n-stack" }, children));
+  return h("details", { class: "n-details", open }, h("summary", {}, summary, note ? h("span", { class: "small muted" }, ` ${note}`) : null), h("div", { class: "n-stack" }, children.flat(Infinity)));
 }
 
 export function section(title, text, ...children) {
   const id = uniqueId("part");
-  return h("section", { class: "n-section n-stack", "aria-labelledby": id }, h("h3", { id }, title), text ? h("p", { class: "muted" }, text) : null, children);
+  return h("section", { class: "n-section n-stack", "aria-labelledby": id }, h("h3", { id }, title), text ? h("p", { class: "muted" }, text) : null, children.flat(Infinity));
 }
 
 export function button(words, onclick, { kind = "", label, describedby } = {}) {

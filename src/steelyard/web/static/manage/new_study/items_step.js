@@ -8,13 +8,13 @@ const ROLES = {
   text: "Text to judge",
   id: "Identifier",
   system: "System",
-  source: "Source, shown beside it",
+  source: "Source",
   reference: "Reference",
-  media: "Image, audio or video",
+  media: "Image, audio, video",
   gold: "Known answer",
   tags: "Tags",
-  output: "Outputs of this system",
-  extra: "Keep as extra information",
+  output: "Outputs of a system",
+  extra: "Extra information",
   ignore: "Leave out",
 };
 const SEPARATORS = { ",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Bar" };
@@ -144,8 +144,8 @@ function tableOf(items, columns) {
   return h(
     "div",
     { class: "n-stack" },
-    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct what a column holds where the guess is wrong.`),
-    h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-labelledby": title }, h("table", { class: "m-table n-table", id: "items-table", "aria-describedby": title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows))),
+    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct what a column holds where the guess is wrong. A source is shown beside the item; extra information is kept but not shown.`),
+    h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-labelledby": title }, h("table", { class: "m-table n-table", id: "items-table", "aria-describedby": title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows))),
   );
 }
 

@@ -32,7 +32,10 @@ function amountFields(prefix, place, count) {
   const name = get(within(prefix, "protocol.name"));
   const title = count > 1 ? `Judgments per item in part ${place + 1} (${TYPES[name]?.[0] ?? name})` : "Judgments per item";
   if (!plan.automatic) return h("p", { class: "muted" }, `${count > 1 ? `Part ${place + 1}: y` : "Y"}ou chose the design yourself; its settings are under Advanced.`);
-  const control = h("input", { type: "number", min: 1, max: 1000, step: 1, class: "n-short", placeholder: ["direct", "likert", "choice"].includes(name) ? "3" : "6", value: plan.judgments ?? "" });
+  const rated = ["direct", "likert", "choice"].includes(name);
+  const planned = draft.state.plan?.stages[place]?.per_item;
+  const usual = plan.judgments === null && planned ? String(Math.round(planned)) : rated ? "3" : "6";
+  const control = h("input", { type: "number", min: 1, max: 1000, step: 1, class: "n-short", placeholder: usual, value: plan.judgments ?? "" });
   control.addEventListener("input", () => {
     const plans = structuredClone(draft.state.plans);
     const number = Math.round(Number(control.value));
@@ -40,7 +43,7 @@ function amountFields(prefix, place, count) {
     draft.state.plans = plans;
     change({ values: draft.values, plan: plans });
   });
-  const help = ["direct", "likert", "choice"].includes(name) ? "How many different annotators judge each item. Three is a start; five or more for close calls." : "In how many answers each item appears. Six is a start; more for items that are close to each other.";
+  const help = rated ? "How many different annotators judge each item. Three is a start; five or more where items are close to each other." : "In how many answers each item appears. More answers separate items that are close to each other.";
   return labelled({ label: title, help, path: within(prefix, "design"), control });
 }
 

@@ -230,7 +230,7 @@ function criteriaTable(type, path, fixed, render) {
   const body = rows.map((row, place) =>
     h("tr", {}, h("td", {}, text(row, `Name of criterion ${place + 1}`, row.name, (value) => { row.name = value; })), cells(row).map((cell) => h("td", {}, cell)), h("td", {}, fixed ? null : button("Remove", () => { rows.splice(place, 1); write(); render({}); }, { kind: "quiet", label: `Remove ${row.name}` }))),
   );
-  const table = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": "Criteria" }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, body)));
+  const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Criteria" }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, body)));
   const add = fixed ? null : button("Add a criterion", () => { rows.push({ name: `Criterion ${rows.length + 1}` }); write(); render({}); });
   return h("div", { class: "n-stack", "data-path": path }, h("p", { class: "n-label" }, "Criteria"), table, add);
 }

@@ -13,7 +13,7 @@ export function shareStep({ render, forms, goTo, languages }) {
   return [
     study ? linksSection(render) : h("p", { class: "muted" }, "You get the link for your annotators as soon as the study is created."),
     section(
-      "Who takes part",
+      "Joining",
       null,
       openField(),
       selectField({ label: "Language of the annotator page", help: "Buttons and messages; your question and items stay as you wrote them.", path: "annotators.language", options: [["", "The language of each browser"], ...languages] }),
@@ -59,7 +59,7 @@ function toggled(label, help, path, blank, render) {
 function panelSection(forms, render) {
   const { box, element } = toggled("Participants come from a panel", "The panel adds the participant's id to the link, and gets participants back with a code or an address.", "link", { participant_parameter: "PROLIFIC_PID" }, render);
   const parts = box.checked ? [generated(forms, "link", ["completed", "screened_out", "failed"]), details("Names of the link's parameters", {}, generated(forms, "link", ["participant_parameter", "study_parameter", "session_parameter", "study_id", "pattern", "signed"]))] : [];
-  return details("A panel", { open: box.checked, note: "such as Cint or your own" }, element, parts);
+  return details("Panel", { open: box.checked, note: "any provider that sends participants by a link" }, element, parts);
 }
 
 function prolificSection(forms, render) {
@@ -177,7 +177,7 @@ function links(sharing, fresh, url, load, announce) {
       "Links for a panel",
       { open: Boolean(sharing.panel_link) },
       copyRow("Study URL for Prolific", sharing.prolific_link),
-      h("p", { class: "small muted" }, "Choose “I'll use URL parameters” on Prolific; it fills in the parts in brackets. Completion codes: step 5, A panel, or created by Steelyard if it runs the study on Prolific."),
+      h("p", { class: "small muted" }, "Choose “I'll use URL parameters” on Prolific; it fills in the parts in brackets. Completion codes: set them below under Panel, or they are created by Steelyard if it runs the study on Prolific."),
       sharing.panel_link ? copyRow("Link for any panel", sharing.panel_link) : null,
       sharing.panel_link ? h("p", { class: "small muted" }, "The panel replaces the words in capitals; only the participant is required.") : h("p", { class: "small muted" }, "Participants are recognised by these links once “Participants come from a panel” is on, below."),
     ),
