@@ -681,6 +681,6 @@ def draft_titles(drafts: Drafts) -> Iterator[dict[str, Any]]:
                 "url": f"/manage/drafts/{draft.id}#{draft.about.step}",
                 "title": str(values.get("title") or "Untitled study"),
                 "step": draft.about.step,
-                "items": "" if draft.about.upload is None else draft.about.upload.name,
+                "file": "" if draft.about.upload is None else draft.about.upload.name,
                 "updated": draft.about.updated,
             }
