@@ -9,6 +9,7 @@ import pytest
 
 from steelyard.cli.output import print_whole
 from steelyard.cli.plan import _laid_out
+from steelyard.simulate import ItemLayout
 from steelyard.simulate.planner import Plan
 from tests.cli.running import run
 
@@ -30,7 +31,7 @@ def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, ca
     fewer = many | {"judgments": 9_999, "lower": 9_500, "upper": 10_049, "hours": 99.94, "cost": 1_499.85}
     never = many | dict.fromkeys(("judgments", "lower", "upper", "hours", "cost", "truth")) | {"best": 0.62}
     table = pl.DataFrame([many | {"best": 0.9}, fewer | {"best": 0.9}, never])
-    print_whole(_laid_out(table, Plan(100_000, 20, 0.9, (), ())))
+    print_whole(_laid_out(table, Plan(ItemLayout(100_000), 20, 0.9, (), ())))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split() for line in lines[2:]] == [

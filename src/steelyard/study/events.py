@@ -469,4 +469,4 @@ def decode_own(stored: StoredEvent) -> Event:
 
 def item_to_data(item: Item) -> dict[str, Any]:
     """Return the fields of an item that are set."""
-    return {key: value for key, value in asdict(item).items() if value is not None and value != ()}
+    return {key: value for key, value in asdict(item).items() if value not in (None, (), {})}

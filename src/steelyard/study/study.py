@@ -19,6 +19,7 @@ from steelyard.errors import TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
+from steelyard.models.systems.compare_systems import item_column
 from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
@@ -66,7 +67,7 @@ from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
 from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
-from steelyard.study.systems import compare_by_criterion, item_column, kind_of_systems, with_model
+from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
 from steelyard.version import __version__
 
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
@@ -484,7 +485,7 @@ class Study:
         counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
-        columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
+        columns = {name: item_column(items, name) for name in names}
         chosen = with_model(options or SystemOptions(), self.config.model)
         return compare_by_criterion(counted, items, chosen, columns)
 

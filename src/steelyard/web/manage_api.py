@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -269,9 +270,7 @@ async def item_page(
     if overview is not None and "scores" in overview.tables:
         frame = overview.tables["scores"]
         own = _rows(frame.filter(pl.col(frame.columns[0]) == item))
-    content = {
-        name: getattr(record, name) for name in ("id", "text", "group", "context", "reference", "media", "tags", "gold")
-    }
+    content = {field.name: getattr(record, field.name) for field in fields(record)}
     return ItemPage(
         item=content,
         scores=own,
