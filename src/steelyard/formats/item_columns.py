@@ -165,13 +165,13 @@ def items_of_upload(upload: UploadedTable, roles: Mapping[str, Role], *, drop_re
 def _canonical(table: Table, roles: Mapping[str, Role], outputs: Sequence[str]) -> tuple[pl.DataFrame, list[int]]:
     """Rename columns to ours, and turn one column per system into one row per output; return each row's origin."""
     frame = table.frame
-    taken = {spelling for spellings in ALIASES.values() for spelling in spellings} | set(ALIASES)
+    reserved = {spelling for spellings in ALIASES.values() for spelling in spellings} | set(ALIASES)
     columns: list[pl.Series] = []
     for name, role in roles.items():
         if role in {"ignore", "output"}:
             continue
         # An extra column whose name would be recognised as another one gets a longer name.
-        own = (f"{name} (extra)" if plain(name) in taken else name) if role == "extra" else role
+        own = (f"{name} (extra)" if plain(name) in reserved else name) if role == "extra" else role
         columns.append(frame[name].fill_null("").str.strip_chars().rename(own))
     renamed = pl.DataFrame(columns) if columns else pl.DataFrame({"text": []}, schema={"text": pl.String}).clear()
     rows = list(range(frame.height))
@@ -194,8 +194,8 @@ def _canonical(table: Table, roles: Mapping[str, Role], outputs: Sequence[str]) 
 
 
 def _without_empty(frame: pl.DataFrame, origin: list[int], notes: list[str]) -> tuple[pl.DataFrame, list[int]]:
-    shown = {"text", "media"} & set(frame.columns) or {"id"}
-    is_empty = frame.select(pl.all_horizontal(pl.col(sorted(shown)) == "")).to_series()
+    visible = {"text", "media"} & set(frame.columns) or {"id"}
+    is_empty = frame.select(pl.all_horizontal(pl.col(sorted(visible)) == "")).to_series()
     if not is_empty.any():
         return frame, origin
     count = int(is_empty.sum())

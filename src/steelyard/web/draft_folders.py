@@ -55,6 +55,7 @@ MAX_MEDIA_BYTES = 2_000_000_000
 MAX_DRAFTS = 200
 _ABOUT_FILE = "draft.json"
 _UPLOAD_STEM = "upload"
+_LONGEST_NAME = 150
 _ID = re.compile(r"[0-9a-f]{16}")
 
 Step = Literal["items", "question", "plan", "quality", "share"]
@@ -356,13 +357,13 @@ class DraftFolder:
                 f"Use one of {' '.join(sorted(MEDIA_ENDINGS))}.",
                 file=plain_name(base),
             )
-        references = {item.media for item in self.items() if item.media and PurePosixPath(item.media).name == base}
-        target = references.pop() if len(references) == 1 else base
-        folder = self.media_folder
-        path = folder / target
-        is_inside = path.resolve().is_relative_to(folder.resolve())
-        if not is_inside or base.startswith(".") or not base.isprintable() or len(base) > 150:
+        if base.startswith(".") or not base.isprintable() or len(base) > _LONGEST_NAME:
             raise DataError("this cannot be the name of a file.", "Rename it.", file=plain_name(base))
+        references = {item.media for item in self.items() if item.media and PurePosixPath(item.media).name == base}
+        folder = self.media_folder
+        path = folder / (references.pop() if len(references) == 1 else base)
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError("an item names it outside the media folder.", "Correct the items.", file=plain_name(base))
         if self.served is not None and not folder.resolve().is_relative_to(self.served.folder.resolve()):
             raise DataError(
                 "the study's media are in another folder, which cannot be changed in the browser.",
@@ -567,10 +568,10 @@ def plain_name(name: str) -> str:
 def _question_rows(frame: pl.DataFrame) -> list[dict[str, str]]:
     names = {column: column.strip().lower() for column in frame.columns}
     names = {column: _QUESTION_ALIASES.get(name, name) for column, name in names.items()}
-    kept = {column: name for column, name in names.items() if name in QUESTION_COLUMNS}
+    fields = {column: name for column, name in names.items() if name in QUESTION_COLUMNS}
     columns = {
         name: strings(frame[column], "questions", column).fill_null("").str.strip_chars().to_list()
-        for column, name in kept.items()
+        for column, name in fields.items()
     }
     return [{name: column[row] for name, column in columns.items()} for row in range(frame.height)]
 

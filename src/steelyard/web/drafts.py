@@ -42,7 +42,7 @@ from steelyard.study.opening import check_study
 from steelyard.study.recipes import ITEMS_FILE, compare_systems
 from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
-from steelyard.web.schemas import ShownAs, TaskOut, task_shown
+from steelyard.web.schemas import TaskDisplay, TaskOut, task_shown
 from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.studies import ServedStudy, Studies
 
@@ -590,12 +590,12 @@ def task_preview(
     ]
     page = values.get("page")
     content = page.get("content") if isinstance(page, Mapping) else None
-    shown = ShownAs(
+    display = TaskDisplay(
         str(values.get("question") or ""),
         content if content in {"markdown", "html"} else "text",
         media or MediaFolder(Path("media"), ""),
     )
-    task = task_shown(shown, "preview", protocol.name, protocol, tuple(task_items))
+    task = task_shown(display, "preview", protocol.name, protocol, tuple(task_items))
     return task.model_copy(update={"settings": json.loads(json.dumps(task.settings))})
 
 

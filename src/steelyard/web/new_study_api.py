@@ -408,7 +408,7 @@ def state_of(folder: DraftFolder) -> DraftStateOut:
         step=about.step,
         values=_without_password(values, text),
         text=text_without_password(text, values),
-        problems=_by_step(problems, item_problems, has_items=bool(items)),
+        problems=_by_step([*problems, *_type_problems(values, problems)], item_problems, has_items=bool(items)),
         items=upload,
         item_count=len(items),
         item_names=[item.id for item in items[:_MOST_ITEM_NAMES]],
@@ -533,6 +533,12 @@ _PLAIN: dict[str, tuple[str, str]] = {
     "question": ("There is no question for the annotators yet.", "Write it."),
     "protocol": ("No question type is chosen yet.", "Choose one."),
 }
+
+
+def _type_problems(values: Mapping[str, Any], problems: list[Problem]) -> list[Problem]:
+    """Name a missing question type, which is only reported otherwise if nothing else is missing."""
+    is_known = bool(stage_tables(values)) or any((problem.field or "") in {"protocol", "text"} for problem in problems)
+    return [] if is_known else [Problem("No question type is chosen yet.", "Choose one.", field="protocol")]
 
 
 def _by_step(problems: list[Problem], item_problems: list[Problem], *, has_items: bool) -> list[StepProblemOut]:

@@ -312,12 +312,12 @@ def task_out(
 ) -> TaskOut:
     """Return a task for display: sanitised items, and their common context and reference once."""
     config = served.study.config
-    shown = ShownAs(config.question, config.page.content, served.media)
-    return task_shown(shown, judgment_id, stage.name, stage.protocol, items, lease_end)
+    display = TaskDisplay(config.question, config.page.content, served.media)
+    return task_shown(display, judgment_id, stage.name, stage.protocol, items, lease_end)
 
 
-class ShownAs(NamedTuple):
-    """How the tasks of a study are shown: their question, the format of texts, and where media come from."""
+class TaskDisplay(NamedTuple):
+    """How the tasks of a study are displayed: their question, the format of texts, and where media come from."""
 
     question: str
     content: Literal["text", "markdown", "html"]
@@ -325,7 +325,7 @@ class ShownAs(NamedTuple):
 
 
 def task_shown(
-    shown: ShownAs,
+    display: TaskDisplay,
     judgment_id: str,
     stage: str,
     protocol: Protocol,
@@ -339,22 +339,22 @@ def task_shown(
         judgment_id=judgment_id,
         stage=stage,
         protocol=protocol.name,
-        question=shown.question,
+        question=display.question,
         lease_end=lease_end,
-        items=[_item_out(shown, item, context is None, reference is None) for item in items],
+        items=[_item_out(display, item, context is None, reference is None) for item in items],
         shared=SharedOut(
             context=context,
-            context_html=_html(shown, context),
+            context_html=_html(display, context),
             reference=reference,
-            reference_html=_html(shown, reference),
+            reference_html=_html(display, reference),
         ),
         settings=settings_out(protocol),
     )
 
 
-def _item_out(shown: ShownAs, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
-    rendered = render(item.text, shown.content, shown.media.url)
-    media = shown.media.media(item.media) if item.media else None
+def _item_out(display: TaskDisplay, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
+    rendered = render(item.text, display.content, display.media.url)
+    media = display.media.media(item.media) if item.media else None
     context = item.context if own_context else None
     reference = item.reference if own_reference else None
     return ItemOut(
@@ -363,16 +363,16 @@ def _item_out(shown: ShownAs, item: Item, own_context: bool, own_reference: bool
         html=rendered.html,
         dir=rendered.direction,
         context=context,
-        context_html=_html(shown, context),
+        context_html=_html(display, context),
         reference=reference,
-        reference_html=_html(shown, reference),
+        reference_html=_html(display, reference),
         media=None if media is None else MediaOut(kind=media.kind, url=media.url),
         media_missing=bool(item.media) and media is None,
     )
 
 
-def _html(shown: ShownAs, text: str | None) -> str | None:
-    return None if text is None else block(render(text, shown.content, shown.media.url))
+def _html(display: TaskDisplay, text: str | None) -> str | None:
+    return None if text is None else block(render(text, display.content, display.media.url))
 
 
 def _common(values: list[str | None]) -> str | None:

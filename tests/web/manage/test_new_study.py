@@ -121,7 +121,7 @@ def test_a_draft_is_left_and_resumed_with_everything_in_it(serve_study, workspac
         "my words.csv",
         5,
     )
-    assert wizard.http.delete(wizard.url).status_code == 204
+    assert wizard.http.request("DELETE", wizard.url, json={}).status_code == 204
     assert "my words.csv" not in httpx.get(f"{again.url}/manage/", headers=HEADERS).text
 
 
@@ -323,14 +323,14 @@ def test_personal_links_are_made_listed_and_revoked(make_study, serve_study):
 
 
 def check_invitations(server, http):
-    made = http.post("/invitations", json={"names": ["ann", "bob", "ann"]}).json()
-    assert [row["annotator"] for row in made] == ["ann", "bob"]
-    assert server.person().join_by(made[0]["link"].rpartition("=")[2])["annotator"] == "ann"
+    links = http.post("/invitations", json={"names": ["ann", "bob", "ann"]}).json()
+    assert [row["annotator"] for row in links] == ["ann", "bob"]
+    assert server.person().join_by(links[0]["link"].rpartition("=")[2])["annotator"] == "ann"
     sharing = http.get("/sharing").json()
     assert {row["annotator"] for row in sharing["invitations"]} == {"ann", "bob"}
     assert "PROLIFIC_PID={{%PROLIFIC_PID%}}" in sharing["prolific_link"]
     assert http.post("/invitations/revoke", json={"names": ["bob"]}).json() == {"revoked": 1}
-    refused = server.person().http.post("/session", json={"invite": made[1]["link"].rpartition("=")[2]})
+    refused = server.person().http.post("/session", json={"invite": links[1]["link"].rpartition("=")[2]})
     assert refused.status_code == 403
 
 

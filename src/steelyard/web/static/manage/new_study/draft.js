@@ -170,7 +170,7 @@ export async function finish() {
 
 export async function discard() {
   await queue;
-  if (id) await request("DELETE", `${API}/${id}`);
+  if (id) await request("DELETE", `${API}/${id}`, "{}");
 }
 
 addEventListener("beforeunload", (event) => {

@@ -81,7 +81,8 @@ function markdownField(label, help, path) {
     preview.hidden = !control.value.trim();
     if (preview.hidden) return;
     try {
-      preview.innerHTML = (await post(`${BASE}/render`, { text: control.value })).html; // Sanitised by the server.
+      const { html } = await post(`${BASE}/render`, { text: control.value });
+      preview.replaceChildren(h("div", { html }));
     } catch {
       preview.textContent = "The preview appears when the server can be reached.";
     }

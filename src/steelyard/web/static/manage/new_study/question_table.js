@@ -114,7 +114,7 @@ export function questionTable(kind, { title, help, settings, render }) {
     return h("tr", {}, [...cells, ...answerCells(row, number, now, write), feedback, remove].map((cell) => h("td", {}, cell)));
   }
 
-  const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": title }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), body));
+  const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), body));
   const more = h("div", { class: "n-stack" });
 
   function redraw(focus) {
