@@ -215,7 +215,7 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
 def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
     folder, document, board, _ = places
     if "systems" not in board.tables:
-        # Labels do not compare systems; a study of comparisons may hold none within a source.
+        # A study of comparisons may hold none within a source.
         assert board.systems_problem
         assert table(document, "systems").is_empty()
         return

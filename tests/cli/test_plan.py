@@ -185,3 +185,14 @@ def test_options_of_one_protocol_are_called_by_their_designs():
     )
     curve = table.select("protocol", "design", "judgments", reliability=0.5)
     assert finding(plan_points(curve, table), 0.8) == "a: x reaches 0.80 with 10 judgments, y with 20"
+
+
+def test_a_file_of_outputs_is_planned_by_system(tmp_path):
+    rows = [{"src": f"s{n}", "model": f"m{k}", "translation": f"t{n}{k}"} for n in range(40) for k in range(4)]
+    pl.DataFrame(rows).write_csv(tmp_path / "outputs.csv")
+    options = ("--target-reliability", "0.6", "--jobs", "1", "-p", "pairwise", "-d", "all_pairs")
+    done = run("plan", "--items", "outputs.csv", *options, "--set-systems", "system_sd=0.1", cwd=tmp_path)
+    assert "4 systems × 40 sources" in done.stdout
+    assert "two halves of the sources" in done.stderr
+    refused = run("plan", "--systems", "3", cwd=tmp_path, code=1)
+    assert "both --systems and --sources" in refused.stderr

@@ -84,7 +84,7 @@ class Commands(LazyGroup):
     """All commands."""
 
     entries = (
-        Entry("demo", "demo:demo", STUDIES, "Watch simulated annotators rate 150 verbs, live in the browser."),
+        Entry("demo", "demo:demo", STUDIES, "Watch simulated annotators answer two studies, live in the browser."),
         Entry("new", "new:new", STUDIES, "Create a study: a folder with study.toml and an items file."),
         Entry("check", "check:check", STUDIES, "Check a study's configuration and items, and list every problem."),
         Entry(

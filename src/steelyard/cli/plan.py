@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,6 @@ from steelyard.cli.options import (
     pairs,
     settings,
 )
-
-DEFAULT_SYSTEM_SD, DEFAULT_SOURCE_SD = 0.05, 0.12
-"""Standard deviations of systems and sources, as in the direct assessments of WMT21."""
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,12 +45,14 @@ def plan(
         int | None,
         typer.Option("--sources", min=4, help="Number of sources that every system was given.", show_default=False),
     ] = None,
-    system_sd: Annotated[
-        float, typer.Option("--system-sd", min=0, help="Standard deviation of the systems' true scores, 0 to 1.")
-    ] = DEFAULT_SYSTEM_SD,
-    source_sd: Annotated[
-        float, typer.Option("--source-sd", min=0, help="Standard deviation of the sources' difficulty, 0 to 1.")
-    ] = DEFAULT_SOURCE_SD,
+    effects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-systems",
+            metavar="KEY=VALUE",
+            help="How systems vary: system_sd, source_sd, interaction_sd, 0 to 1. Repeatable.",
+        ),
+    ] = None,
     target: Annotated[
         float,
         typer.Option(
@@ -120,7 +119,7 @@ def plan(
         raise ConfigError("a judgment and an hour cannot both have a price.", "Give --price or --wage.")
     if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
         raise ConfigError(f"'{chart.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
-    layout = _layout(items, systems, sources, system_sd, source_sd)
+    layout = _layout(items, systems, sources, settings(effects, "--set-systems"))
     default = SYSTEM_OPTIONS if isinstance(layout, SystemLayout) else DEFAULT_OPTIONS
     options = choose_options(layout.n_comparable, protocol or (), design or (), default=default)
     paces = _paces(seconds, [option.protocol for option in options])
@@ -163,12 +162,13 @@ def plan(
     print_notes([*notes, *_notes(result, populations[0], pilot is not None)])
 
 
-def _layout(items: str | None, systems: int | None, sources: int | None, system_sd: float, source_sd: float) -> Layout:
+def _layout(items: str | None, systems: int | None, sources: int | None, effects: dict[str, Any]) -> Layout:
     """Return what is planned: items, or systems on the same sources."""
     from steelyard.errors import ConfigError
     from steelyard.formats import read_items
     from steelyard.formats.outputs import has_systems, read_outputs
     from steelyard.simulate import ItemLayout, SystemLayout
+    from steelyard.simulate.plan_layout import SystemEffects
 
     if (systems is None) != (sources is None) or (items is None) == (systems is None):
         raise ConfigError(
@@ -176,12 +176,12 @@ def _layout(items: str | None, systems: int | None, sources: int | None, system_
             "Give --items N, --items FILE, or both --systems and --sources.",
         )
     if systems is not None and sources is not None:
-        return SystemLayout.of_counts(systems, sources, system_sd=system_sd, source_sd=source_sd)
+        return SystemLayout.of_counts(systems, sources, SystemEffects.of(effects))
     if items is None or items.isdecimal():
         return ItemLayout(int(items or 0))
     if has_systems(items):
         outputs = read_outputs(items).frame.select("system", "source").rows()
-        return SystemLayout.of_outputs(outputs, system_sd=system_sd, source_sd=source_sd)
+        return SystemLayout.of_outputs(outputs, SystemEffects.of(effects))
     return ItemLayout(len(read_items(items)))
 
 
@@ -267,8 +267,9 @@ def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
     ]
     if isinstance(layout, SystemLayout):
         notes.append(
-            f"systems differ by a standard deviation of {layout.system_sd:g} of the scale, sources by "
-            f"{layout.source_sd:g}: closer systems take more judgments (--system-sd), and more sources help most"
+            "standard deviations on a scale from 0 to 1: systems {:g}, sources {:g}, systems from source to source "
+            "{:g}; closer systems take more judgments (--set-systems system_sd=0.02), and more sources help "
+            "most".format(*layout.effects)
         )
     if not from_pilot:
         notes.append(

@@ -18,7 +18,7 @@ import polars as pl
 from steelyard.errors import ConfigError
 from steelyard.observations import FloatArray
 from steelyard.simulate.annotators import SimulatedAnnotators
-from steelyard.simulate.plan_layout import ItemLayout, Layout
+from steelyard.simulate.plan_layout import ItemLayout, Layout, SystemLayout
 from steelyard.simulate.plan_options import PlanOption
 from steelyard.simulate.population import Population, make_crowd
 from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
@@ -192,10 +192,21 @@ def plan(
         raise ConfigError(
             f"a reliability of {target:g} is out of reach: the best is {best.best:.3f}, by {best.option.name} "
             f"({best.note}).",
-            "Lower the target, or plan with more annotators"
-            + ("." if isinstance(items, int) else " or, for systems, more sources."),
+            _remedy(layout, target),
         )
-    return Plan(layout, people, target, tuple(curves), _notes(curves))
+    return Plan(layout, people, target, tuple(curves), _notes(curves) if isinstance(layout, ItemLayout) else ())
+
+
+def _remedy(layout: Layout, target: float) -> str:
+    if not isinstance(layout, SystemLayout):
+        return "Lower the target, or plan with more annotators."
+    least = layout.min_sources(target)
+    few = (
+        f"it takes at least {least:,}, and fewer judgments with more"
+        if least > len(layout.sources)
+        else "they help most"
+    )
+    return f"Lower the target, or plan with more sources ({few}) or annotators."
 
 
 def _notes(curves: Sequence[Curve]) -> tuple[str, ...]:

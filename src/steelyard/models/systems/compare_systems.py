@@ -88,7 +88,7 @@ def compare_systems(
     unit : {"natural", "elo"}
         Unit of scores from comparisons; elo is 1000 + 400 · log₁₀ odds, with ties as half wins.
     label : str, optional
-        Label whose proportion is the score; by default each of several labels, or the first of two.
+        Label whose proportion is the score; by default each of several labels, or the positive one of two.
     """
     if unit == "elo" and model is None:
         model = BradleyTerry(ties="half")

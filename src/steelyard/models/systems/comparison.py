@@ -44,6 +44,13 @@ ELO_PER_LOGIT = 400 / np.log(10)
 ELO_MEAN = 1000.0
 KINDS = ("ratings", "comparisons", "choices", "rankings", "labels")
 """Kinds of judgments from which systems can be compared, the preferred one first."""
+NEGATIVE_LABELS = frozenset(
+    (
+        *("no", "not", "none", "bad", "worse", "wrong", "false", "fail", "failed", "incorrect", "inadequate"),
+        *("unacceptable", "negative", "0"),
+    )
+)
+"""Of two labels, the other one is the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class SystemOptions:
     procedure of WMT for this kind of judgments). `adjust`: whether means of ratings are adjusted for sources and
     annotators. `resample`: which of sources and annotators stand for a larger population. `model`: a latent-scale model
     for comparisons, choices or rankings. `unit`: natural, or elo (1000 + 400 · log₁₀ odds). `label`: the label whose
-    proportion is the score, where judgments are labels; by default each of several labels, or the first of two.
+    proportion is the score, where judgments are labels; by default each of several labels, or the positive one of two.
     """
 
     method: Method = "two_way"
@@ -156,7 +163,10 @@ def _compare_labels(judgments: SystemJudgments, labels: Labels, options: SystemO
         raise DataError("WMT has no procedure for labels.", "Use the method two_way or bootstrap.")
     if options.label is not None and options.label not in names:
         raise DataError(f"there is no label '{options.label}'.", did_you_mean(options.label, names))
-    chosen = names if options.label is None and len(names) != 2 else [options.label or names[0]]
+    chosen = [options.label] if options.label is not None else names
+    if len(chosen) == 2:
+        # One says it all: the first, unless that is a negative one, as in an alphabetical order.
+        chosen = [next((name for name in names if name.casefold() not in NEGATIVE_LABELS), names[0])]
     parts = []
     for name in chosen:
         has_label = (labels.label == labels.classes.code(name)).astype(np.float64)
@@ -188,7 +198,8 @@ def _with_exact_ends(comparison: SystemComparison) -> SystemComparison:
     """Give proportions of 0 and 1, which have no variance, the interval of Clopper and Pearson over the sources."""
     tail = (1 - comparison.level) / 2
     count = pl.coalesce("sources", "judgments")
-    is_none, is_all = pl.col("score") == 0, pl.col("score") == 1
+    # The mean of means of ones may differ from 1 in the last digit.
+    is_none, is_all = pl.col("score") < 1e-9, pl.col("score") > 1 - 1e-9
     scores = comparison.scores.with_columns(
         pl.when(is_all).then(tail ** (1 / count)).otherwise("lower").alias("lower"),
         pl.when(is_none).then(1 - tail ** (1 / count)).otherwise("upper").alias("upper"),
