@@ -84,8 +84,9 @@ def workbook(rows, sheets=1) -> bytes:
     book = Workbook()
     for number in range(1, sheets):
         book.create_sheet(f"Sheet {number}", 0)
+    sheet = book.worksheets[-1]
     for row in rows:
-        book.active.append(row)
+        sheet.append(row)
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()
@@ -133,8 +134,9 @@ def bomb() -> bytes:
 
 def far_cell() -> bytes:
     book = Workbook()
-    book.active["A1"] = "text"
-    book.active["XFD1048576"] = "far away"
+    sheet = book.worksheets[0]
+    sheet["A1"] = "text"
+    sheet["XFD1048576"] = "far away"
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()

@@ -56,7 +56,7 @@ class Wizard:
 
 
 @pytest.fixture
-def workspace(tmp_path) -> Path:
+def workspace(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
