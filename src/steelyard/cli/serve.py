@@ -32,10 +32,7 @@ _MOST_PREPARED = 3
 
 
 def serve(
-<<<<<<< HEAD
     context: typer.Context,
-    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.", metavar="DIR...", show_default=False)],
-=======
     folders: Annotated[
         list[Path] | None,
         typer.Argument(help="Folders of studies; default: a workspace.", metavar="[DIR...]", show_default=False),
@@ -48,7 +45,6 @@ def serve(
             show_default=False,
         ),
     ] = None,
->>>>>>> main
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Number of server processes.")] = 1,
@@ -90,7 +86,7 @@ def serve(
     import secrets
 
     if workers == 1:
-        start_calculator(context, folders, database)
+        start_calculator(context, folders or [], database)
 
     from steelyard.web.addresses import read_proxies, read_public_url
     from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, WORKSPACE, configure_logging

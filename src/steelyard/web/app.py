@@ -13,11 +13,18 @@ from starlette.staticfiles import StaticFiles
 
 from steelyard.report import typeface
 from steelyard.version import __version__
-<<<<<<< HEAD
-from steelyard.web import api, live_updates, manage_api, manage_pages, pages, prolific, reports, team_api, webhooks
-=======
-from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, team_api, webhooks
->>>>>>> main
+from steelyard.web import (
+    api,
+    live_updates,
+    manage_api,
+    manage_pages,
+    new_study_api,
+    pages,
+    prolific,
+    reports,
+    team_api,
+    webhooks,
+)
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -88,12 +95,9 @@ def create_app(
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
-<<<<<<< HEAD
     app.include_router(reports.router)
     app.include_router(prolific.router)
-=======
     app.include_router(new_study_api.router)
->>>>>>> main
     app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)

@@ -35,12 +35,8 @@ from steelyard.web.identity import (
 from steelyard.web.identity import sign_out as end_sessions
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
-<<<<<<< HEAD
-from steelyard.web.studies import ServedStudy
-from steelyard.web.summary import SummaryOut
-=======
 from steelyard.web.studies import ServedStudy, Studies
->>>>>>> main
+from steelyard.web.summary import SummaryOut
 
 router = APIRouter(include_in_schema=False)
 
