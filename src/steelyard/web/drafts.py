@@ -39,6 +39,7 @@ from steelyard.study.confinement import (
 )
 from steelyard.study.opening import check_study
 from steelyard.study.recipes import ITEMS_FILE, compare_systems
+from steelyard.web.catalogue import study_direction
 from steelyard.web.content import block, render
 from steelyard.web.errors import Refusal
 from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
@@ -570,7 +571,12 @@ def preview_of(
     shows = {
         "show_value": True,
         "sort_live": False,
-        **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
+        "direction": study_direction(str(values.get("question", "")), None),
+        **{
+            k: v
+            for k, v in dict(page or {}).items()
+            if isinstance(v, bool) or k in ("context_label", "reference_label")
+        },
     }
     return task, shows
 
