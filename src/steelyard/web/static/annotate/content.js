@@ -27,7 +27,7 @@ function panel(title, html) {
   return h(
     "section",
     { class: "panel", "aria-labelledby": heading },
-    h("h2", { id: heading, class: "panel-title", dir: "auto" }, title),
+    h("h2", { id: heading, class: "panel-title" }, h("bdi", {}, title)),
     h("div", { class: "content", dir: "auto", html }),
   );
 }
