@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import polars as pl
 from msgspec import structs
@@ -19,8 +19,6 @@ from steelyard.errors import TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
-from steelyard.models.systems.compare_systems import item_column
-from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
@@ -67,8 +65,10 @@ from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
 from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
-from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
 from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
@@ -479,6 +479,11 @@ class Study:
         Sources (contexts) and annotators stand for larger populations. `by` names columns of the items, such as a
         domain: systems are compared within each value. `observations` default to the study's.
         """
+        # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
+        from steelyard.models.systems.compare_systems import item_column
+        from steelyard.models.systems.comparison import SystemOptions
+        from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
+
         if observations is None:
             observations = self.observations(kind_of_systems(self.config.stages))
         duplicates = self.duplicates()
