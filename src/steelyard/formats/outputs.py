@@ -226,10 +226,10 @@ def _checked(table: Table, frame: pl.DataFrame, noun: str, notes: list[str], see
     systems = [name.casefold() for name in frame["system"].unique().to_list()]
     if ids is None or len(set(ids)) < len(ids) or "" in ids:
         notes += ["ids are not unique, so outputs get new ones"] if ids is not None else []
-        ids = _neutral_ids(frame["source"].to_list(), seed)
+        ids = neutral_ids(frame["source"].to_list(), seed)
     elif any(system in name.casefold() for name in ids for system in systems):
         notes.append("ids tell the system, so outputs get new ones, which annotators' browsers may see")
-        ids = _neutral_ids(frame["source"].to_list(), seed)
+        ids = neutral_ids(frame["source"].to_list(), seed)
     if "id" in frame.columns and ids != frame["id"].to_list():
         frame = frame.drop("id") if "original_id" in frame.columns else frame.rename({"id": "original_id"})
     order = [name for name in _ORDER if name in frame.columns or name == "id"]
@@ -237,7 +237,7 @@ def _checked(table: Table, frame: pl.DataFrame, noun: str, notes: list[str], see
     return SystemOutputs(frame.with_columns(pl.Series("id", ids)).select(order), noun, tuple(notes))
 
 
-def _neutral_ids(sources: list[str], seed: int) -> list[str]:
+def neutral_ids(sources: list[str], seed: int) -> list[str]:
     """Return ids such as 017-c: the number of the source, and a letter drawn at random."""
     number: dict[str, int] = {}
     rows: dict[str, list[int]] = {}

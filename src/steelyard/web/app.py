@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from steelyard.report import typeface
 from steelyard.version import __version__
-from steelyard.web import api, live_updates, manage_api, manage_pages, pages, team_api, webhooks
+from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, team_api, webhooks
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -25,6 +25,7 @@ from steelyard.web.studies import Studies
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
+WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
@@ -78,6 +79,7 @@ def create_app(
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
+    app.include_router(new_study_api.router)
     app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)
@@ -93,7 +95,10 @@ def app_from_environment() -> FastAPI:
     """Build the application in a worker process of `steelyard serve`, with settings from the environment."""
     configure_logging()
     listing = Path(os.environ[LISTING])
-    studies = Studies(database=os.environ.get(DATABASE), listing=listing)
+    workspace = os.environ.get(WORKSPACE)
+    studies = Studies(
+        database=os.environ.get(DATABASE), listing=listing, workspace=Path(workspace) if workspace else None
+    )
     limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
     public_url = os.environ.get(PUBLIC_URL)
     return create_app(

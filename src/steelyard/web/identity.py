@@ -112,8 +112,9 @@ def check_strength(token: str) -> None:
 class ManageKey:
     """The manager's token, of which only a digest is kept, and the sessions it is exchanged for.
 
-    Sessions are random and stored like the annotators', in the database of the first study. They cannot be derived from
-    the token, so forging them is no way to guess it; they end when they are signed out or the token changes.
+    Sessions are random and stored like the annotators', in the database of the workspace or of the first study. They
+    cannot be derived from the token, so forging them is no way to guess it; they end when they are signed out or the
+    token changes.
     """
 
     def __init__(self, token: str, studies: Studies) -> None:
@@ -153,7 +154,7 @@ class ManageKey:
         return derived(self._key, f"csrf {cookie}")
 
     def _stores(self) -> list[Access]:
-        return [served.study.access for served in self._studies.all()]
+        return self._studies.access_stores()
 
 
 @dataclass(frozen=True, slots=True)

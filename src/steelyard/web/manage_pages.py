@@ -6,7 +6,8 @@ import asyncio
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from steelyard.study import Stage
 from steelyard.study.fitting import tournament_design
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
+from steelyard.web.draft_folders import Drafts, draft_titles
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
     Identity,
@@ -33,7 +35,7 @@ from steelyard.web.identity import (
 from steelyard.web.identity import sign_out as end_sessions
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
-from steelyard.web.studies import ServedStudy
+from steelyard.web.studies import ServedStudy, Studies
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,6 +49,11 @@ def _admitted(request: Request) -> Identity | None:
     if identity is not None:
         request.state.who = identity.name or "the owner"
     return identity
+
+
+def _is_owner(request: Request) -> bool:
+    identity = _admitted(request)
+    return identity is not None and identity.role == "owner"
 
 
 def _login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
@@ -88,17 +95,14 @@ async def studies(request: Request, token: str | None = None) -> Response:
     if identity is None and not teams:
         return _login(request)
     dashboards_of(request.app).warm_up()
-
-    def rows() -> list[dict[str, Any]]:
-        return [_study_row(one) for one in request.app.state.studies.all() if identity is not None or one.slug in teams]
-
+    context = await run_in_threadpool(_listed, request.app.state.studies, None if identity is not None else teams)
     return page(
         request,
         "manage/studies.html",
         language="en",
         csrf=manage_csrf(request, next(iter(teams.values()), identity)),
-        studies=await run_in_threadpool(rows),
         is_owner=identity is not None,
+        **context,
     )
 
 
@@ -120,6 +124,23 @@ def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
     return response
 
 
+def _listed(studies: Studies, teams: Mapping[str, Identity] | None) -> dict[str, Any]:
+    """Return what the list shows: studies, drafts and unreadable folders; to team members only their studies."""
+    rows = [_study_row(served) for served in studies.all() if teams is None or served.slug in teams]
+    if teams is not None:
+        return {"studies": rows, "drafts": [], "unreadable": {}, "workspace": ""}
+    drafts = [
+        {**draft, "updated": datetime.fromtimestamp(draft["updated"], UTC).isoformat()}
+        for draft in draft_titles(Drafts(studies))
+    ]
+    return {
+        "studies": rows,
+        "drafts": drafts,
+        "unreadable": studies.unreadable,
+        "workspace": str(studies.home or ""),
+    }
+
+
 def _study_row(served: ServedStudy) -> dict[str, Any]:
     status = served.study.status()
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
@@ -137,10 +158,30 @@ def _study_row(served: ServedStudy) -> dict[str, Any]:
 
 @router.get("/manage/new")
 def new(request: Request) -> Response:
-    """Show the form for a new study."""
-    if not _admitted(request):
+    """Show the five steps to a new study, to the owner of the server."""
+    if not _is_owner(request):
         return _login(request)
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study="", title="New study")
+    return _new_study_page(request)
+
+
+@router.get("/manage/drafts/{draft}")
+def draft(request: Request, draft: str) -> Response:
+    """Continue a draft."""
+    if not _is_owner(request):
+        return _login(request)
+    return _new_study_page(request, draft=Drafts(request.app.state.studies).get(draft).id)
+
+
+def _new_study_page(request: Request, *, draft: str = "", study: str = "", title: str = "New study") -> Response:
+    return page(
+        request,
+        "manage/new_study.html",
+        language="en",
+        csrf=manage_csrf(request),
+        draft=draft,
+        study=study,
+        title=title,
+    )
 
 
 @router.get("/manage/{study}/")
@@ -212,11 +253,11 @@ def item(served: StudyDep, request: Request) -> Response:
 
 @router.get("/manage/{study}/edit")
 def edit(served: StudyDep, request: Request) -> Response:
-    """Show the form for changing a study."""
-    if not _admitted(request):
+    """Show the steps with a study's settings, to those who may change it."""
+    identity = _admitted(request)
+    if identity is None or not identity.may_manage:
         return _login(request)
-    title = served.study.config.title
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)
+    return _new_study_page(request, study=served.slug, title=served.study.config.title)
 
 
 @router.get("/manage/{study}/team")
