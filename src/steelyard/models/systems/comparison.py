@@ -606,11 +606,18 @@ def joined(parts: Sequence[tuple[Mapping[str, str], SystemComparison]]) -> Syste
         np.concatenate([part.draws[:count] for _, part in parts], axis=1),
         first.method,
         first.level,
-        tuple(dict.fromkeys(note for keys, part in parts for note in _named(keys, part.notes))),
+        _joined_notes(parts),
         pl.concat(coefficients) if coefficients else None,
     )
 
 
-def _named(keys: Mapping[str, str], notes: Sequence[str]) -> list[str]:
-    name = ", ".join(value for value in keys.values() if value)
-    return [f"{name}: {note}" if name else note for note in notes]
+def _joined_notes(parts: Sequence[tuple[Mapping[str, str], SystemComparison]]) -> tuple[str, ...]:
+    """Return the notes that all parts have, then those of single parts with the names of the parts."""
+    common = [note for note in parts[0][1].notes if all(note in part.notes for _, part in parts)]
+    named = [
+        f"{', '.join(filter(None, keys.values()))}: {note}"
+        for keys, part in parts
+        for note in part.notes
+        if note not in common
+    ]
+    return tuple(dict.fromkeys([*common, *named]))
