@@ -303,6 +303,8 @@ def test_annotators_are_cards_on_a_phone_with_name_time_and_buttons_in_sight(jud
     assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
     assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
     assert boxes[1]["height"] < 30, "the time stays on one line"
+    # Nobody repeated an answer: what is not known takes no room.
+    assert not card.locator("[data-label='Self-consistency']").is_visible()
     assert no_sideways_scrolling(page)
 
 
