@@ -228,23 +228,15 @@ class DraftFolder:
             raise Refusal(
                 422, "columns_invalid", str(error.errors()[0]["msg"]), f"Roles: {', '.join(ROLES)}."
             ) from None
-        upload = self.read_upload(about)
+        upload = _upload(self.path, about)
         if set(about.roles) != set(upload.table.frame.columns):
             about.roles = guess_roles(upload)
         self._write_items(about, upload)
 
-    def read_upload(self, about: Upload) -> UploadedTable:
-        """Read the uploaded file again."""
-        options = ReadingOptions(about.has_header, about.separator, about.encoding, about.sheet)
-        return read_upload((self.path / about.file).read_bytes(), about.name, options)
-
     def reading(self, about: Upload) -> tuple[UploadedTable, ItemsReading | None, list[Problem]]:
         """Return the uploaded table, its items, and what is wrong with them."""
-        upload = self.read_upload(about)
-        try:
-            return upload, items_of_upload(upload, about.roles, drop_repeats=about.drop_repeats), []
-        except DataError as error:
-            return upload, None, list(error.problems)
+        status = (self.path / about.file).stat()
+        return _read_upload_once(self.path, about.model_dump_json(), status.st_mtime_ns, status.st_size)
 
     def _write_items(self, about: Upload, upload: UploadedTable) -> None:
         self.about.upload = about
@@ -540,6 +532,24 @@ def _change_study(draft: DraftFolder, served: ServedStudy, member: str) -> Saved
 
 def _config_digest(served: ServedStudy) -> str:
     return hashlib.sha256((served.folder / CONFIG_FILE).read_bytes()).hexdigest()
+
+
+def _upload(folder: Path, about: Upload) -> UploadedTable:
+    options = ReadingOptions(about.has_header, about.separator, about.encoding, about.sheet)
+    return read_upload((folder / about.file).read_bytes(), about.name, options)
+
+
+@lru_cache(maxsize=4)
+def _read_upload_once(
+    folder: Path, about_json: str, changed: int, size: int
+) -> tuple[UploadedTable, ItemsReading | None, list[Problem]]:
+    """Read an upload; `changed` and `size` tell when the file must be read again."""
+    about = Upload.model_validate_json(about_json)
+    upload = _upload(folder, about)
+    try:
+        return upload, items_of_upload(upload, about.roles, drop_repeats=about.drop_repeats), []
+    except DataError as error:
+        return upload, None, list(error.problems)
 
 
 @lru_cache(maxsize=8)

@@ -206,6 +206,20 @@ def test_hours_and_cost_follow_from_the_plan(wizard):
     assert wizard.state["values"]["design"] == {"name": "per_item", "judgments": 3}
 
 
+def test_more_judgments_are_expected_to_be_more_reliable(wizard):
+    words = "text\n" + "".join(f"word {n}\n" for n in range(30))
+    wizard.upload(words.encode(), "w.csv")
+    assert wizard.http.post(f"{wizard.url}/reliability", json={}).status_code == 409  # there is no question yet
+    wizard.values(**QUESTION)
+    values = []
+    for judgments in (2, 10):
+        wizard.put(plan=[{"automatic": True, "judgments": judgments}], annotators=20)
+        [stage] = wizard.http.post(f"{wizard.url}/reliability", json={}).json()
+        assert stage["lower"] <= stage["value"] <= stage["upper"] <= 1
+        values.append(stage["value"])
+    assert values[0] < values[1]
+
+
 def test_two_stages_each_with_their_own_plan(workspace, wizard):
     wizard.upload(OUTPUTS.encode(), "outputs.csv")
     stages = [

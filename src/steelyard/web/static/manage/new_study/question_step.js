@@ -238,8 +238,8 @@ function criteriaTable(type, path, fixed, render) {
 function addStage(paths, render) {
   return h(
     "div",
-    {},
-    button("Ask a second way", () => {
+    { class: "n-section n-stack" },
+    button("Add another part", () => {
       const { protocol, design } = draft.values;
       if (paths[0] === "") {
         draft.values.stage = [{ name: "first", protocol: protocol ?? { name: "pairwise", ties: true }, ...(design ? { design } : {}) }];
