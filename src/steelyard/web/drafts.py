@@ -40,6 +40,7 @@ from steelyard.study.confinement import (
 )
 from steelyard.study.opening import check_study
 from steelyard.study.recipes import ITEMS_FILE, compare_systems
+from steelyard.web.catalogue import study_direction
 from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
 from steelyard.web.schemas import TaskDisplay, TaskOut, task_shown
@@ -602,8 +603,11 @@ def task_preview(
 def page_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the annotator's page that a preview needs."""
     page = values.get("page")
-    own = {key: value for key, value in page.items() if isinstance(value, bool)} if isinstance(page, Mapping) else {}
-    return {"show_value": True, "sort_live": False, **own}
+    names = ("context_label", "reference_label")
+    table = page if isinstance(page, Mapping) else {}
+    own = {key: value for key, value in table.items() if isinstance(value, bool) or (key in names and value)}
+    direction = study_direction(str(values.get("question") or ""), None)
+    return {"show_value": True, "sort_live": False, "direction": direction, **own}
 
 
 def _example_items(protocol: Protocol, design: Design | None, items: list[Item]) -> list[Item]:

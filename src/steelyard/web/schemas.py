@@ -152,6 +152,9 @@ class PageOut(BaseModel):
     sort_live: bool
     prefetch: int
     revisable_answers: int
+    context_label: str | None
+    reference_label: str | None
+    direction: Annotated[Literal["ltr", "rtl"], Field(description="direction of scales, from the study's question")]
 
 
 class SessionOut(BaseModel):
