@@ -31,6 +31,7 @@ from steelyard.formats.uploads import ReadingOptions, UploadedTable, read_upload
 from steelyard.records import Item
 from steelyard.study import Study
 from steelyard.study.config import CONFIG_FILE
+from steelyard.study.config.tables import ItemsSource
 from steelyard.study.confinement import MARKER_FILE, confine, confinement_problems, is_confined, plain_file
 from steelyard.study.recipes import choose_design
 from steelyard.web.content import MEDIA_ENDINGS, MediaFolder, begins_as_named
@@ -196,15 +197,17 @@ class DraftFolder:
 
     def items(self) -> list[Item]:
         """The items, as far as they can be read."""
-        values = self._values_or_empty().get("items", ITEMS_FILE)
-        source = values if isinstance(values, Mapping) else {"file": values}
-        path = self.path / str(source.get("file", ITEMS_FILE))
+        table = self._values_or_empty().get("items", ITEMS_FILE)
+        try:
+            source = ItemsSource(file=table) if isinstance(table, str) else ItemsSource.model_validate(table)
+        except ValidationError:
+            return []
+        path = self.path / source.file
         if self.file_problems() or not path.is_file():
             return []
-        columns, ignore = source.get("columns") or {}, source.get("ignore") or []
         status = path.stat()
         try:
-            return _read_items_once(path, repr((columns, ignore)), status.st_mtime_ns, status.st_size)
+            return _read_items_once(path, source.model_dump_json(), status.st_mtime_ns, status.st_size)
         except SteelyardError:
             return []
 
@@ -555,10 +558,8 @@ def _read_upload_once(
 @lru_cache(maxsize=8)
 def _read_items_once(path: Path, settings: str, changed: int, size: int) -> list[Item]:
     """Read items; `settings`, `changed` and `size` tell when the file must be read again."""
-    import ast
-
-    columns, ignore = ast.literal_eval(settings)
-    return read_items(path, columns=columns, ignore=ignore)
+    source = ItemsSource.model_validate_json(settings)
+    return read_items(path, columns=source.columns, ignore=source.ignore)
 
 
 def stage_tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -252,6 +252,25 @@ def test_what_is_typed_as_text_comes_back_into_the_form_and_comments_stay(wizard
     assert broken["text"] == "title = "
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"items": {"file": "items.csv", "columns": 3}},
+        {"items": 5},
+        {"stage": [{"protocol": 3}, 4]},
+        {"protocol": {"name": "direct", "scale": "wide"}},
+        {"quality": {"checks": 7}},
+        {"page": [1], "model": "best"},
+    ],
+)
+def test_nonsense_is_a_problem_of_the_draft_which_can_be_corrected(wizard, change):
+    wizard.upload(WORDS, "w.csv")
+    wizard.values(**{**QUESTION, **change})
+    assert wizard.state["problems"]
+    wizard.put(values={**QUESTION, "items": "items.csv"})
+    assert wizard.state["problems"] == []
+
+
 def test_merging_values_into_a_text_gives_exactly_these_values():
     text = '# a study\ntitle = "a"\n\n[design] # chosen\nname = "per_item"\njudgments = 3\n\n[page]\nprefetch = 2\n'
     values = {"title": "b", "seed": 3, "design": {"name": "per_item", "judgments": 5}, "pay": {"per_task": 0.1}}
