@@ -97,8 +97,8 @@ def state(served: StudyDep, _: Manager) -> ProlificOut:
     """The state of the study on Prolific. Nothing is changed."""
     study = served.study
     if study.config.prolific is None:
-        how = "This study is not connected to Prolific. Add a [prolific] table with the number of places to study.toml"
-        return ProlificOut(connected=False, text=f"{how} (Edit), and set {TOKENS[0]} for the server.")
+        how = "This study is not connected to Prolific. Choose Edit, then Share, and fill in Prolific."
+        return ProlificOut(connected=False, text=f"{how} The server needs your API token in {TOKENS[0]}.")
     if token_from_environment() is None:
         text = f"The server has no token for Prolific's API. Set {TOKENS[0]} and restart it."
         return ProlificOut(connected=False, text=text)

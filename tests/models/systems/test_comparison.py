@@ -15,6 +15,7 @@ from steelyard.models.systems.bootstrap import resampled_means
 from steelyard.models.systems.comparison import compare
 from steelyard.models.systems.judgments import SystemJudgments
 from steelyard.observations import Comparisons, Index
+from steelyard.report.systems import leaderboard
 from tests.models.systems.data import complete, ratings
 
 
@@ -181,3 +182,4 @@ def test_of_two_labels_the_positive_one_is_compared_and_a_proportion_of_one_has_
     exact = stats.binomtest(20, 20).proportion_ci(method="exact")
     assert comparison.scores["lower"][0] == pytest.approx(exact.low)
     assert any("proportion of “yes”" in note for note in comparison.notes)
+    assert "proportion of “yes”, with 95 % intervals" in leaderboard(comparison.scores).to_json(ensure_ascii=False)

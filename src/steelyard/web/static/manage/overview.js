@@ -46,7 +46,8 @@ function showGauge(verdict) {
   if (verdict.lower !== null && verdict.upper !== null) svg.append(make("line", { x1: place(verdict.lower), x2: place(verdict.upper), y1: 12, y2: 12, class: "m-line-interval" }));
   svg.append(make("line", { x1: place(verdict.target), x2: place(verdict.target), y1: 2, y2: 22, class: "m-line-target" }));
   svg.append(make("circle", { cx: place(value), cy: 12, r: 5, class: "m-line-score" }));
-  const write = (number) => (number === null ? "–" : number.toFixed(2).replace(/^0/, ""));
-  const words = verdict.lower === null ? write(value) : `${write(value)}, 95 % interval ${write(verdict.lower)} to ${write(verdict.upper)}; the mark is the target`;
+  const write = (number) => number.toFixed(2).replace(/^0/, "");
+  const interval = verdict.lower === null || verdict.upper === null ? "" : `95 % interval ${write(verdict.lower)} to ${write(verdict.upper)}; `;
+  const words = `${interval}the vertical mark is the target`;
   gauge.replaceChildren(svg, h("p", { class: "small muted" }, words));
 }
