@@ -1,10 +1,12 @@
 """Compile the calibrated scale's kernels, so that processes which run side by side find them on disk.
 
-Numba does not notice that a kernel in another file has changed: cached code of these files is removed first.
+Numba does not notice that a kernel in another file has changed: cached code of these files is removed first, unless
+the option --keep is given.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,8 +19,9 @@ from steelyard.observations import Comparisons, Index
 
 def main() -> None:
     """Remove the cache, then fit a few comparisons, which needs every kernel."""
-    for file in Path(package.__file__).parent.glob("__pycache__/*.nb[ic]"):
-        file.unlink()
+    if "--keep" not in sys.argv:
+        for file in Path(package.__file__).parent.glob("__pycache__/*.nb[ic]"):
+            file.unlink()
     observations = Comparisons(
         items=Index("abc"),
         annotators=Index("xy"),

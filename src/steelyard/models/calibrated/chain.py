@@ -63,7 +63,10 @@ class HoldOut:
 
 
 class Chain:
-    """One chain on a rung of the model; `rng` is its only source of randomness."""
+    """One chain on a rung of the model; `rng` is its only source of randomness.
+
+    `estimate` is the result of `simple_estimate`, which chains on the same evidence can share.
+    """
 
     def __init__(
         self,
@@ -71,7 +74,9 @@ class Chain:
         rng: np.random.Generator,
         rung: Ladder,
         start: str = STARTS[0],
+        *,
         held_out: HoldOut | None = None,
+        estimate: FloatArray | None = None,
     ) -> None:
         self.rng = rng
         whole = Rows(evidence.ratings, evidence.pairs, evidence.tuples)
@@ -90,7 +95,7 @@ class Chain:
             edges,
         )
         self.crowd = _crowd(evidence, rung)
-        x = _start(evidence)
+        x = simple_estimate(evidence) if estimate is None else estimate.copy()
         scale = USUAL_SPREAD if is_rated else 1.0
         if start == "random":
             x = self.problem.origin + scale * rng.standard_normal(len(x))
@@ -190,7 +195,7 @@ def _draw(evidence: Evidence, crowd: Crowd, x: FloatArray, rung: Ladder) -> Draw
     )
 
 
-def _start(evidence: Evidence) -> FloatArray:
+def simple_estimate(evidence: Evidence) -> FloatArray:
     """Return initial locations: mean ratings, or estimates from comparisons and tiers."""
     n_items = len(evidence.item)
     if evidence.groups[0].rates:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
+    LEAST_CHANCE,
     Items,
     PairAnswers,
     Responders,
@@ -41,6 +42,7 @@ from steelyard.models.calibrated.responder_kernels import (
     LAPSE_PRIOR,
     LOG_NOISE,
     LOG_SLOPE,
+    MIN_LOG_SD,
     OMEGA_A,
     OMEGA_B,
     RANDOM,
@@ -61,7 +63,7 @@ from steelyard.models.calibrated.responder_kernels import (
     slice_sd,
     variance_of,
 )
-from steelyard.models.compiled import compiled
+from steelyard.models.compiled import compiled, compiled_part, inlined
 from steelyard.observations import FloatArray
 
 MEAN_PRIOR = (0.5, 0.5)
@@ -81,6 +83,9 @@ MANY_PAIRS = 100_000
 
 ITEM_MOVES = 3
 """Every how many sweeps compared items are drawn with responses integrated out, which costs as much as two sweeps."""
+
+SLOPE_SD_MOVES = 3
+"""Steps of the random walk of the sd of slopes in a sweep, with responses integrated out."""
 
 STRETCHES = 4
 """Steps of the random walk of the items' scale against the slopes in a sweep."""
@@ -145,7 +150,7 @@ class Trace(NamedTuple):
     score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-@compiled
+@compiled_part
 def total_of(values: FloatArray) -> float:
     """Return a sum; loops like this one compile much faster than array expressions."""
     total = 0.0
@@ -154,7 +159,7 @@ def total_of(values: FloatArray) -> float:
     return total
 
 
-@compiled
+@compiled_part
 def squares_of(values: FloatArray, middle: float) -> float:
     """Return the sum of squared deviations."""
     total = 0.0
@@ -163,20 +168,20 @@ def squares_of(values: FloatArray, middle: float) -> float:
     return total
 
 
-@compiled
+@compiled_part
 def multiply(values: FloatArray, factor: float) -> None:
     """Multiply in place."""
     for at in range(len(values)):
         values[at] *= factor
 
 
-@compiled
+@compiled_part
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
     return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
 
 
-@compiled
+@compiled_part
 def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
     """Copy intercepts, slopes and noise variances to where the draws of responses read them."""
     for r in range(len(crowd.line)):
@@ -186,7 +191,7 @@ def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
         draw.noise[r] = variance_of(line[LOG_NOISE], crowd.population[crowd.group[r], FLOOR])
 
 
-@compiled
+@compiled_part
 def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bool) -> None:
     """Update the tie margin and, if items are free to stretch, their scale, with the responses integrated out."""
     common = draw.common
@@ -214,13 +219,14 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
 
 
-@compiled
+@compiled_part
 def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
     """Return the log density of a compared item's location given the other items, with responses integrated out."""
     left, right, responder, outcome, start, row = rows
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    product = 1.0
     for at in range(start[i], start[i + 1]):
         m = row[at]
         if outcome[m] == HELD_OUT:
@@ -228,11 +234,14 @@ def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
         difference = location - draw.x[right[m]] if left[m] == i else draw.x[left[m]] - location
         r = responder[m]
         chance = pair_chance(draw.slope[r] * difference, outcome[m], margin)
-        total += log(max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, 1e-300))
-    return total
+        product *= max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
+        if product < LEAST_CHANCE:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
 
 
-@compiled
+@compiled_part
 def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
     """Draw compared items one after the other by slice sampling, with the responses integrated out.
 
@@ -241,7 +250,8 @@ def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
     for i in range(len(draw.x)):
         value = draw.x[i]
         level = item_density(rows, draw, i, value) - rng.standard_exponential()
-        width = draw.common[SD]
+        # About three posterior sds; a comparison has an information of about .3.
+        width = 3.0 / sqrt(1.0 / draw.common[SD] ** 2 + 0.3 * (rows.start[i + 1] - rows.start[i]))
         low = value - width * rng.random()
         high = low + width
         while item_density(rows, draw, i, low) > level:
@@ -259,21 +269,24 @@ def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
                 high = other
 
 
-@compiled
+@compiled_part
 def slope_density(rows: PairRows, draw: Draw, r: int, span: NDArray[np.int64], log_slope: float) -> float:
     """Return the log likelihood of one responder's comparisons at a slope, with the responses integrated out."""
     left, right, _, outcome, _, _ = rows
     margin, lapse, slope = draw.common[MARGIN], draw.lapse_rate[r], exp(log_slope)
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
-    total = 0.0
+    total, product = 0.0, 1.0
     for m in range(span[0], span[1]):
         if outcome[m] != HELD_OUT:
             chance = pair_chance(slope * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
-            total += log(max((1.0 - lapse) * chance + lapse * guess, 1e-300))
-    return total
+            product *= max((1.0 - lapse) * chance + lapse * guess, LEAST_CHANCE)
+            if product < LEAST_CHANCE:
+                total += log(product)
+                product = 1.0
+    return total + log(product)
 
 
-@compiled
+@compiled_part
 def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
     """Return the log prior density of a responder's log slope."""
     if line[RANDOM] > 0.0:
@@ -283,7 +296,7 @@ def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
     return -0.5 * float(off * off)
 
 
-@compiled
+@compiled_part
 def move_slopes(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd) -> None:
     """Draw the slopes of responders who compare by slice sampling, with the responses integrated out."""
     span = np.zeros(2, np.int64)
@@ -317,16 +330,10 @@ def move_slopes(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Cro
         span[0] = span[1]
 
 
-@compiled
-def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd, g: int) -> None:
-    """Stretch the deviations of the slopes of a group that compares, with their sd, by a random walk.
-
-    The responses are integrated out.
-    """
-    prior = crowd.population[g]
-    step = 0.4 * rng.standard_normal()
-    other = log(prior[OMEGA_A]) + step
-    gain = prior_density(RUNTIME[OMEGA_A], other, prior) - prior_density(RUNTIME[OMEGA_A], log(prior[OMEGA_A]), prior)
+@compiled_part
+def stretched_density(rows: PairRows, draw: Draw, crowd: Crowd, g: int, times: float) -> float:
+    """Return the log likelihood of a group's comparisons if deviations of slopes were `times` as large."""
+    alpha, total = crowd.population[g, ALPHA], 0.0
     span = np.zeros(2, np.int64)
     while span[0] < len(rows.left):
         r = rows.responder[span[0]]
@@ -334,20 +341,36 @@ def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: C
         while span[1] < len(rows.left) and rows.responder[span[1]] == r:
             span[1] += 1
         if crowd.group[r] == g and crowd.own[r] and crowd.line[r, RANDOM] == 0.0:
-            now = crowd.line[r, LOG_SLOPE]
-            then = prior[ALPHA] + (now - prior[ALPHA]) * exp(step)
-            gain += slope_density(rows, draw, r, span, then) - slope_density(rows, draw, r, span, now)
+            total += slope_density(rows, draw, r, span, alpha + (crowd.line[r, LOG_SLOPE] - alpha) * times)
         span[0] = span[1]
-    if log(rng.random()) < gain and other > -12.0:
-        prior[OMEGA_A] = exp(other)
-        for r in range(crowd.first[g], crowd.first[g + 1]):
-            line = crowd.line[r]
-            if crowd.own[r] and line[RANDOM] == 0.0:
-                line[LOG_SLOPE] = prior[ALPHA] + (line[LOG_SLOPE] - prior[ALPHA]) * exp(step)
-                draw.slope[r] = exp(line[LOG_SLOPE])
+    return total
 
 
-@compiled
+@compiled_part
+def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd, g: int) -> None:
+    """Stretch the deviations of the slopes of a group that compares, with their sd, by a random walk.
+
+    The responses are integrated out.
+    """
+    prior = crowd.population[g]
+    now = stretched_density(rows, draw, crowd, g, 1.0)
+    for _ in range(SLOPE_SD_MOVES):
+        # Steps of many sizes: a small sd varies by orders of magnitude, a large one by little.
+        step = (0.1 + 1.2 * rng.random()) * rng.standard_normal()
+        value = log(prior[OMEGA_A])
+        then = stretched_density(rows, draw, crowd, g, exp(step))
+        gain = prior_density(RUNTIME[OMEGA_A], value + step, prior) - prior_density(RUNTIME[OMEGA_A], value, prior)
+        if log(rng.random()) < gain + then - now and value + step > MIN_LOG_SD:
+            now = then
+            prior[OMEGA_A] = exp(value + step)
+            for r in range(crowd.first[g], crowd.first[g + 1]):
+                line = crowd.line[r]
+                if crowd.own[r] and line[RANDOM] == 0.0:
+                    line[LOG_SLOPE] = prior[ALPHA] + (line[LOG_SLOPE] - prior[ALPHA]) * exp(step)
+                    draw.slope[r] = exp(line[LOG_SLOPE])
+
+
+@compiled_part
 def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: FloatArray, work: FloatArray) -> None:
     """Update every responder's lapse rate by a random walk on the log scale, with lapses integrated out."""
     left, right, responder, outcome, _, _ = rows
@@ -379,7 +402,7 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
             draw.lapse_rate[r] = other[r]
 
 
-@compiled
+@compiled_part
 def stretch_shifts(
     rng: np.random.Generator, rows: RatingRows, draw: Draw, responders: Responders, origin: float
 ) -> None:
@@ -408,7 +431,7 @@ def stretch_shifts(
     draw.common[SHIFT] = sd
 
 
-@compiled
+@compiled_part
 def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
     """Fill the sums by responder from the latent responses."""
     sums = crowd.sums
@@ -446,7 +469,7 @@ def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
             sums[r, ZZ] += 2.0 * draw.tuple_response[o] ** 2
 
 
-@compiled
+@compiled_part
 def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -> None:
     """Draw the mean (of rated items) and the sd of the items."""
     x, common = draw.x, draw.common
@@ -458,7 +481,7 @@ def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -
     common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
 
 
-@compiled
+@compiled_part
 def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
     for i in range(len(draw.x)):
@@ -475,7 +498,7 @@ def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
                 draw.tuple_response[o] += exp(crowd.line[r, LOG_SLOPE]) * by
 
 
-@compiled
+@compiled_part
 def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, rung: Ladder) -> None:
     """Draw the common level of items against intercepts, where only their priors determine it."""
     common = draw.common
@@ -499,7 +522,7 @@ def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, r
     move_level(rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
 
 
-@compiled
+@compiled_part
 def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -> None:
     """Stretch all items against all slopes by a random walk: no answer changes, only priors do."""
     common, population = draw.common, crowd.population
@@ -542,7 +565,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
             crowd.line[r, LOG_SLOPE] -= step
 
 
-@compiled
+@inlined
 def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:  # noqa: PLR0912  # one step each
     """Draw every unknown once, given all others."""
     rows, rung, origin = problem.rows, problem.rung, problem.origin
@@ -596,7 +619,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     common[SWEEP] += 1.0
 
 
-@compiled
+@compiled_part
 def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
     """Keep the latest draw."""
     for i in range(len(draw.x)):
@@ -615,7 +638,7 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
             trace.line[1, row, r] += values[row] * values[row]
 
 
-@compiled
+@compiled_part
 def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArray, chance: FloatArray) -> None:
     """Add up the expected answers, on [0, 1], and the predictive densities of the ratings that are held out."""
     first, item, shift_of, lower, upper, _ = problem.rows.ratings
@@ -638,7 +661,7 @@ def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArr
                 answer[o] += at[0]
 
 
-@compiled
+@compiled_part
 def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
     """Add up the predictive probabilities of the comparisons that are held out."""
     left, right, responder, outcome, _, _ = problem.rows.pairs
@@ -652,7 +675,7 @@ def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -
             score[m] += (1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess
 
 
-@compiled
+@compiled_part
 def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
     """Add up scores of held-out tuples: the geometric mean of the probabilities of the pairs that each orders."""
     first, item, tier, responder = problem.rows.tuples
@@ -672,10 +695,10 @@ def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) 
 @compiled
 def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, trace: Trace, burn_in: int) -> None:
     """Discard `burn_in` sweeps, then keep one draw for every row of the trace."""
-    for _ in range(burn_in):
+    for at in range(-burn_in, len(trace.x)):
         sweep(rng, problem, draw, crowd)
-    for at in range(len(trace.x)):
-        sweep(rng, problem, draw, crowd)
+        if at < 0:
+            continue
         record(crowd, draw, trace, at)
         predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
         score_pairs(problem, draw, crowd, trace.score[1])

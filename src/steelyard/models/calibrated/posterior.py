@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from steelyard.models.calibrated.chain import STARTS, Chain
+from steelyard.models.calibrated.chain import STARTS, Chain, simple_estimate
 from steelyard.models.calibrated.chain_kernels import Trace
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
@@ -152,8 +152,9 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
     """Run the chains side by side; run them again, twice as long, while they have not converged."""
     is_large = evidence.n_rows > MANY_ROWS
     count = max(10, draws // (5 if is_large else 1) // CHAINS)
+    estimate = simple_estimate(evidence)
     chains = tuple(
-        Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)])
+        Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)], estimate=estimate)
         for at, each in enumerate(seed.spawn(CHAINS))
     )
     burn_in, sweeps = count if is_large else BURN_IN, 0
