@@ -22,7 +22,7 @@ def compiled(function: F) -> F:
 def compiled_part(function: F) -> F:
     """Compile a kernel as part of the kernels that call it; from Python it runs as it is, uncompiled.
 
-    Numba's wrapper for calls from Python is left out: for kernels with many arrays it takes a third of the compile time.
+    Numba's wrapper for calls from Python is left out: for kernels with many arrays it is a third of the compile time.
     """
     return cast("F", extending.register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 

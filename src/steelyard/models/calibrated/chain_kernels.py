@@ -20,6 +20,7 @@ from steelyard.models.calibrated.gibbs_kernels import (
     PairAnswers,
     Responders,
     ShiftSums,
+    chance_below,
     draw_items,
     draw_items_jointly,
     draw_pairs,
@@ -79,10 +80,13 @@ MARGIN_PRIOR = (log(0.4), 1.0)
 """Prior mean and sd of the log tie margin."""
 
 MANY_PAIRS = 100_000
-"""Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
+"""Above this many comparisons, moves that pass over all of them several times are made in every tenth sweep only."""
 
 ITEM_MOVES = 3
-"""Every how many sweeps compared items are drawn with responses integrated out, which costs as much as two sweeps."""
+"""Every how many sweeps items are drawn with responses integrated out, which costs as much as one or two sweeps."""
+
+RANDOM_AFTER = 20
+"""Sweeps before anybody is classified as random: at first, items are not where annotators see them."""
 
 SLOPE_SD_MOVES = 3
 """Steps of the random walk of the sd of slopes in a sweep, with responses integrated out."""
@@ -102,14 +106,26 @@ class Rows(NamedTuple):
     tuples: TupleRows
 
 
+class EndRows(NamedTuple):
+    """Items with many ratings at an end of the scale, and all ratings of each: `row[start[k]:start[k + 1]]`."""
+
+    item: NDArray[np.int64]
+    start: NDArray[np.int64]
+    row: NDArray[np.int64]
+    responder: NDArray[np.int64]
+
+
 class Problem(NamedTuple):
     """What a chain draws from: the rows to use, all rows, the rung of the model, and the origin of the scale.
 
-    By group: whether ratings are bounded, the number of steps above the lowest, and the `edges` between steps.
+    `moved` are the compared items that are drawn with responses integrated out, too. By group: whether ratings are
+    bounded, the number of steps above the lowest, and the `edges` between steps.
     """
 
     rows: Rows
     whole: Rows
+    ends: EndRows
+    moved: NDArray[np.int64]
     rung: Ladder
     origin: float
     bounded: NDArray[np.bool_]
@@ -140,7 +156,7 @@ class Trace(NamedTuple):
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
     `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
-    expected answers of ratings.
+    expected answers of ratings; empty if no rows are held out.
     """
 
     x: FloatArray
@@ -242,12 +258,12 @@ def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
 
 
 @compiled_part
-def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
-    """Draw compared items one after the other by slice sampling, with the responses integrated out.
+def move_items(rng: np.random.Generator, items: NDArray[np.int64], rows: PairRows, draw: Draw) -> None:
+    """Draw some compared items one after the other by slice sampling, with the responses integrated out.
 
     Given the responses, an item that won or lost all its comparisons hardly moves.
     """
-    for i in range(len(draw.x)):
+    for i in items:
         value = draw.x[i]
         level = item_density(rows, draw, i, value) - rng.standard_exponential()
         # About three posterior sds; a comparison has an information of about .3.
@@ -262,6 +278,74 @@ def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
             other = low + (high - low) * rng.random()
             if item_density(rows, draw, i, other) >= level:
                 draw.x[i] = other
+                break
+            if other < value:
+                low = other
+            else:
+                high = other
+
+
+@compiled_part
+def end_density(
+    problem: Problem, responders: Responders, k: int, location: float, precision: float, pull: float
+) -> float:
+    """Return the log density of the location of item k of `ends`, with the responses integrated out.
+
+    `precision` and `pull` are those of its prior and its exact ratings.
+    """
+    ends, ratings = problem.ends, problem.rows.ratings
+    total = location * (pull - 0.5 * precision * location)
+    product = 1.0
+    for at in range(ends.start[k], ends.start[k + 1]):
+        o, r = ends.row[at], ends.responder[at]
+        lower, upper = ratings.lower[o], ratings.upper[o]
+        if lower == upper or (lower == -inf and upper == inf):
+            continue
+        sd = sqrt(responders.noise[r])
+        middle = responders.intercept[r] + responders.slope[r] * (location - problem.origin)
+        middle += responders.shift[ratings.shift[o]]
+        low, high = (lower - middle) / sd, (upper - middle) / sd
+        # In the lower tail, where differences of small probabilities are exact.
+        chance = chance_below(high) - chance_below(low) if low < 0.0 else chance_below(-low) - chance_below(-high)
+        product *= max(chance, LEAST_CHANCE)
+        if product < LEAST_CHANCE:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
+
+
+@compiled_part
+def move_end_items(rng: np.random.Generator, problem: Problem, draw: Draw, responders: Responders) -> None:
+    """Draw items with many ratings at an end by slice sampling, with the responses integrated out.
+
+    Given responses beyond the end of the scale, such an item hardly moves.
+    """
+    ends, ratings = problem.ends, problem.rows.ratings
+    for k in range(len(ends.item)):
+        precision = 1.0 / draw.common[SD] ** 2
+        pull = draw.common[MEAN] * precision
+        information = 0.0
+        for at in range(ends.start[k], ends.start[k + 1]):
+            o, r = ends.row[at], ends.responder[at]
+            gain = responders.slope[r] / responders.noise[r]
+            information += 0.3 * gain * responders.slope[r]
+            if ratings.lower[o] == ratings.upper[o]:
+                level = responders.intercept[r] - responders.slope[r] * problem.origin
+                precision += gain * responders.slope[r]
+                pull += gain * (ratings.lower[o] - level - responders.shift[ratings.shift[o]])
+        width = 3.0 / sqrt(precision + information)
+        value = draw.x[ends.item[k]]
+        height = end_density(problem, responders, k, value, precision, pull) - rng.standard_exponential()
+        low = value - width * rng.random()
+        high = low + width
+        while end_density(problem, responders, k, low, precision, pull) > height:
+            low -= width
+        while end_density(problem, responders, k, high, precision, pull) > height:
+            high += width
+        for _ in range(60):
+            other = low + (high - low) * rng.random()
+            if end_density(problem, responders, k, other, precision, pull) >= height:
+                draw.x[ends.item[k]] = other
                 break
             if other < value:
                 low = other
@@ -574,11 +658,12 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     set_lines(crowd, draw, intercept)
     has_pairs = len(rows.pairs.left) > 0
     passes_over_pairs = has_pairs and (len(rows.pairs.left) <= MANY_PAIRS or int(common[SWEEP]) % 10 == 0)
-    if passes_over_pairs:
-        is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
+    is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
+    if has_pairs:
         move_pairs(rng, rows.pairs, draw, is_free)
-        if is_free and len(rows.pairs.left) <= MANY_PAIRS and int(common[SWEEP]) % ITEM_MOVES == 0:
-            move_items(rng, rows.pairs, draw)
+        if is_free and int(common[SWEEP]) % ITEM_MOVES == 0:
+            move_items(rng, problem.moved, rows.pairs, draw)
+    if passes_over_pairs:
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
             for g in range(len(crowd.rates)):
@@ -589,13 +674,15 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
             move_lapses(rng, rows.pairs, draw, crowd.compared, draw.responder_work[:2])
     responders = Responders(intercept, draw.slope, draw.noise, draw.lapse_rate, draw.shift)
     if len(rows.ratings.item):
+        if int(common[SWEEP]) % ITEM_MOVES == 0:
+            move_end_items(rng, problem, draw, responders)
         draw_ratings(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders)
     answers = PairAnswers(draw.pair_response, draw.lapsed, common[MARGIN])
     if has_pairs:
         draw_pairs(rng, rows.pairs, answers, items_of(draw, origin), responders)
     if len(rows.tuples.item):
         draw_tuples(rng, rows.tuples, draw.tuple_response, items_of(draw, origin), responders)
-    if passes_over_pairs:
+    if has_pairs:
         draw_items_jointly(rng, items_of(draw, origin), rows.pairs, answers, responders, draw.work[2:])
     else:
         draw_items(rng, items_of(draw, origin), rows.pairs, answers, responders)
@@ -608,7 +695,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):
-        if rung.random:
+        if rung.random and common[SWEEP] >= RANDOM_AFTER:
             draw_random(rng, crowd, g)
         draw_population(rng, crowd, rung, g)
     draw_item_population(rng, draw, crowd.rates[0])
@@ -700,6 +787,9 @@ def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, tr
         if at < 0:
             continue
         record(crowd, draw, trace, at)
-        predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
-        score_pairs(problem, draw, crowd, trace.score[1])
-        score_tuples(problem, draw, crowd, trace.score[2])
+        if len(trace.score[0]):
+            predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
+        if len(trace.score[1]):
+            score_pairs(problem, draw, crowd, trace.score[1])
+        if len(trace.score[2]):
+            score_tuples(problem, draw, crowd, trace.score[2])

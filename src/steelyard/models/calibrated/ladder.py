@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.chain import Chain, HoldOut, simple_estimate
-from steelyard.models.calibrated.checks import opposition
+from steelyard.models.calibrated.checks import Opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.responder_kernels import Ladder
 from steelyard.observations import FloatArray
@@ -55,7 +55,7 @@ panels, all of them with two to eight annotators who rated the same items; subtr
 FOLDS = ((5_000, 5), (20_000, 3))
 """Numbers of folds up to so many rows; above, one fifth is held out once."""
 
-MOST_ROWS = 200_000
+MOST_ROWS = 100_000
 """Responses from which the rung is chosen: those of annotators drawn at random where there are more."""
 
 BURN_IN, DRAWS = 60, 60
@@ -83,13 +83,13 @@ class Choice:
         return 1.0 - self.error.get(self.rung, 1.0)
 
 
-def choose_rung(evidence: Evidence, seed: np.random.SeedSequence) -> Choice:
+def choose_rung(evidence: Evidence, camps: Opposition, seed: np.random.SeedSequence) -> Choice:
     """Choose the rung with the best predictive density of held-out judgments, if it also predicts answers better."""
     is_rated = any(g.rates for g in evidence.groups)
     names = RATED_RUNGS if is_rated else COMPARED_RUNGS
     own = ~evidence.fixed & ~evidence.gold
     count = len(np.unique(evidence.annotator[own]))
-    if count < FEW_ANNOTATORS or opposition(evidence).is_divided:
+    if count < FEW_ANNOTATORS or camps.is_divided:
         return Choice(names[0] if count > 1 else "none")
     sample_seed, fold_seed = seed.spawn(2)
     if evidence.n_rows > MOST_ROWS:

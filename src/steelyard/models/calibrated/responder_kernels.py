@@ -375,9 +375,13 @@ def shared_density(parameter: int, value: float, crowd: Crowd, g: int) -> float:
 
 @compiled_part
 def slice_shared(rng: np.random.Generator, parameter: int, width: float, crowd: Crowd, g: int) -> None:
-    """Draw a population parameter by slice sampling, and move the responders with it."""
+    """Draw a population parameter by slice sampling, and move the responders with it.
+
+    `width` is that of the first interval for up to twenty responders; more of them make the posterior narrower.
+    """
     prior = crowd.population[g]
     is_sd = parameter >= OMEGA_B
+    width *= max(sqrt(20.0 / max(crowd.first[g + 1] - crowd.first[g], 20)), 0.1 if is_sd else 0.0)
     value = log(prior[parameter]) if is_sd else prior[parameter]
     level = shared_density(parameter, value, crowd, g) - rng.standard_exponential()
     low = value - width * rng.random()
