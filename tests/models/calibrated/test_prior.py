@@ -6,6 +6,8 @@ Jacobian. One long chain sees it at once, and each prior is known in closed form
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -101,7 +103,7 @@ def quantities(chain: Chain) -> dict[str, float]:
     return values
 
 
-def prior_of(name: str, is_rated: bool) -> stats.rv_continuous:
+def prior_of(name: str, is_rated: bool) -> Any:
     """Return the distribution of a quantity."""
     return {
         "item sd": stats.halfnorm(scale=RATED_SD if is_rated else COMPARED_SD),
@@ -136,7 +138,7 @@ def test_without_judgments_chains_draw_from_the_prior(scene: str):
     for name, values in draws.items():
         ess = float(bulk_ess(np.array(values)[None, :, None])[0])
         # Kolmogorov's statistic of dependent draws, against its distribution for as many independent ones.
-        distance = stats.kstest(values, prior_of(name, bool(chain.crowd.rates[0])).cdf).statistic
+        distance = float(stats.kstest(values, prior_of(name, bool(chain.crowd.rates[0])).cdf).statistic)
         p_value = float(stats.kstwobign.sf(distance * np.sqrt(min(ess, len(values)))))
         if p_value < SIGNIFICANCE:
             failures[name] = (round(distance, 3), round(ess), p_value)
