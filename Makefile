@@ -1,4 +1,4 @@
-# make demo   a simulated crowd places 150 verbs on a scale, live: watch the dashboard, and join in
+# make demo   simulated annotators answer two studies, live: watch the dashboards, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
 # make check  security: bandit on our code, pip-audit on what we depend on

@@ -86,7 +86,8 @@ def compile_kernels() -> None:
     """Compile all kernels in a new process with an empty cache."""
     with TemporaryDirectory() as folder:
         environment = os.environ | {"NUMBA_CACHE_DIR": folder}
-        subprocess.run([sys.executable, "-m", "scripts.compile_kernels", "--keep"], check=True, env=environment)
+        code = "from scripts.compile_kernels import compile_calibrated_scale; compile_calibrated_scale()"
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def online(rng: np.random.Generator) -> None:

@@ -27,7 +27,7 @@ STAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"name": "pairwise"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "pairwise"}, {"name": "all_pairs"}),
     ({"name": "best_worst"}, {"name": "random_tuples", "judgments": 20}),
-    ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 2, "annotators": 3}),
+    ({"name": "best_worst"}, {"name": "balanced_tuples", "factor": 2, "annotators_per_task": 3}),
     ({"name": "scored_ranking"}, {"name": "random_tuples", "judgments": 20}),
     ({"name": "scored_ranking"}, {"name": "match_quality", "rounds": 20}),
     ({"name": "pairwise"}, {"name": "adaptive", "judgments": 20}),

@@ -58,7 +58,7 @@ def reproduce(
         from steelyard.report import charts
 
         chart = outcome.chart()
-        svg, png = charts.svg(chart), charts.png(chart)
+        svg, png = charts.svg(chart, embed_font=False), charts.png(chart)
     return Reproduction(experiment, outcome.claims, outcome.table, outcome.notes, seconds, svg, png)
 
 

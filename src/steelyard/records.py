@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -21,7 +21,8 @@ class Item:
     """One thing to be judged.
 
     `group` is what items belong to when scores are wanted for that too (an MT system), `context` what is
-    shown beside it (a source sentence), `reference` a known good version, `gold` a known answer.
+    shown beside it (a source sentence), `reference` a known good version, `gold` a known answer. `metadata` has the
+    other columns of the items file, which annotators never see.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Item:
     media: str | None = None
     tags: tuple[str, ...] = ()
     gold: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

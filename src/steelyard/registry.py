@@ -86,7 +86,9 @@ def create(kind: Kind, name: str, settings: Mapping[str, object] | None = None) 
     problems = [
         Problem(
             f"{name} has no setting '{key}'.",
-            renamed_remedy(f"{kind[:-1]}.{key}") or did_you_mean(key, names),
+            renamed_remedy(f"{kind[:-1]}.{name}.{key}")
+            or renamed_remedy(f"{kind[:-1]}.{key}")
+            or did_you_mean(key, names),
             field=f"{kind[:-1]}.{key}",
         )
         for key in values

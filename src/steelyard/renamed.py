@@ -22,6 +22,12 @@ RENAMED: dict[str, str] = {
     "prolific.minutes": "estimated_minutes",
     "designs.information_gain": "adaptive",
     "designs.redundant": "per_item",
+    "design.adaptive.annotators": "max_annotators_per_task",
+    "design.all_pairs.annotators": "annotators_per_task",
+    "design.balanced_tuples.annotators": "annotators_per_task",
+    "design.propagation.annotators": "annotators_per_task",
+    "design.random_tuples.annotators": "annotators_per_task",
+    "design.tournament.annotators": "annotators_per_source",
     "design.aim": "objective",
     "design.source": "across_contexts",
     "design.together": "across_contexts",
@@ -34,8 +40,8 @@ RENAMED: dict[str, str] = {
 """New names by former path.
 
 `designs.NAME`, `protocols.NAME` and `models.NAME` are registered names. Other paths are keys of study.toml:
-`design.KEY`, `protocol.KEY` and `model.KEY` for settings, `TABLE.KEY` for keys of a table, `KEY` at the top level,
-`TABLE.KEY.VALUE` for a value.
+`design.KEY`, `protocol.KEY` and `model.KEY` for settings (`design.NAME.KEY` for those of one design), `TABLE.KEY` for
+keys of a table, `KEY` at the top level, `TABLE.KEY.VALUE` for a value.
 `population.KEY` are settings of a simulated population.
 """
 

@@ -23,7 +23,7 @@ TOURNAMENT = """
 name = "pairwise"
 [design]
 name = "tournament"
-annotators = 3
+annotators_per_source = 3
 [quality]
 overlap_rate = 0.2
 [model]
@@ -39,9 +39,14 @@ judgments = 4
 repeat_rate = 0.2
 repeat_after = 3
 """
-BEST_WORST = (
-    '[protocol]\nname = "best_worst"\n[design]\nname = "balanced_tuples"\nannotators = 4\nacross_contexts = true\n'
-)
+BEST_WORST = """
+[protocol]
+name = "best_worst"
+[design]
+name = "balanced_tuples"
+annotators_per_task = 4
+across_contexts = true
+"""
 LABELS = """
 [protocol]
 name = "choice"
@@ -210,7 +215,7 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
 def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
     folder, document, board, _ = places
     if "systems" not in board.tables:
-        # Labels do not compare systems; a study of comparisons may hold none within a source.
+        # A study of comparisons may hold none within a source.
         assert board.systems_problem
         assert table(document, "systems").is_empty()
         return

@@ -19,7 +19,7 @@ items = "items.csv"
 [[stage]]
 name = "compare"
 protocol = { name = "pairwise" }
-design = { name = "tournament", annotators = 2 }
+design = { name = "tournament", annotators_per_source = 2 }
 [[stage]]
 name = "label"
 protocol = { name = "choice", labels = ["yes", "no"] }

@@ -207,10 +207,11 @@ def test_a_file_of_items_with_other_columns_can_be_used_at_once(tmp_path):
     (tmp_path / "items.csv").write_text("lemma,notes\na,x\nb,y\nc,z\n")
     refused = run("new", "words", "--items", "items.csv", cwd=tmp_path, code=1).stderr
     assert "--columns text=lemma" in refused
-    assert "--ignore notes" in refused
-    options = ["-c", "text=lemma", "--ignore", "notes", "-p", "best_worst", "--size", "3"]
+    options = ["-c", "text=lemma", "-p", "best_worst", "--size", "3"]
     run("new", "words", "--items", "items.csv", *options, cwd=tmp_path)
-    assert "3 items a task" in run("check", "words", cwd=tmp_path).stdout
+    checked = run("check", "words", cwd=tmp_path).stdout
+    assert "3 items a task" in checked
+    assert "other columns of the items: notes" in checked
 
 
 def test_check_sees_what_was_changed_since_people_began(tmp_path):

@@ -1,4 +1,4 @@
-"""The live demo: a crowd answers, somebody may join, and it ends when it should."""
+"""The live demo: simulated annotators answer, a person may join, and it ends when it should."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def start(tmp_path):
     running: list[subprocess.Popen[str]] = []
 
     def begin(*options: str) -> tuple[subprocess.Popen[str], str]:
-        command = [sys.executable, "-m", "steelyard", "demo", "--port", "0", "--speed", "50", *options]
+        command = [sys.executable, "-m", "steelyard", "demo", "--port", "0", "--speed", "200", *options]
         environment = {**os.environ, "STEELYARD_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
@@ -48,7 +48,7 @@ def start(tmp_path):
         process.stderr.close()
 
 
-def test_the_crowd_answers_on_the_dashboard_a_person_joins_and_ctrl_c_ends_it(start, tmp_path):
+def test_the_crowd_answers_a_person_joins_the_next_study_follows_and_ctrl_c_ends_it(start, tmp_path):
     process, link = start("--keep", "verbs")
     base = link.partition("/manage/")[0]
     with httpx.Client(follow_redirects=True, timeout=60) as browser:
@@ -65,11 +65,14 @@ def test_the_crowd_answers_on_the_dashboard_a_person_joins_and_ctrl_c_ends_it(st
             f"{api}/judgments", json={"judgment_id": task["judgment_id"], "answer": answer}, headers=headers
         )
         assert saved.json()["saved"]
-        give_up = time.monotonic() + 60
-        while (found := browser.get(f"{api}/manage/summary").json())["annotators"] < 5:
+        progress = browser.get(f"{api}/manage/summary").json()
+        assert progress["judgments"] >= 90
+        assert progress["annotators"] >= 5
+        # When a study is complete, the next one is created.
+        give_up = time.monotonic() + 120
+        while "Verb frequency 2" not in browser.get(f"{base}/manage/").text:
             assert time.monotonic() < give_up
-            time.sleep(0.1)
-        assert found["judgments"] >= 5
+            time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     process.wait(30)
     errors = process.stderr.read()

@@ -9,6 +9,7 @@ import pytest
 
 from steelyard.cli.output import print_whole
 from steelyard.cli.plan import _laid_out
+from steelyard.simulate import ItemLayout
 from steelyard.simulate.planner import Plan
 from tests.cli.running import run
 
@@ -30,7 +31,7 @@ def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, ca
     fewer = many | {"judgments": 9_999, "lower": 9_500, "upper": 10_049, "hours": 99.94, "cost": 1_499.85}
     never = many | dict.fromkeys(("judgments", "lower", "upper", "hours", "cost", "truth")) | {"best": 0.62}
     table = pl.DataFrame([many | {"best": 0.9}, fewer | {"best": 0.9}, never])
-    print_whole(_laid_out(table, Plan(100_000, 20, 0.9, (), ())))
+    print_whole(_laid_out(table, Plan(ItemLayout(100_000), 20, 0.9, (), ())))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split() for line in lines[2:]] == [
@@ -184,3 +185,14 @@ def test_options_of_one_protocol_are_called_by_their_designs():
     )
     curve = table.select("protocol", "design", "judgments", reliability=0.5)
     assert finding(plan_points(curve, table), 0.8) == "a: x reaches 0.80 with 10 judgments, y with 20"
+
+
+def test_a_file_of_outputs_is_planned_by_system(tmp_path):
+    rows = [{"src": f"s{n}", "model": f"m{k}", "translation": f"t{n}{k}"} for n in range(40) for k in range(4)]
+    pl.DataFrame(rows).write_csv(tmp_path / "outputs.csv")
+    options = ("--target-reliability", "0.6", "--jobs", "1", "-p", "pairwise", "-d", "all_pairs")
+    done = run("plan", "--items", "outputs.csv", *options, "--set-systems", "system_sd=0.1", cwd=tmp_path)
+    assert "4 systems × 40 sources" in done.stdout
+    assert "two halves of the sources" in done.stderr
+    refused = run("plan", "--systems", "3", cwd=tmp_path, code=1)
+    assert "both --systems and --sources" in refused.stderr

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import compare_systems
+from steelyard import Study, compare_systems
 from steelyard.cli.app import app
 
 
@@ -55,6 +55,34 @@ def test_a_column_compares_systems_within_its_values(votes):
     assert {(row["topic"], row["system"]) for row in rows} == {
         (topic, system) for topic in ("code", "chat") for system in ("good", "fair", "poor")
     }
+
+
+def test_a_column_of_the_outputs_is_kept_with_the_items_of_the_study(tmp_path):
+    rows = [
+        {"source": f"s{n}", "system": system, "output": f"{system}{n}", "domain": ("law", "news")[n % 2]}
+        for n in range(8)
+        for system in "xyz"
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "outputs.csv")
+    run("new", tmp_path / "mt", "--items", tmp_path / "outputs.csv", "--compare-systems")
+    with Study.open(tmp_path / "mt") as study:
+        while (task := study.ask("ann")) is not None:
+            # Within law the order of the systems is the opposite of that within news.
+            first, second = (item.group for item in task.items)
+            is_law = task.items[0].metadata["domain"] == "law"
+            study.tell(task, {"winner": task.items[int((first < second) == is_law)].id})
+    printed = json.loads(run("scores", tmp_path / "mt", "--by", "domain", "--format", "json"))
+    order = [(row["domain"], row["system"]) for row in sorted(printed, key=lambda row: (row["domain"], -row["score"]))]
+    assert order == [("law", s) for s in "zyx"] + [("news", s) for s in "xyz"]
+    exported = run("export", tmp_path / "mt", "--what", "items", "--format", "csv").splitlines()
+    assert exported[0] == "id,text,group,context,domain"
+    # The same from files: the judgments, and the items beside them.
+    run("export", tmp_path / "mt", "-o", tmp_path / "judgments.csv")
+    items = tmp_path / "mt" / "items.csv"
+    again = json.loads(
+        run("scores", tmp_path / "judgments.csv", "--items", items, "--by", "domain", "--format", "json")
+    )
+    assert [row["score"] for row in again] == pytest.approx([row["score"] for row in printed])
 
 
 def test_differences_are_printed_for_every_pair(votes):

@@ -18,12 +18,12 @@ from tests.designs.helpers import take
 PAIRS, FOURS, FIVES = Pairwise(), BestWorst(size=4), ScoredRanking(size=5)
 CASES: list[tuple[str, dict[str, Any], Protocol]] = [
     ("random_tuples", {"judgments": 4}, PAIRS),
-    ("random_tuples", {"judgments": 4, "annotators": 2}, FOURS),
+    ("random_tuples", {"judgments": 4, "annotators_per_task": 2}, FOURS),
     ("random_tuples", {"judgments": 3}, Ranking(size=3)),
-    ("balanced_tuples", {"annotators": 1}, FOURS),
-    ("balanced_tuples", {"factor": 1, "annotators": 2}, PAIRS),
+    ("balanced_tuples", {"annotators_per_task": 1}, FOURS),
+    ("balanced_tuples", {"factor": 1, "annotators_per_task": 2}, PAIRS),
     ("all_pairs", {}, PAIRS),
-    ("all_pairs", {"annotators": 2}, PAIRS),
+    ("all_pairs", {"annotators_per_task": 2}, PAIRS),
     ("match_quality", {"rounds": 4}, FIVES),
     ("match_quality", {"rounds": 3, "model": "trueskill"}, PAIRS),
     ("match_quality", {"mode": "continuous", "rounds": 4}, FIVES),

@@ -17,7 +17,7 @@ from tests.designs.helpers import make_items, protocol_of, take
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "per_item": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
-    "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators": 2}, 4), ({"judgments": 5}, 5)],
+    "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators_per_task": 2}, 4), ({"judgments": 5}, 5)],
     "match_quality": [
         ({"rounds": 3}, 1),
         ({"rounds": 4, "model": "trueskill"}, 2),
@@ -26,16 +26,16 @@ SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
         ({"mode": "continuous"}, 5),
         ({"mode": "continuous", "rounds": 3}, 1),
     ],
-    "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators": 1}, 5)],
-    "all_pairs": [({}, 2), ({"annotators": 2}, 2)],
-    "tournament": [({}, 2), ({"annotators": 2, "follow_up": True}, 2)],
+    "balanced_tuples": [({}, 4), ({"factor": 1.5, "annotators_per_task": 1}, 5)],
+    "all_pairs": [({}, 2), ({"annotators_per_task": 2}, 2)],
+    "tournament": [({}, 2), ({"annotators_per_source": 2, "follow_up": True}, 2)],
     "adaptive": [
         ({"judgments": 6}, 2),
-        ({"judgments": 6, "objective": "top", "top": 3, "annotators": 1}, 2),
+        ({"judgments": 6, "objective": "top", "top": 3, "max_annotators_per_task": 1}, 2),
         ({"judgments": 8, "objective": "scores"}, 4),
         ({"judgments": 4, "objective": "threshold", "threshold": 0.5}, 1),
     ],
-    "propagation": [({"below": 50}, 1), ({"below": 50, "annotators": 2}, 1)],
+    "propagation": [({"below": 50}, 1), ({"below": 50, "annotators_per_task": 2}, 1)],
 }
 CASES = [(name, settings, size) for name in registry.names("designs") for settings, size in SETTINGS[name]]
 N_ITEMS = 13
@@ -73,24 +73,26 @@ def _on_average(design: Any, size: int) -> Promise:
 
 
 def _every_tuple(design: Any, size: int) -> Promise:
-    tuples = ceil(design.factor * N_ITEMS) * design.annotators
+    tuples = ceil(design.factor * N_ITEMS) * design.annotators_per_task
     each = ceil(design.factor * N_ITEMS) * size / N_ITEMS
-    return Promise(int(each) * design.annotators, ceil(each) * design.annotators, tuples * size)
+    return Promise(int(each) * design.annotators_per_task, ceil(each) * design.annotators_per_task, tuples * size)
 
 
 def _every_pair(design: Any, size: int) -> Promise:
-    each = (N_ITEMS - 1) * design.annotators
+    each = (N_ITEMS - 1) * design.annotators_per_task
     return Promise(each, each, N_ITEMS * each)
 
 
 def _every_source(design: Any, size: int) -> Promise:
     # Sources of 5, 4 and 4 items have 6, 3 and 3 comparisons; with follow-ups no more than their 10, 6 and 6 pairs.
     pairs = 22 if design.follow_up else 12
-    return Promise(design.annotators, 4 * design.annotators, 2 * pairs * design.annotators)
+    return Promise(
+        design.annotators_per_source, 4 * design.annotators_per_source, 2 * pairs * design.annotators_per_source
+    )
 
 
 def _every_item(design: Any, size: int) -> Promise:
-    return Promise(design.annotators, design.annotators, N_ITEMS * design.annotators)
+    return Promise(design.annotators_per_task, design.annotators_per_task, N_ITEMS * design.annotators_per_task)
 
 
 PROMISES: dict[str, Callable[[Any, int], Promise]] = {

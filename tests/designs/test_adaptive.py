@@ -178,7 +178,7 @@ def test_pairs_chosen_by_gain_place_the_items_better_than_random_ones():
 
 
 def test_nobody_is_asked_about_a_set_that_enough_have_seen():
-    design = Adaptive(judgments=100, annotators=2)
+    design = Adaptive(judgments=100, max_annotators_per_task=2)
     progress = design.new_progress(PAIRS, make_items(5))
     shown_sets: Counter[tuple[int, ...]] = Counter()
     for number in range(30):

@@ -60,7 +60,7 @@ def test_at_any_time_every_item_has_been_shown_about_equally_often(n_items):
 
 
 def test_every_pair_is_asked_once_before_any_is_asked_again():
-    design = AllPairs(annotators=2)
+    design = AllPairs(annotators_per_task=2)
     progress = design.new_progress(Pairwise(), make_items(9))
     asked_sets, nothing = asked_by(design, progress, ["ann", "bob", "cleo"])
     assert len(set(asked_sets[:36])) == 36
@@ -70,7 +70,7 @@ def test_every_pair_is_asked_once_before_any_is_asked_again():
 
 
 def test_one_person_alone_is_told_why_it_ends():
-    design = AllPairs(annotators=2)
+    design = AllPairs(annotators_per_task=2)
     progress = design.new_progress(Pairwise(), make_items(5))
     asked_sets, nothing = asked_by(design, progress, ["ann"])
     assert len(set(asked_sets)) == len(asked_sets) == 10
@@ -115,7 +115,7 @@ def test_pairs_judged_elsewhere_are_not_asked_again():
 
 
 def test_more_annotators_later_are_asked_of_pairs_that_had_fewer():
-    one, two = AllPairs(), AllPairs(annotators=2)
+    one, two = AllPairs(), AllPairs(annotators_per_task=2)
     progress, replayed = one.new_progress(Pairwise(), make_items(5)), two.new_progress(Pairwise(), make_items(5))
     for step in range(7):
         pick = take(one, progress, Pairwise(), "ann", (0, step))

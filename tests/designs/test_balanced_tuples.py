@@ -148,7 +148,7 @@ def work(design, progress, protocol, people, steps, seed=0):
 
 
 def test_every_tuple_is_asked_once_before_any_is_asked_again():
-    design, protocol = BalancedTuples(annotators=3), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=3), BestWorst()
     progress = design.new_progress(protocol, make_items(30))
     asked_sets = work(design, progress, protocol, ["ann", "bob", "cleo", "dan"], 60)
     assert len(set(asked_sets)) == 60
@@ -158,7 +158,7 @@ def test_every_tuple_is_asked_once_before_any_is_asked_again():
 @pytest.mark.slow
 @pytest.mark.parametrize("n_items", [30, 100, 1000])
 def test_an_unfinished_study_is_even(n_items):
-    design, protocol = BalancedTuples(annotators=1), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=1), BestWorst()
     progress = design.new_progress(protocol, make_items(n_items))
     for step in range(n_items):
         take(design, progress, protocol, "ann", (0, step), answer=False)
@@ -169,7 +169,7 @@ def test_an_unfinished_study_is_even(n_items):
 
 
 def test_what_is_given_back_comes_first_but_not_to_who_skipped_it():
-    design, protocol = BalancedTuples(annotators=2), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=2), BestWorst()
     progress = design.new_progress(protocol, make_items(20))
     first = take(design, progress, protocol, "ann", (0,), answer=False)
     progress.on_released("ann", first.items, first.slot)
@@ -195,7 +195,7 @@ def components(sets) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), [(20, 1), (20, 3), (20, 20), (20, 60), (40, 37)])
 def test_items_added_later_get_their_tuples_and_are_no_island(old, new):
-    design, protocol = BalancedTuples(annotators=1), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=1), BestWorst()
     progress = design.new_progress(protocol, make_items(old))
     before = work(design, progress, protocol, ["ann"], 10_000)
     progress.add_items(make_items(new, first=old))
@@ -210,7 +210,7 @@ def test_items_added_later_get_their_tuples_and_are_no_island(old, new):
 
 
 def test_items_added_while_a_plan_is_under_way_do_not_upset_it():
-    design, protocol = BalancedTuples(annotators=1), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=1), BestWorst()
     progress = design.new_progress(protocol, make_items(20))
     asked_sets = work(design, progress, protocol, ["ann"], 15)
     progress.add_items(make_items(10, first=20))
@@ -224,7 +224,7 @@ def test_items_added_while_a_plan_is_under_way_do_not_upset_it():
 def test_a_larger_factor_adds_only_what_is_lacking():
     """A study is replayed under its new configuration, then planned on from what was asked."""
     protocol = BestWorst()
-    small, large = BalancedTuples(factor=1, annotators=1), BalancedTuples(factor=2, annotators=1)
+    small, large = BalancedTuples(factor=1, annotators_per_task=1), BalancedTuples(factor=2, annotators_per_task=1)
     progress, replayed = small.new_progress(protocol, make_items(24)), large.new_progress(protocol, make_items(24))
     for step in range(24):
         pick = take(small, progress, protocol, "ann", (0, step))
@@ -238,7 +238,7 @@ def test_a_larger_factor_adds_only_what_is_lacking():
 
 
 def test_judgments_from_elsewhere_count_as_tuples():
-    design, protocol = BalancedTuples(annotators=1), BestWorst()
+    design, protocol = BalancedTuples(annotators_per_task=1), BestWorst()
     progress = design.new_progress(protocol, make_items(24))
     for items in [(0, 1, 2, 3), (0, 1, 2, 3), (4, 5, 6, 7)]:
         slot = progress.slot_for(items)

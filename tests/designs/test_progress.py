@@ -46,7 +46,7 @@ def test_seen_forgets_a_set_only_when_every_showing_is(steps):
 
 
 def test_a_slot_given_back_is_filled_by_the_next_who_has_not_seen_it():
-    design = RandomTuples(judgments=2, annotators=2)
+    design = RandomTuples(judgments=2, annotators_per_task=2)
     progress = design.new_progress(Pairwise(), make_items(4))
     first = design.pick(progress, 2, "ann", np.random.default_rng(0))
     progress.on_leased("ann", first.items, first.slot)
@@ -84,7 +84,7 @@ def test_items_are_shown_evenly():
 
 
 def test_late_answers_beyond_a_slots_places_do_not_stand_for_another_slots():
-    design = RandomTuples(judgments=2, annotators=2)
+    design = RandomTuples(judgments=2, annotators_per_task=2)
     progress = design.new_progress(Pairwise(), make_items(4))
     for slot, items in enumerate([(0, 1), (2, 3)]):
         progress.on_leased("ann", items, slot)

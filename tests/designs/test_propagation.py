@@ -252,14 +252,14 @@ def test_people_stay_with_a_source_while_it_has_something_to_ask():
 
 def test_several_annotators_decide_by_majority():
     items = [Item("a", "a"), Item("b", "b")]
-    stage = Stage(Propagation(annotators=3), items)
+    stage = Stage(Propagation(annotators_per_task=3), items)
     stage.compare([("a", "b", 1)])
     for annotator, answer in (("ann", "no"), ("bob", "yes"), ("cleo", "no")):
         assert stage.offer("dan").items == (0,)
         assert stage.ask(annotator) == "a"
         stage.tell("a", answer, annotator)
     assert stage.labels() == {"a": (False, "asked", "a"), "b": (False, "propagated", "a")}
-    even = Stage(Propagation(annotators=2), items)
+    even = Stage(Propagation(annotators_per_task=2), items)
     even.compare([("a", "b", 1)])
     for annotator, answer in (("ann", "no"), ("bob", "yes")):
         even.ask(annotator)

@@ -147,7 +147,7 @@ def test_one_annotator_does_all_of_a_source():
 
 
 def test_several_annotators_a_source_each_have_a_tournament_of_their_own():
-    stage = Stage(Tournament(annotators=3), make_items(12, sources=2))
+    stage = Stage(Tournament(annotators_per_source=3), make_items(12, sources=2))
     tasks = [task for person in ("ann", "bob", "cleo", "dan") for task in stage.work(person)]
     assert Counter((stage.source(t), t.annotator) for t in tasks) == {
         (f"source {n}", person): 6 for n in range(2) for person in ("ann", "bob", "cleo")
@@ -229,7 +229,7 @@ def test_who_comes_first_after_a_task_ran_out_has_the_source():
 
 def test_nobody_judges_a_pair_twice_whatever_is_given_up():
     rng = np.random.default_rng(4)
-    stage = Stage(Tournament(annotators=2), make_items(40, sources=7))
+    stage = Stage(Tournament(annotators_per_source=2), make_items(40, sources=7))
     judgments: Counter[tuple[str, frozenset[int]]] = Counter()
     skipped = set()
     waiting = 0

@@ -29,8 +29,15 @@ from tests.engines.data import gold, simulated, written
 from tests.engines.hostile import assert_names_are_only_names
 from tests.engines.models import called
 from tests.engines.same import assert_same, assert_same_agreement, by_engine, in_memory
+from tests.sizes import FULL
 
 pytest.importorskip("pyspark")
+
+ONLY_IN_FULL: list[tuple[str, str, Model]] = [
+    ("comparisons", "annotators", BradleyTerry(ties="rao_kupper", interval="sandwich")),
+    ("labels", "annotators", GoldCalibrated()),
+]
+"""DuckDB runs the same SQL text in every test run; Spark needs seconds for each."""
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +79,9 @@ def engine(spark_session: Any) -> Iterator[SparkEngine]:
         ("ratings", "annotators", Mean()),
         ("comparisons", "annotators", WinRate(draws=20)),
         ("comparisons", "tasks", BradleyTerry(interval="bootstrap", draws=20)),
-        ("comparisons", "annotators", BradleyTerry(ties="rao_kupper", interval="sandwich")),
         ("choices", "annotators", Counting()),
-        ("labels", "annotators", GoldCalibrated()),
         ("labels", "annotators", DawidSkene(interval="model", max_iterations=3, tolerance=1.0)),
+        *(ONLY_IN_FULL if FULL else []),
     ],
     ids=called,
 )
@@ -97,7 +103,7 @@ def test_weights_in_sql_are_those_of_the_models(count: int, engine):
     assert frame.select("0", "1").rows() == expected.sort("unit").select("0", "1").rows()
 
 
-@pytest.mark.parametrize("kind", ["ratings", "comparisons", "choices"])
+@pytest.mark.parametrize("kind", ["ratings", "comparisons", "choices"] if FULL else ["comparisons"])
 def test_agreement_is_the_one_in_memory(kind: str, engine, tmp_path):
     frame = simulated(kind, rows=120, annotators=5, items=6)
     statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, 2))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from steelyard.errors import DataError, Problem
-from steelyard.formats import read_items
+from steelyard.formats import item_table, read_items, write_table
 from steelyard.records import Item
 
 pd = pytest.importorskip("pandas")
@@ -71,11 +73,41 @@ def test_repeated_texts_cannot_be_ids(tmp_path: Path) -> None:
     assert (found.line, found.remedy) == (3, "Add an id column.")
 
 
-def test_unknown_columns_are_refused_with_a_suggestion_and_both_ways_out(tmp_path: Path) -> None:
+def test_other_columns_are_metadata_of_the_items(tmp_path: Path) -> None:
+    path = items(tmp_path, "id,text,domain,Publication year,notes,\n1,a,news,1999,x,\n2,b,,2001,y,\n")
+    assert read_items(path, ignore=["notes"]) == [
+        Item("1", "a", metadata={"domain": "news", "Publication year": "1999"}),
+        Item("2", "b", metadata={"Publication year": "2001"}),
+    ]
+
+
+def test_metadata_of_any_type_is_text() -> None:
+    row = {"id": 1, "text": "a", "year": 1999.0, "day": date(2026, 11, 18), "words": ["x", "ü"], "more": {"k": 1}}
+    assert read_items(pl.DataFrame([row]))[0].metadata == {
+        "year": "1999",
+        "day": "2026-11-18",
+        "words": '["x", "ü"]',
+        "more": '{"k": 1}',
+    }
+
+
+def test_a_misspelt_text_column_is_not_taken_for_metadata(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, "id,txet\n1,a\n")
     assert found.field == "txet"
-    assert "Did you mean 'text'?" in found.remedy
     assert 'columns = { text = "their_name" }, ignore = ["notes"] }' in found.remedy
+    assert read_items(items(tmp_path, "id,frequency\ndog,7\n")) == [Item("dog", "dog", metadata={"frequency": "7"})]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_written_items_read_back_as_they_were(tmp_path: Path, suffix: str) -> None:
+    originals = [
+        Item("007", "a cat", "uedin", "un gato", "the cat", "cat.png", ("animal", "short"), "71", {"domain": "pets"}),
+        Item("1e5", "b", metadata={"domain": "law", "id": "shadowed", "year": "1999"}),
+    ]
+    write_table(item_table(originals), tmp_path / f"items.{suffix}")
+    again = read_items(tmp_path / f"items.{suffix}")
+    assert again[0] == originals[0]
+    assert again[1] == replace(originals[1], metadata={"domain": "law", "metadata_id": "shadowed", "year": "1999"})
 
 
 def test_two_columns_for_one_field_are_refused(tmp_path: Path) -> None:
@@ -83,7 +115,8 @@ def test_two_columns_for_one_field_are_refused(tmp_path: Path) -> None:
     assert found.what == "'word' and 'sentence' could both be the text."
     (found,) = problems(tmp_path, "id,item,text\n1,2,b\n")
     assert found.what == "'id' and 'item' could both be the id."
-    assert read_items(items(tmp_path, "id,word,sentence\n1,a,b\n"), columns={"text": "word"}, ignore=["sentence"])
+    chosen = read_items(items(tmp_path, "id,word,sentence\n1,a,b\n"), columns={"text": "word"})
+    assert chosen == [Item("1", "a", metadata={"sentence": "b"})]
 
 
 @pytest.mark.parametrize(

@@ -567,3 +567,20 @@ def test_a_file_of_bad_rows_and_contradictory_options_are_refused(tmp_path: Path
         judged(tmp_path, "left,right,winner\nc,c,c\n", skip_bad_rows=True)
     with pytest.raises(DataError, match="Choose one of the two"):
         judged(tmp_path, "left,right,winner\na,b,a\n", skip_bad_rows=True, strict=True)
+
+
+def test_several_columns_together_make_an_id() -> None:
+    rows = [{"doc": d, "system": s, "worker": "w", "score": d * 10 + len(s)} for d in (1, 2) for s in ("x", "yy")]
+    file = read_judgments(pl.DataFrame(rows), columns={"item": "doc+system", "value": "score", "annotator": "worker"})
+    ratings = file.observations
+    assert isinstance(ratings, Ratings)
+    assert ratings.items.ids == ("1 / x", "1 / yy", "2 / x", "2 / yy")
+    assert ratings.value.tolist() == [11, 12, 21, 22]
+    assert not any("gnored" in note for note in file.notes)
+    # A column whose name has a plus sign is that column, and a part can be used for another field as well.
+    plus = pl.DataFrame(rows).with_columns(pl.lit("same").alias("doc+system"))
+    assert read_judgments(plus, columns={"item": "doc+system", "value": "score"}).observations.items.ids == ("same",)
+    both = read_judgments(pl.DataFrame(rows), columns={"item": "doc+system", "task": "doc", "value": "score"})
+    assert both.observations.tasks.ids == ("1", "2")
+    with pytest.raises(DataError, match="no such column"):
+        read_judgments(pl.DataFrame(rows), columns={"item": "doc+sytem", "value": "score"})

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from steelyard.errors import DataError
+from steelyard.formats import read_items
 from steelyard.formats.outputs import read_outputs
 
 LONG = [
@@ -74,6 +75,28 @@ def test_columns_can_be_named_and_left_out():
     rows = [{"quelle": row["src"], "who": row["model"], "what": row["translation"], "date": "today"} for row in LONG]
     outputs = read_outputs(rows, columns={"source": "quelle", "group": "who", "text": "what"}, ignore=["date"])
     assert triples(outputs.frame) == {tuple(row.values()) for row in LONG}
+
+
+def test_other_columns_stay_with_the_outputs():
+    extra = {"domain": "news", "sentence": "not the output", "id": "same"}
+    outputs = read_outputs([row | extra | {"year": 1999 + n} for n, row in enumerate(LONG)], ignore=["year"])
+    assert outputs.frame.columns == ["id", "source", "system", "output", "original_id", "domain", "original_sentence"]
+    assert triples(outputs.frame) == {tuple(row.values()) for row in LONG}
+    item = read_items(outputs.frame)[0]
+    assert item.text == "alpha of Hello"
+    assert item.metadata == {"original_id": "same", "domain": "news", "original_sentence": "not the output"}
+
+
+def test_columns_that_are_no_system_stay_with_the_outputs():
+    wide = [
+        {"id": n, "source": s, "domain": "news", "editor": e, "alpha": f"alpha of {s}", "beta": f"beta of {s}"}
+        for n, s, e in ((1, "Hello", "Ann"), (2, "Bye", "Bob"))
+    ]
+    outputs = read_outputs(wide, extra=["editor"])
+    assert outputs.systems == ["alpha", "beta"]
+    assert outputs.frame.filter(pl.col("source") == "Bye").select(
+        "original_id", "domain", "editor"
+    ).unique().rows() == [("2", "news", "Bob")]
 
 
 def test_empty_outputs_are_left_out_and_counted():

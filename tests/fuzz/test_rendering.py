@@ -239,8 +239,9 @@ def test_pages_show_hostile_studies_and_nothing_runs(
     page.goto(f"{server.url}/manage/{server.slug}/item?" + str(httpx.QueryParams(id=item)))
     page.get_by_role("heading", level=1).wait_for()
     quiet(page, "item")
-    page.goto(f"{server.url}/manage/{server.slug}/edit")
+    page.goto(f"{server.url}/manage/{server.slug}/edit#question")
     page.get_by_label("Title").wait_for()
+    page.locator("#aside .task").wait_for()
     quiet(page, "edit")
     context.close()
 

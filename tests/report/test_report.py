@@ -177,7 +177,9 @@ def test_the_page_fetches_nothing_and_runs_nothing(made):
             if name in {"href", "xlink:href"}:
                 assert str(value).startswith("#")
     assert "@import" not in made.page
-    assert not re.search(r"url\((?!#)", made.page)
+    # The typeface is in the page itself.
+    assert not re.search(r"url\((?!#|data:font/woff2;base64,[\w+/=]+\))", made.page)
+    assert made.page.count("url(data:") == 2
 
 
 def test_inner_names_of_the_drawings_do_not_meet(made):

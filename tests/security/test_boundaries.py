@@ -151,7 +151,7 @@ def test_every_change_needs_the_pages_own_token(server):
             for method in set(operations) & {"post", "put", "delete", "patch"}:
                 if path.endswith("/session"):
                     continue
-                place = path.format(study="study", judgment_id=task["judgment_id"])
+                place = path.format(study="study", judgment_id=task["judgment_id"], draft="0" * 16, kind="checks")
                 for client in (manager, ann.http):
                     response = client.request(method, server.url + place, json={})
                     assert response.status_code in {400, 401, 403, 404}, (path, response.text)

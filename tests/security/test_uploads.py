@@ -172,3 +172,52 @@ def test_uploaded_items_do_not_replace_a_file_with_another_purpose(make_study, s
     saved = put(server, {"text": text, "items": {"name": "items.tsv", "text": f"id\ttext\n{rows}"}})
     assert saved.status_code == 200, saved.text
     assert (folder / "items.tsv").read_text() == "items\tanswer\nw0\t5\n"
+
+
+@pytest.fixture
+def draft(server):
+    """A draft of a new study, and a client that manages it."""
+    with httpx.Client(base_url=server.url, headers=MANAGER, timeout=60) as http:
+        url = f"/api/v1/manage/drafts/{http.post('/api/v1/manage/drafts', json={}).json()['id']}"
+        http.put(f"{url}/items?name=i.csv", content=ITEMS.encode(), headers={"Content-Type": "text/csv"})
+        yield http, url
+
+
+@pytest.mark.parametrize("where", ["absolute", "up"])
+@pytest.mark.parametrize("table", PLACES)
+def test_a_draft_reads_nothing_outside_its_folder(draft, tmp_path, table, where):
+    http, url = draft
+    target = {"absolute": str(tmp_path / "elsewhere" / "project"), "up": "../../../elsewhere/project"}[where]
+    answer = http.put(url, json={"text": PLAIN + table.format(target) + PROTOCOL})
+    assert "not in the study's folder" in answer.text
+    assert SECRET not in answer.text
+    assert http.post(f"{url}/finish", json={}).status_code == 422
+    elsewhere = http.put(url, json={"text": PLAIN.replace("items.csv", f"{target}/items.csv") + PROTOCOL})
+    assert SECRET not in elsewhere.text
+
+
+@pytest.mark.parametrize(
+    "name", ["../../study.toml", "..\\..\\x.png", "/etc/x.png", ".hidden.png", "a/../../b.png", "\0.png"]
+)
+def test_media_of_a_draft_are_saved_in_its_media_folder_only(draft, tmp_path, name):
+    http, url = draft
+    before = sorted(str(path) for path in tmp_path.rglob("*") if "drafts" not in path.parts)
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    http.put(f"{url}/media", params={"name": name}, content=picture, headers={"Content-Type": "image/png"})
+    assert sorted(str(path) for path in tmp_path.rglob("*") if "drafts" not in path.parts) == before
+    folder = tmp_path / ".steelyard" / "drafts" / url.rpartition("/")[2]
+    assert {path.name for path in folder.iterdir()} <= {"draft.json", "study.toml", "items.csv", "upload.csv", "media"}
+    assert http.get(f"{url}/media/..%2Fstudy.toml").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["..", "../drafts", "0123456789abcdeg", "0" * 16, "%2e%2e"])
+def test_drafts_are_found_by_their_random_names_only(draft, name):
+    http, _ = draft
+    assert http.get(f"/api/v1/manage/drafts/{name}").status_code in {401, 404, 405}
+
+
+def test_the_draft_of_a_new_study_is_the_owners_alone(server, draft):
+    http, url = draft
+    below = url.replace("/api/v1/manage/", "/api/v1/studies/study/manage/")
+    assert http.get(below).status_code == 404
+    assert httpx.get(f"{server.url}{url}").status_code == 401

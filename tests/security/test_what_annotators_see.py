@@ -102,7 +102,10 @@ def test_annotators_read_neither_scores_nor_each_other(server):
     description = httpx.get(f"{server.url}/api/v1/openapi.json").json()
     count = 0
     for path, operations in description["paths"].items():
-        place = path.format(study="study", judgment_id="x", name="scores", form="csv", what="judgments", language="en")
+        place = path.format(
+            study="study", judgment_id="x", name="scores", form="csv", what="judgments", language="en", draft="0" * 16,
+            kind="checks",
+        )  # fmt: skip
         for method in operations:
             query = {"id": "w0"} if path.endswith("/item") else {}
             response = ann.http.request(

@@ -10,7 +10,8 @@ import pytest
 from steelyard.designs import Adaptive
 from steelyard.errors import ConfigError
 from steelyard.reliability import split_half
-from steelyard.simulate import PlanOption, Population, choose_options, plan, simulate_study
+from steelyard.simulate import PlanOption, Population, SystemLayout, choose_options, plan, simulate_study
+from steelyard.simulate.plan_layout import SystemEffects
 from tests.simulate.helpers import make_annotators, make_config, make_items
 
 # Far from the ends of the scale, without lapses: the closed form holds.
@@ -132,7 +133,7 @@ def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
 
 def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
     with pytest.raises(
-        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · per_item \(with 5 people"
+        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · per_item \(with 5 annotators"
     ):
         plan(40, 0.99, [PlanOption("direct", "per_item")], people=5)
 
@@ -166,3 +167,35 @@ def test_options_are_those_that_fit():
         choose_options(50, [], ["tournament"])
     with pytest.raises(ConfigError, match="between 0 and 1"):
         plan(50, 1.0, choose_options(50, ["direct"]))
+
+
+EFFECTS = SystemEffects(system_sd=0.05, source_sd=0.08, interaction_sd=0.07)
+
+
+def test_judgments_for_systems_are_those_of_the_closed_form():
+    layout = SystemLayout.of_counts(5, 60, EFFECTS)
+    population = Population(noise=0.13, noise_cv=0.0, bias=0.0, stretch=0.0, lapse=0.0)
+    study_plan = plan(layout, 0.85, [PlanOption("direct", "per_item")], populations=[population], people=40)
+    row = study_plan.table().row(0, named=True)
+    # Halves of 30 sources with half of the ratings of each of 5 systems; deviations from the mean of 5.
+    error = EFFECTS.interaction_sd**2 / 30 + population.noise**2 / (row["judgments"] / 10)
+    expected = EFFECTS.system_sd**2 / (EFFECTS.system_sd**2 + 4 / 5 * error)
+    assert expected == pytest.approx(0.85, abs=0.02)
+    assert row["lower"] < row["judgments"] < row["upper"]
+
+
+def test_too_few_sources_are_told_with_the_number_that_it_takes():
+    # By hand: halves of n/2 sources reach .9 only if .07² / (n/2) ≤ .05² / 9, so n ≥ 35.28.
+    assert SystemLayout.of_counts(2, 4, EFFECTS).min_sources(0.9) == 36
+    with pytest.raises(ConfigError, match="with more sources \\(it takes at least 36"):
+        plan(SystemLayout.of_counts(4, 6, EFFECTS), 0.9, [PlanOption("pairwise", "all_pairs")], people=20)
+
+
+def test_options_for_systems_show_no_more_outputs_than_a_source_has():
+    layout = SystemLayout.of_outputs([(f"s{k}", f"{n}") for n in range(9) for k in range(3)])
+    sizes = {option.protocol: option.items_per_judgment for option in choose_options(layout.n_comparable)}
+    assert (sizes["best_worst"], sizes["ranking"], sizes["pairwise"]) == (3, 3, 2)
+    with pytest.raises(ConfigError, match="four sources"):
+        SystemLayout.of_counts(5, 3)
+    with pytest.raises(ConfigError, match="Did you mean 'system_sd'"):
+        SystemEffects.of({"sytem_sd": 0.1})

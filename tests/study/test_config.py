@@ -160,6 +160,12 @@ def test_the_protocol_cannot_change_once_people_were_asked_but_the_design_can(ma
         ({"name": "adaptive", "aim": "scores"}, "design.aim", "objective"),
         ({"name": "adaptive", "first_looks": 2}, "design.first_looks", "initial_views"),
         ({"name": "tournament", "patience_minutes": 5}, "design.patience_minutes", "hold_minutes"),
+        ({"name": "tournament", "annotators": 2}, "design.annotators", "annotators_per_source"),
+        ({"name": "adaptive", "annotators": 2}, "design.annotators", "max_annotators_per_task"),
+        *(
+            ({"name": name, "annotators": 2}, "design.annotators", "annotators_per_task")
+            for name in ("all_pairs", "random_tuples", "balanced_tuples", "propagation")
+        ),
     ],
 )
 @pytest.mark.parametrize("in_stage", [False, True])

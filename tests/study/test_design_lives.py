@@ -10,9 +10,9 @@ from tests.study.test_random_lives import STEPS, Life
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
 SETUPS = {
-    "tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1.5\nannotators = 2', 9),
-    "pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators = 2', 5),
-    "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators = 2\nfollow_up = true', 6),
+    "tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1.5\nannotators_per_task = 2', 9),
+    "pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators_per_task = 2', 5),
+    "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators_per_source = 2\nfollow_up = true', 6),
 }
 
 
@@ -49,11 +49,19 @@ def test_people_enough_bring_it_to_its_end(make_study, tmp_path, setup):
 
 CHANGES = [
     ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1', 'name = "balanced_tuples"\nfactor = 2'),
-    ('name = "best_worst"', 'name = "balanced_tuples"\nannotators = 3', 'name = "balanced_tuples"\nannotators = 1'),
-    ('name = "best_worst"', 'name = "random_tuples"\njudgments = 4', 'name = "balanced_tuples"\nannotators = 1'),
+    (
+        'name = "best_worst"',
+        'name = "balanced_tuples"\nannotators_per_task = 3',
+        'name = "balanced_tuples"\nannotators_per_task = 1',
+    ),
+    (
+        'name = "best_worst"',
+        'name = "random_tuples"\njudgments = 4',
+        'name = "balanced_tuples"\nannotators_per_task = 1',
+    ),
     ('name = "pairwise"', 'name = "all_pairs"', 'name = "tournament"'),
     ('name = "pairwise"', 'name = "tournament"', 'name = "all_pairs"'),
-    ('name = "pairwise"', 'name = "tournament"', 'name = "tournament"\nannotators = 2\nfollow_up = true'),
+    ('name = "pairwise"', 'name = "tournament"', 'name = "tournament"\nannotators_per_source = 2\nfollow_up = true'),
 ]
 
 

@@ -24,14 +24,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarni
 NAME = "Zaphod Beeblebrox"
 DESIGNS = {
     "per_item": ('name = "direct"', 'name = "per_item"\njudgments = 3', 5),
-    "random_tuples": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators = 2', 5),
-    "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1.5\nannotators = 2', 9),
-    "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators = 2', 5),
-    "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators = 2\nfollow_up = true', 6),
+    "random_tuples": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2', 5),
+    "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 1.5\nannotators_per_task = 2', 9),
+    "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators_per_task = 2', 5),
+    "tournament": ('name = "pairwise"', 'name = "tournament"\nannotators_per_source = 2\nfollow_up = true', 6),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = 6', 7),
     "continuous": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nmode = "continuous"\nrounds = 6', 7),
     "adaptive": ('name = "pairwise"', 'name = "adaptive"\njudgments = 5', 7),
-    "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = 2', 6),
+    "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators_per_task = 2', 6),
 }
 
 

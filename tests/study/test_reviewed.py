@@ -92,7 +92,7 @@ DESIGNS = {
     "per_item-3": 'name = "per_item"\njudgments = 3',
     "per_item-6": 'name = "per_item"\njudgments = 6',
     "tuples": 'name = "random_tuples"\njudgments = 4',
-    "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators = 2',
+    "tuples-2": 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2',
 }
 
 
@@ -183,7 +183,7 @@ def test_protocols_that_compare_items_are_refused_by_per_item(make_study, protoc
 
 def test_judgments_that_cannot_come_out_even_are_refused(make_study):
     with pytest.raises(ConfigError, match="Make judgments a multiple of 3"):
-        Study.open(make_study('name = "pairwise"', "judgments = 10\nannotators = 3"))
+        Study.open(make_study('name = "pairwise"', "judgments = 10\nannotators_per_task = 3"))
 
 
 def test_a_longer_file_adds_only_what_is_new(make_study, tmp_path):
@@ -230,9 +230,10 @@ def test_gold_and_groups_may_be_filled_in_later_but_not_what_people_see(make_stu
     folder = make_study(items=2)
     with Study.open(folder) as study:
         rate(study, "ann")
-    (folder / "items.csv").write_text("id,text,group,gold\nw0,word w0,A,1\nw1,word w1,B,2\n")
+    (folder / "items.csv").write_text("id,text,group,gold,domain\nw0,word w0,A,1,news\nw1,word w1,B,2,\n")
     with Study.open(folder) as study:
         assert [(item.group, item.gold) for item in study.items] == [("A", "1"), ("B", "2")]
+        assert [item.metadata for item in study.items] == [{"domain": "news"}, {}]
         assert differing_picks(study.events()) == []
 
 

@@ -121,10 +121,11 @@ def start_in_thread(
     database: str | None = None,
     proxies: Sequence[str] = (),
     public_url: str | None = None,
+    workspace: Path | None = None,
 ) -> Server:
     """Serve studies from a thread of this process."""
     need_marker("server")
-    studies = Studies(folders, database=database)
+    studies = Studies(folders, database=database, workspace=workspace)
     app = create_app(studies, token=token, limits=limits, proxies=read_proxies(proxies), public_url=public_url)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, **SERVER_OPTIONS)
     server = uvicorn.Server(config)
@@ -141,7 +142,8 @@ def start_in_thread(
         thread.join(20)
         studies.close()
 
-    return Server(f"http://127.0.0.1:{port}", studies.all()[0].slug, folders, stop, token, studies)
+    slug = next((served.slug for served in studies.all()), "")
+    return Server(f"http://127.0.0.1:{port}", slug, folders, stop, token, studies)
 
 
 def start_process(

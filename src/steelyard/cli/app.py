@@ -77,82 +77,84 @@ class LazyGroup(TyperGroup):
         ).format_help(ctx, formatter)
 
 
-STUDIES, FILES = "Studies", "Files (no study needed)"
+CREATE, COLLECT, MONITOR, ANNOTATORS, RESULTS, DATA = "Create", "Collect", "Monitor", "Annotators", "Results", "Data"
+"""Panels of `steelyard --help`, by what people want to do."""
 
 
 class Commands(LazyGroup):
     """All commands."""
 
     entries = (
-        Entry("demo", "demo:demo", STUDIES, "Watch simulated annotators rate 150 verbs, live in the browser."),
-        Entry("new", "new:new", STUDIES, "Create a study: a folder with study.toml and an items file."),
-        Entry("check", "check:check", STUDIES, "Check a study's configuration and items, and list every problem."),
+        Entry("demo", "demo:demo", CREATE, "Watch simulated annotators answer two studies, live in the browser."),
+        Entry("new", "new:new", CREATE, "Create a study: a folder with study.toml and an items file."),
+        Entry("check", "check:check", CREATE, "Check a study's configuration and items, and list every problem."),
         Entry(
             "simulate",
             "simulate:simulate",
-            STUDIES,
+            CREATE,
             "Simulate a study before running it: tasks, time, cost and reliability.",
         ),
-        Entry("judge", "judge:judge", STUDIES, "Answer a study's tasks in the terminal."),
-        Entry("serve", "serve:serve", STUDIES, "Serve studies: pages for annotators, and a dashboard for you."),
-        Entry("invite", "invite:invite", STUDIES, "Create personal links, one per name."),
-        Entry("remind", "invite:remind", STUDIES, "Write a reminder for each invited annotator who has not finished."),
-        Entry("link", "invite:link", STUDIES, "Print the study's link for a panel, or links for participants."),
-        Entry("prolific", "prolific:app", STUDIES, "Run a study on Prolific."),
+        Entry("plan", "plan:plan", CREATE, "Find how many judgments a target reliability takes, by simulation."),
+        Entry("serve", "serve:serve", COLLECT, "Serve studies: pages for annotators, and a dashboard for you."),
+        Entry("judge", "judge:judge", COLLECT, "Answer a study's tasks in the terminal."),
+        Entry("invite", "invite:invite", COLLECT, "Create personal links, one per name."),
+        Entry("remind", "invite:remind", COLLECT, "Write a reminder for each invited annotator who has not finished."),
+        Entry("link", "invite:link", COLLECT, "Print the study's link for a panel, or links for participants."),
+        Entry("team", "team:app", COLLECT, "Share a study with colleagues: view-only links, and managers' links."),
+        Entry("prolific", "prolific:app", COLLECT, "Run a study on Prolific."),
         Entry(
             "pilot",
             "pilot:pilot",
-            STUDIES,
+            COLLECT,
             "Summarise a pilot: time, pay per hour, agreement, and cost of the full run.",
         ),
-        Entry("status", "status:status", STUDIES, "Print a study's progress."),
-        Entry("scores", "scores:scores", STUDIES, "Print the scores of a study's items, or compare its systems."),
-        Entry("pay", "pay:pay", STUDIES, "Print what each annotator has earned, including bonuses."),
+        Entry("status", "status:status", MONITOR, "Print a study's progress."),
+        Entry("state", "state:state", MONITOR, "Open, pause or close a study."),
         Entry(
-            "report",
-            "report:report",
-            STUDIES,
-            "Write a study's report: design, scores, reliability, cost and citation.",
+            "interim-analysis",
+            "quality:interim_analysis",
+            MONITOR,
+            "Run an interim analysis of the stopping rule, if one is due.",
         ),
         Entry(
             "quality",
             "quality:quality",
-            STUDIES,
+            ANNOTATORS,
             "Print quality statistics of each annotator: checks, speed, agreement.",
-        ),
-        Entry(
-            "reliability", "reliability:reliability", STUDIES, "Print a study's reliability and agreement statistics."
         ),
         Entry(
             "resolve-check",
             "quality:resolve_check",
-            STUDIES,
+            ANNOTATORS,
             "Resolve a disputed check: confirm or withdraw its known answer.",
-        ),
-        Entry(
-            "interim-analysis",
-            "quality:interim_analysis",
-            STUDIES,
-            "Run an interim analysis of the stopping rule, if one is due.",
         ),
         Entry(
             "exclude",
             "exclude:exclude",
-            STUDIES,
+            ANNOTATORS,
             "Exclude an annotator: no further tasks, and their judgments do not count.",
         ),
-        Entry("readmit", "exclude:readmit", STUDIES, "Undo an exclusion: the annotator's judgments count again."),
-        Entry("forget", "forget:forget", STUDIES, "Erase an annotator's data from a study."),
-        Entry("state", "state:state", STUDIES, "Open, pause or close a study."),
-        Entry("import", "import_:import_judgments", STUDIES, "Import judgments from a file into a study."),
-        Entry("export", "export:export", STUDIES, "Export judgments, scores, the event log or a complete data set."),
-        Entry("backup", "backup:backup", STUDIES, "Write a complete study to one file, also while it is being served."),
-        Entry("restore", "backup:restore", STUDIES, "Restore a backup into a new folder."),
-        Entry("plan", "plan:plan", FILES, "Find how many judgments a target reliability takes, by simulation."),
-        Entry("fit", "fit:fit", FILES, "Fit a model to one or more files of judgments, and print the scores."),
+        Entry("readmit", "exclude:readmit", ANNOTATORS, "Undo an exclusion: the annotator's judgments count again."),
+        Entry("forget", "forget:forget", ANNOTATORS, "Erase an annotator's data from a study."),
+        Entry("pay", "pay:pay", ANNOTATORS, "Print what each annotator has earned, including bonuses."),
+        Entry("scores", "scores:scores", RESULTS, "Print the scores of a study's items, or compare its systems."),
         Entry(
-            "agreement", "agreement:agreement", FILES, "Measure the agreement of the annotators in one or more files."
+            "report",
+            "report:report",
+            RESULTS,
+            "Write a study's report: design, scores, reliability, cost and citation.",
         ),
+        Entry(
+            "reliability", "reliability:reliability", RESULTS, "Print a study's reliability and agreement statistics."
+        ),
+        Entry("fit", "fit:fit", RESULTS, "Fit a model to one or more files of judgments, and print the scores."),
+        Entry(
+            "agreement", "agreement:agreement", RESULTS, "Measure the agreement of the annotators in one or more files."
+        ),
+        Entry("import", "import_:import_judgments", DATA, "Import judgments from a file into a study."),
+        Entry("export", "export:export", DATA, "Export judgments, scores, the event log or a complete data set."),
+        Entry("backup", "backup:backup", DATA, "Write a complete study to one file, also while it is being served."),
+        Entry("restore", "backup:restore", DATA, "Restore a backup into a new folder."),
     )
 
 
@@ -165,7 +167,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Collect graded human judgments, and turn them into bounded scores with uncertainty.\n\n"
-    "Start with: [bold]steelyard demo[/bold], then [bold]steelyard new words[/bold]",
+    "Start with: [bold]steelyard demo[/bold], then [bold]steelyard serve[/bold] (studies in the browser) "
+    "or [bold]steelyard new words[/bold]",
 )
 
 

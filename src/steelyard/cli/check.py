@@ -25,6 +25,9 @@ def check(folder: StudyFolder) -> None:
         Study.open(folder).close()
     console = Console(highlight=False, markup=False)
     print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
+    extras = dict.fromkeys(name for item in items for name in item.metadata)
+    if extras:
+        console.print(f"  other columns of the items: {', '.join(extras)} (annotators do not see them)", soft_wrap=True)
     warnings: list[str] = []
     for stage in config.stages:
         size = stage.protocol.task_size

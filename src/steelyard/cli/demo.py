@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import threading
 
     from steelyard.simulate import SimulatedAnnotators
-    from steelyard.web.studies import ServedStudy
+    from steelyard.web.studies import ServedStudy, Studies
 
 _USUAL_PORT = 8000
 
@@ -43,9 +43,9 @@ def demo(
     ] = 16,
     form: FormatOption = Format.table,
 ) -> None:
-    """Watch simulated annotators rate 150 verbs, live in the browser.
+    """Watch simulated annotators answer two studies, live in the browser.
 
-    You can judge along.
+    They rate 150 verbs and compare four translation systems. You can annotate along.
 
     With --terminal (or another --format than table) the crowd judges at once and the scores are printed here.
 
@@ -62,55 +62,143 @@ def demo(
         if terminal or form is not Format.table:
             _in_terminal(place, annotators, seed, show, form)
         else:
-            _live(place, annotators, seed, speed, port, seconds)
+            _live(place, Path(scratch), annotators, seed, speed, port, seconds)
     if folder is not None:
         typer.echo(f"The study is in {folder}: try  steelyard status {folder}", err=True)
 
 
-def _set_up(folder: Path) -> dict[str, float]:
-    """Put the example study into a folder; return the true scores of its simulated annotators."""
+def _set_up(folder: Path, example: str = "verbs", title: str = "") -> dict[str, float]:
+    """Put an example study into a folder; return the true scores of its simulated annotators."""
     import shutil
+
+    import tomlkit
 
     from steelyard.examples import FOLDER
     from steelyard.formats import read_table
 
-    source = FOLDER / "verbs"
+    source = FOLDER / example
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("study.toml", "items.csv"):
-        shutil.copyfile(source / name, folder / name)
-    oracle = dict(read_table(source / "oracle.csv").iter_rows())
-    return {item: float(score) / 100 for item, score in oracle.items()}
+    shutil.copyfile(source / "items.csv", folder / "items.csv")
+    config = tomlkit.parse((source / "study.toml").read_text(encoding="utf-8"))
+    config["title"] = title or config["title"]
+    (folder / "study.toml").write_text(tomlkit.dumps(config), encoding="utf-8")
+    scores = dict(read_table(source / "oracle.csv").iter_rows())
+    return {item: float(score) / 100 for item, score in scores.items()}
 
 
 # Live
 
 
-def _live(folder: Path, annotators: int, seed: int, speed: float, port: int | None, seconds: float | None) -> None:
+class _LiveCrowd:
+    """Simulated annotators who answer the demo's studies until they are stopped.
+
+    When a study is complete, the next one is created, so that there is always something to watch.
+    """
+
+    def __init__(self, workspace: Path, studies: Studies, annotators: int, seed: int, speed: float) -> None:
+        import threading
+
+        import numpy as np
+
+        self.stop = threading.Event()
+        self.judgments = 0
+        self._workspace = workspace
+        self._studies = studies
+        self._annotators = annotators
+        self._speed = speed
+        self._rng = np.random.default_rng(seed)
+        self._crowds: dict[str, SimulatedAnnotators] = {}
+        self._created = 0
+
+    def open_next(self, folder: Path | None = None) -> ServedStudy:
+        """Create and serve the next study: verbs and translations in turn."""
+        from steelyard.simulate import SimulatedAnnotators, make_crowd
+
+        example = _EXAMPLES[self._created % len(_EXAMPLES)]
+        number = self._created // len(_EXAMPLES) + 1
+        self._created += 1
+        name = example if number == 1 else f"{example}-{number}"
+        title = "" if number == 1 else f"{_TITLES[example]} {number}"
+        folder = folder or self._workspace / name
+        truth = _set_up(folder, example, title)
+        served = self._studies.add(folder)
+        crowd = make_crowd(self._annotators, self._rng)
+        self._crowds[served.slug] = SimulatedAnnotators(crowd, truth, self._rng)
+        return served
+
+    def answer(self, served: ServedStudy, count: int) -> None:
+        """Answer some tasks at once, so that a study has results when it is first looked at."""
+        for _ in range(count):
+            self._answer_one(served, 0.0)
+
+    def run(self) -> None:
+        """Answer at the crowd's pace until stopped."""
+        from steelyard.errors import SteelyardError
+
+        while not self.stop.is_set():
+            try:
+                active = self._incomplete()
+                if len(active) < len(_EXAMPLES):
+                    active.append(self.open_next())
+                served = active[int(self._rng.integers(len(active)))]
+                self._answer_one(served, float(self._rng.exponential(1 / self._speed)))
+            except SteelyardError:
+                self.stop.wait(1)
+
+    def _incomplete(self) -> list[ServedStudy]:
+        """Return the studies with tasks to do; excluding an annotator may make a complete one incomplete again."""
+        studies = [served for slug in self._crowds if (served := self._studies.get(slug)) is not None]
+        return [served for served in studies if not _is_complete(served)]
+
+    def _answer_one(self, served: ServedStudy, pause: float) -> None:
+        """Let one annotator answer a task after a pause, if there is one for them."""
+        crowd = self._crowds[served.slug]
+        name = crowd.names[int(self._rng.integers(len(crowd.names)))]
+        # The manager may have the study reopened at any time, so it is looked up again.
+        study = served.study
+        task = study.ask(name)
+        if self.stop.wait(pause) or task is None:
+            return
+        protocol = study.core.stage_of(task).protocol
+        study.tell(task, crowd.answer(name, protocol, task.item_ids), seconds=crowd.seconds(protocol))
+        self.judgments += 1
+
+
+_EXAMPLES = ("verbs", "translations")
+_TITLES = {"verbs": "Verb frequency", "translations": "German–English translation"}
+_FIRST_ANSWERS = {"verbs": 90, "translations": 120}
+"""Judgments that the first studies have when the links are printed."""
+
+
+def _is_complete(served: ServedStudy) -> bool:
+    return all(stage.done >= stage.total for stage in served.study.status().stages)
+
+
+def _live(
+    folder: Path, scratch: Path, annotators: int, seed: int, speed: float, port: int | None, seconds: float | None
+) -> None:
     import os
     import secrets
     import threading
 
-    import numpy as np
     import uvicorn
 
     from steelyard.cli.serve import SERVER_OPTIONS
-    from steelyard.simulate import SimulatedAnnotators, make_crowd
     from steelyard.web.app import TOKEN, configure_logging, create_app
     from steelyard.web.studies import Studies
 
-    truth = _set_up(folder)
     listener = _free_port(port)
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-    studies = Studies([folder])
-    [served] = studies.all()
-    rng = np.random.default_rng(seed)
-    crowd = SimulatedAnnotators(make_crowd(annotators, rng), truth, rng)
+    studies = Studies()
+    crowd = _LiveCrowd(scratch, studies, annotators, seed, speed)
+    served = [crowd.open_next(folder), crowd.open_next()]
+    for study, example in zip(served, _EXAMPLES, strict=True):
+        crowd.answer(study, _FIRST_ANSWERS[example])
     configure_logging()
     server = uvicorn.Server(uvicorn.Config(create_app(studies, token=token), **SERVER_OPTIONS))
-    stop = threading.Event()
     _print_links(served, listener.getsockname()[1], token, annotators)
-    working = threading.Thread(target=_work, args=(served, crowd, speed, rng, stop))
-    ending = threading.Thread(target=_end, args=(server, seconds, stop))
+    working = threading.Thread(target=crowd.run)
+    ending = threading.Thread(target=_end, args=(server, seconds, crowd.stop))
     working.start()
     ending.start()
     try:
@@ -118,12 +206,11 @@ def _live(folder: Path, annotators: int, seed: int, speed: float, port: int | No
     except KeyboardInterrupt:
         pass
     finally:
-        stop.set()
+        crowd.stop.set()
         working.join()
         ending.join()
-        judgments = served.study.status().judgments
         studies.close()
-    typer.echo(f"Stopped after {judgments:,} judgments.", err=True)
+    typer.echo(f"Stopped after {crowd.judgments:,} judgments.", err=True)
 
 
 def _free_port(port: int | None) -> Any:
@@ -138,38 +225,31 @@ def _free_port(port: int | None) -> Any:
         return listen("127.0.0.1", 0)
 
 
-def _print_links(served: ServedStudy, port: int, token: str, annotators: int) -> None:
+def _print_links(studies: list[ServedStudy], port: int, token: str, annotators: int) -> None:
     from rich.console import Console
     from rich.text import Text
 
     base = f"http://127.0.0.1:{port}"
-    config = served.study.config
     console = Console(highlight=False)
-    console.print(Text(config.question, style="bold"), soft_wrap=True)
-    console.print(f"{len(served.study.items)} verbs, {annotators} simulated annotators", soft_wrap=True)
-    # A link with the token that leads straight to the dashboard.
-    console.print(Text(f"  watch   {base}/manage/{served.slug}/?token={token}"), soft_wrap=True)
-    console.print(Text(f"  judge   {base}{served.url}"), soft_wrap=True)
-    console.print(Text("Open both and join them. Stop with Ctrl-C.", style="dim"), soft_wrap=True)
 
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
 
-def _work(served: ServedStudy, crowd: SimulatedAnnotators, speed: float, rng: Any, stop: threading.Event) -> None:
-    """Let the crowd judge at its pace until told to stop; when there is nothing to do, look again later."""
-    from steelyard.errors import SteelyardError
-
-    while not stop.is_set():
-        name = crowd.names[int(rng.integers(len(crowd.names)))]
-        try:
-            # The manager may have the study opened anew at any time.
-            study = served.study
-            task = study.ask(name)
-            if stop.wait(float(rng.exponential(1 / speed))):
-                break
-            if task is not None:
-                protocol = study.core.stage_of(task).protocol
-                study.tell(task, crowd.answer(name, protocol, task.item_ids), seconds=crowd.seconds(protocol))
-        except SteelyardError:
-            stop.wait(1)
+    line(f"{annotators} simulated annotators are answering two studies", "bold")
+    line("")
+    for served in studies:
+        line(f"{served.study.config.title}: {served.study.config.question}")
+        # A link with the token that leads straight to the dashboard.
+        line(f"  dashboard  {base}/manage/{served.slug}/?token={token}")
+        line(f"  annotate   {base}{served.url}")
+    line("")
+    line("Things to try", "bold")
+    line("  Open a dashboard and watch the intervals shrink as judgments arrive.")
+    line("  Open an annotation page and be one of the annotators.")
+    line("  Exclude an annotator, create the report, download the scores.")
+    line("")
+    line("Then start a study of your own, in the browser:  steelyard serve")
+    line("When a study is complete, the next one starts. Stop with Ctrl-C.", "dim")
 
 
 def _end(server: Any, seconds: float | None, stop: threading.Event) -> None:

@@ -27,6 +27,7 @@ class What(StrEnum):
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
+    items = "items"
     sources = "sources"
     adequacy = "adequacy"
     effort = "effort"
@@ -68,7 +69,7 @@ def export(
 ) -> None:
     """Export judgments, scores, the event log or a complete data set.
 
-    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms); of
+    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items; of
     tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
@@ -110,10 +111,11 @@ def export(
 
 
 def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.DataFrame:
+    from steelyard.formats import item_table
     from steelyard.study.exporting import conventional_judgments, people_table
 
-    if what is What.scores:
-        return study.scores()
+    if what in {What.scores, What.items}:
+        return study.scores() if what is What.scores else item_table(study.items)
     if what in {What.systems, What.differences}:
         from steelyard.analysis.analysis import Analysis
 

@@ -89,6 +89,14 @@ def new(
         list[str] | None,
         typer.Option("--ignore", metavar="COLUMN", help="Ignore a column of the items. Repeatable."),
     ] = None,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--extra",
+            metavar="COLUMN",
+            help="With one column per system: a column that is not a system. Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Create a study: a folder with study.toml and an items file.
 
@@ -105,7 +113,7 @@ def new(
         draft = Path(scratch)
         mapping = pairs(columns, "--columns")
         if compare:
-            recipe = _evaluation(items, choices, folder, mapping, ignore or [])
+            recipe = _evaluation(items, choices, folder, mapping, ignore or [], extra or [])
             recipe.items.write_csv(draft / ITEMS_FILE)
         else:
             recipe = _plain_study(items, choices, folder, draft, mapping, ignore or [])
@@ -151,7 +159,12 @@ class _Choices(NamedTuple):
 
 
 def _evaluation(
-    items: Path | None, choices: _Choices, folder: Path, columns: dict[str, str], ignore: list[str]
+    items: Path | None,
+    choices: _Choices,
+    folder: Path,
+    columns: dict[str, str],
+    ignore: list[str],
+    extra: list[str],
 ) -> Recipe:
     """Return the study that compares systems."""
     from steelyard.formats.outputs import read_outputs
@@ -167,7 +180,7 @@ def _evaluation(
                 field=f"--{name}",
             )
     recipe = compare_systems(
-        read_outputs(items, columns=columns, ignore=ignore),
+        read_outputs(items, columns=columns, ignore=ignore, extra=extra),
         title=choices.title or folder.name,
         protocol=choices.protocol or "pairwise",
         judgments=choices.judgments,
@@ -270,6 +283,7 @@ def _put_items(
 ) -> tuple[str | InlineTable, list[Item]]:
     """Put the items file into the folder; return the value of `items` in study.toml, and the items."""
     from steelyard.formats import read_items
+    from steelyard.formats.items import COLUMNS_EXAMPLE
 
     if source is None:
         from steelyard.examples import WORDS
@@ -280,7 +294,7 @@ def _put_items(
         items = read_items(source, columns=columns, ignore=ignore)
     except DataError as error:
         raise DataError(
-            replace(p, remedy=_UNKNOWN_COLUMN.format(name=p.field)) if "study.toml" in p.remedy else p
+            replace(p, remedy=p.remedy.replace(COLUMNS_EXAMPLE, _COLUMN_OPTIONS.format(name=p.field or "COLUMN")))
             for p in error.problems
         ) from None
     shutil.copyfile(source, draft / source.name)
@@ -299,4 +313,4 @@ def _put_items(
     return table, items
 
 
-_UNKNOWN_COLUMN = "Say what it is (--columns text={name}), or leave it out (--ignore {name})."
+_COLUMN_OPTIONS = "for example --columns text={name} or --ignore {name}"

@@ -66,7 +66,12 @@ MemoryOption: TypeAlias = Annotated[
 FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
 ColumnsOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--columns", "-c", metavar="OURS=THEIRS", help="Map a column, e.g. value=score_raw. Repeatable."),
+    typer.Option(
+        "--columns",
+        "-c",
+        metavar="OURS=THEIRS",
+        help="Map a column: value=score_raw, or several: item=doc+system. Repeatable.",
+    ),
 ]
 KindOption: TypeAlias = Annotated[
     str | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,10 +23,36 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from steelyard.simulate import Plan, Population
+    from steelyard.simulate.plan_layout import Layout
 
 
 def plan(
-    items: Annotated[int, typer.Option("--items", "-n", min=5, help="Number of items.")],
+    items: Annotated[
+        str | None,
+        typer.Option(
+            "--items",
+            "-n",
+            metavar="N|FILE",
+            help="Number of items, or a file of items or outputs.",
+            show_default=False,
+        ),
+    ] = None,
+    systems: Annotated[
+        int | None,
+        typer.Option("--systems", min=2, help="Number of systems to compare, with --sources.", show_default=False),
+    ] = None,
+    sources: Annotated[
+        int | None,
+        typer.Option("--sources", min=4, help="Number of sources that every system was given.", show_default=False),
+    ] = None,
+    effects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-systems",
+            metavar="KEY=VALUE",
+            help="How systems vary: system_sd, source_sd, interaction_sd, 0 to 1. Repeatable.",
+        ),
+    ] = None,
     target: Annotated[
         float,
         typer.Option(
@@ -74,6 +100,8 @@ def plan(
     """Find how many judgments a target reliability takes, by simulation.
 
     Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
+
+    Systems compared on the same sources: steelyard plan --systems 6 --sources 50 · steelyard plan --items outputs.csv
     """
     import os
 
@@ -82,15 +110,18 @@ def plan(
 
     from steelyard.cli.output import err_console, print_frame, print_notes, print_whole
     from steelyard.errors import ConfigError
-    from steelyard.simulate import Population, choose_options, read_pilot
+    from steelyard.simulate import Population, SystemLayout, choose_options, read_pilot
     from steelyard.simulate import plan as simulate_plan
+    from steelyard.simulate.plan_options import DEFAULT_OPTIONS, SYSTEM_OPTIONS
     from steelyard.simulate.planner import REPLICATES
 
     if price is not None and wage is not None:
         raise ConfigError("a judgment and an hour cannot both have a price.", "Give --price or --wage.")
     if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
         raise ConfigError(f"'{chart.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
-    options = choose_options(items, protocol or (), design or ())
+    layout = _layout(items, systems, sources, settings(effects, "--set-systems"))
+    default = SYSTEM_OPTIONS if isinstance(layout, SystemLayout) else DEFAULT_OPTIONS
+    options = choose_options(layout.n_comparable, protocol or (), design or (), default=default)
     paces = _paces(seconds, [option.protocol for option in options])
     values = settings(set_, "--set")
     populations: tuple[Population, ...] = (Population.of(values),)
@@ -109,7 +140,7 @@ def plan(
     with Progress(*bar_columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(options) * REPLICATES)
         result = simulate_plan(
-            items,
+            layout,
             target,
             options,
             populations=populations,
@@ -129,6 +160,29 @@ def plan(
         save_chart(plan_chart(result.curve, table, target), chart)
         notes.append(f"the chart is in {chart}")
     print_notes([*notes, *_notes(result, populations[0], pilot is not None)])
+
+
+def _layout(items: str | None, systems: int | None, sources: int | None, effects: dict[str, Any]) -> Layout:
+    """Return what is planned: items, or systems on the same sources."""
+    from steelyard.errors import ConfigError
+    from steelyard.formats import read_items
+    from steelyard.formats.outputs import has_systems, read_outputs
+    from steelyard.simulate import ItemLayout, SystemLayout
+    from steelyard.simulate.plan_layout import SystemEffects
+
+    if (systems is None) != (sources is None) or (items is None) == (systems is None):
+        raise ConfigError(
+            "a plan is for items, or for systems and sources.",
+            "Give --items N, --items FILE, or both --systems and --sources.",
+        )
+    if systems is not None and sources is not None:
+        return SystemLayout.of_counts(systems, sources, SystemEffects.of(effects))
+    if items is None or items.isdecimal():
+        return ItemLayout(int(items or 0))
+    if has_systems(items):
+        outputs = read_outputs(items).frame.select("system", "source").rows()
+        return SystemLayout.of_outputs(outputs, SystemEffects.of(effects))
+    return ItemLayout(len(read_items(items)))
 
 
 def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
@@ -164,13 +218,13 @@ def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"{found.n_items:,} items at a split-half reliability of {found.target:g}: judgments needed"
+    title = f"{found.layout.description} at a split-half reliability of {found.target:g}: judgments needed"
     laid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
     laid.padding = (0, 1, 0, 0)
     laid.add_column("protocol", overflow="fold")
     laid.add_column("design", overflow="fold")
     has_cost = table["cost"].is_not_null().any()
-    for head in ("judgments", "9 of 10", "items", "hours", *(("cost",) if has_cost else ()), "truth"):
+    for head in ("judgments", "90 % range", "items", "hours", *(("cost",) if has_cost else ()), "truth"):
         laid.add_column(head, justify="right", no_wrap=True)
     for row in table.iter_rows(named=True):
         if row["judgments"] is None:
@@ -198,15 +252,25 @@ def _short(count: int) -> str:
 
 
 def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
+    from steelyard.simulate import SystemLayout
     from steelyard.simulate.planner import spearman_brown
 
+    layout = found.layout
+    by_system = isinstance(layout, SystemLayout)
+    halves = "the systems' scores from two halves of the sources" if by_system else "scores of two halves"
     notes = [
-        f"reliability is plain split-half: scores of two halves correlate at {found.target:g}; all judgments together "
+        f"reliability is plain split-half: {halves} correlate at {found.target:g}; all judgments together "
         f"may be expected to reach {spearman_brown(found.target):.3f} (Spearman–Brown)",
-        "9 of 10: the range of nine in ten simulated studies; items: shown in one judgment; truth: how the scores "
+        "90 % range: of the simulated studies; items: shown in one judgment; truth: how the scores "
         "correlate with the true scores of the simulation",
         *found.notes,
     ]
+    if isinstance(layout, SystemLayout):
+        notes.append(
+            "standard deviations on a scale from 0 to 1: systems {:g}, sources {:g}, systems from source to source "
+            "{:g}; closer systems take more judgments (--set-systems system_sd=0.02), and more sources help "
+            "most".format(*layout.effects)
+        )
     if not from_pilot:
         notes.append(
             f"annotators are simulated (noise {population.noise:g}, bias {population.bias:g} of the scale, "

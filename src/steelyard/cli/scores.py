@@ -49,6 +49,12 @@ def scores(
     unit: Annotated[str, typer.Option("--unit", help="Unit of systems' scores from comparisons: natural or elo.")] = (
         "natural"
     ),
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label", help="Label whose proportion is the systems' score; default: each.", show_default=False
+        ),
+    ] = None,
     items: Annotated[
         Path | None,
         typer.Option("--items", help="Items with system and source, for a file of judgments.", show_default=False),
@@ -77,7 +83,7 @@ def scores(
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     if chosen is not None and not isinstance(chosen, LatentScale):
         raise typer.BadParameter(f"{model} is a model of items, not of systems.", param_hint="--model")
-    options = SystemOptions(method=method, model=chosen, unit=unit)  # type: ignore[arg-type]  # it checks them itself
+    options = SystemOptions(method=method, model=chosen, unit=unit, label=label)  # type: ignore[arg-type]  # it checks them itself
     subsets = [name for name in names if name not in (SYSTEM, GROUP)]
     if source.is_file():
         comparison, title = _compare_file(source, items, columns, scale, options, subsets), source.name
@@ -131,6 +137,7 @@ def _compare_file(
         method=options.method,
         model=options.model,
         unit=options.unit,
+        label=options.label,
     )
 
 

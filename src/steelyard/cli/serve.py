@@ -29,7 +29,18 @@ SERVER_OPTIONS: dict[str, Any] = {
 
 
 def serve(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.", metavar="DIR...", show_default=False)],
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders of studies; default: a workspace.", metavar="[DIR...]", show_default=False),
+    ] = None,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of all studies, created if missing. Default: steelyard-studies.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for other machines.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Number of server processes.")] = 1,
@@ -60,28 +71,33 @@ def serve(
 ) -> None:
     """Serve studies: pages for annotators, and a dashboard for you.
 
+    Without folders, serve a workspace: studies are created and managed in the browser.
+
+    The link to manage contains a token that is created at each start; set STEELYARD_TOKEN to choose it yourself.
     Stop the server with Ctrl-C.
 
-    The link to manage holds a token that is made at each start; set STEELYARD_TOKEN to choose it yourself.
-
-    Example: steelyard serve words --port 8000
+    Example: steelyard serve
     """
     import os
     import secrets
 
     from steelyard.web.addresses import read_proxies, read_public_url
-    from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, configure_logging
+    from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, WORKSPACE, configure_logging
     from steelyard.web.identity import check_strength
     from steelyard.web.studies import Studies
+    from steelyard.web.workspace import DEFAULT_WORKSPACE
 
+    folders = folders or []
     for folder in folders:
         existing_folder(folder)
+    if not folders and workspace is None:
+        workspace = DEFAULT_WORKSPACE
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
     check_strength(token)
     proxies = read_proxies(trusted_proxy or ())
     public = read_public_url(public_url) if public_url else None
-    # Opened here even when workers serve them: what is wrong is said before anything listens.
-    studies = Studies(folders, database=database)
+    # Opened here even when workers serve them: what is wrong is reported before anything listens.
+    studies = Studies(folders, database=database, workspace=workspace)
     listener = listen(host, port)
     configure_logging()
     _print_links(studies, public or _local_url(host, listener.getsockname()[1]), token)
@@ -95,6 +111,7 @@ def serve(
             DATABASE: database,
             TRUSTED_PROXIES: ",".join(map(str, proxies)),
             PUBLIC_URL: public,
+            WORKSPACE: None if workspace is None else str(workspace.resolve()),
         }
         os.environ |= {name: value for name, value in settings.items() if value is not None}
         _serve_in_workers([served.folder for served in studies.all()], listener, workers)
@@ -143,13 +160,23 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    for served in studies.all():
+    all_studies = studies.all()
+    if studies.workspace_folder is not None:
+        console.print(Text(f"Studies are in {studies.workspace_folder}", style="dim"), soft_wrap=True)
+    for name, reason in studies.unreadable.items():
+        console.print(Text(f"{name} cannot be served: {reason}", style="yellow"), soft_wrap=True)
+    for served in all_studies:
         console.print(Text(served.study.config.title, style="bold"), soft_wrap=True)
         invited = "" if served.study.config.annotators.open else "   (by invitation: steelyard invite)"
         console.print(Text(f"  judge   {base}{served.url}{invited}"), soft_wrap=True)
-    console.print(Text("manage", style="bold"))
-    console.print(Text(f"  watch   {base}/manage/?token={token}"), soft_wrap=True)
-    console.print(Text("Stop with Ctrl-C; every answer is saved as it comes.", style="dim"), soft_wrap=True)
+    if studies.workspace_folder is None:
+        console.print(Text("manage", style="bold"))
+        console.print(Text(f"  watch   {base}/manage/?token={token}"), soft_wrap=True)
+    else:
+        purpose = "Manage your studies" if all_studies else "Create your first study"
+        console.print(Text(f"{purpose}: open this link in a browser", style="bold"))
+        console.print(Text(f"  {base}/manage/?token={token}"), soft_wrap=True)
+    console.print(Text("Stop with Ctrl-C; every answer is saved as it arrives.", style="dim"), soft_wrap=True)
 
 
 def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:

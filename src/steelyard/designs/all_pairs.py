@@ -78,7 +78,7 @@ class AllPairsState(PlannedSets):
 
 @dataclass(frozen=True, slots=True)
 class AllPairs(PlannedSetsDesign):
-    """Compare every item with every other of its context: n(n-1)/2 pairs, each by `annotators` annotators.
+    """Compare every item with every other of its context: n(n-1)/2 pairs, each by `annotators_per_task` annotators.
 
     Every pair is asked once before any is asked again, round by round. A round shows every item once; contexts take
     turns, one pair each.
@@ -87,17 +87,17 @@ class AllPairs(PlannedSetsDesign):
     name: ClassVar[str] = "all_pairs"
     set_name: ClassVar[str] = "pairs"
 
-    annotators: Annotated[int, Field(ge=1, description="distinct annotators for each pair")] = 1
+    annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task, that is per pair")] = 1
     across_contexts: AcrossContexts = False
 
     @property
     def capacity(self) -> int:
         """Number of annotators per pair."""
-        return self.annotators
+        return self.annotators_per_task
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first pick."""
-        return AllPairsState(self.annotators, across=not self.within_contexts(protocol))
+        return AllPairsState(self.annotators_per_task, across=not self.within_contexts(protocol))
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that do not show two items."""

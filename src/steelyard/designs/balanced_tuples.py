@@ -113,18 +113,18 @@ class BalancedTuples(PlannedSetsDesign):
     set_name: ClassVar[str] = "tuples"
 
     factor: Annotated[float, Field(gt=0, description="tuples per item: with 2, there are 2N tuples")] = 2.0
-    annotators: Annotated[int, Field(ge=1, description="distinct annotators for each tuple")] = 3
+    annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task")] = 3
     across_contexts: AcrossContexts = False
 
     @property
     def capacity(self) -> int:
         """Number of annotators per tuple."""
-        return self.annotators
+        return self.annotators_per_task
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first pick."""
         return BalancedTuplesState(
-            self.annotators, self.factor, protocol.task_size, across=not self.within_contexts(protocol)
+            self.annotators_per_task, self.factor, protocol.task_size, across=not self.within_contexts(protocol)
         )
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:

@@ -12,7 +12,7 @@ _DEFAULT_FACTOR = 2.0
 
 def _balanced(judgments: int, size: int, n_items: int) -> Mapping[str, Any]:
     factor = min(_DEFAULT_FACTOR, int(1000 * comb(n_items, size) / n_items) / 1000)
-    return {"factor": factor, "annotators": ceil(judgments / (factor * size))}
+    return {"factor": factor, "annotators_per_task": ceil(judgments / (factor * size))}
 
 
 _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
@@ -23,7 +23,7 @@ _SETTINGS: dict[str, Callable[[int, int, int], Mapping[str, Any]]] = {
         "rounds": ceil(judgments * n_items / size / max(n_items // size, 1))
     },
     "adaptive": lambda judgments, size, n_items: {"judgments": judgments},
-    "all_pairs": lambda judgments, size, n_items: {"annotators": ceil(judgments / max(n_items - 1, 1))},
+    "all_pairs": lambda judgments, size, n_items: {"annotators_per_task": ceil(judgments / max(n_items - 1, 1))},
 }
 
 BUDGETED: tuple[str, ...] = tuple(_SETTINGS)

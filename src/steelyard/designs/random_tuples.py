@@ -104,15 +104,15 @@ class _Draw(NamedTuple):
 class RandomTuples(Design):
     """Show items together, drawn at random from those planned least often so far.
 
-    Each tuple is judged by `annotators` annotators, and each item gets about `judgments` judgments. No annotator sees
-    the same set of items twice. Items are compared within their context, the contexts with the fewest tuples per item
-    first.
+    Each tuple is judged by `annotators_per_task` annotators, and each item gets about `judgments` judgments. No
+    annotator sees the same set of items twice. Items are compared within their context, the contexts with the fewest
+    tuples per item first.
     """
 
     name: ClassVar[str] = "random_tuples"
 
     judgments: Annotated[int, Field(ge=1, description="judgments per item: answered tasks that show it")] = 10
-    annotators: Annotated[int, Field(ge=1, description="distinct annotators for each tuple")] = 1
+    annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task")] = 1
     across_contexts: AcrossContexts = False
 
     uses_slots: ClassVar[bool] = True
@@ -120,12 +120,12 @@ class RandomTuples(Design):
     @property
     def capacity(self) -> int:
         """Number of annotators per tuple."""
-        return self.annotators
+        return self.annotators_per_task
 
     @property
     def tuples_per_item(self) -> int:
         """Smallest number of tuples that contain each item."""
-        return self.judgments // self.annotators
+        return self.judgments // self.annotators_per_task
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first tuple."""
@@ -135,12 +135,12 @@ class RandomTuples(Design):
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse tuples larger than the study, single items, and judgments that are no multiple of annotators."""
         task_size = protocol.task_size
-        if self.judgments % self.annotators:
+        if self.judgments % self.annotators_per_task:
             return [
                 Problem(
-                    f"{self.judgments} judgments per item cannot come from tuples with {self.annotators} annotators "
-                    "each.",
-                    f"Make judgments a multiple of {self.annotators}.",
+                    f"{self.judgments} judgments per item cannot come from tasks with {self.annotators_per_task} "
+                    "annotators each.",
+                    f"Make judgments a multiple of {self.annotators_per_task}.",
                     field="design.judgments",
                 )
             ]
@@ -277,7 +277,7 @@ class RandomTuples(Design):
     def _no_task(self, progress: Progress) -> NoTask:
         state = cast("RandomTuplesState", progress.design_state)
         is_planned = len(state.context_levels.members(0)) == len(state.contexts.members)
-        places = len(progress.slots) * self.annotators
+        places = len(progress.slots) * self.annotators_per_task
         is_assigned = is_planned and progress.places_assigned >= places
         if is_assigned and progress.places_answered >= places:
             return NoTask(f"Every item has been shown in {self.tuples_per_item} tasks.", complete=True)
@@ -291,7 +291,7 @@ class RandomTuples(Design):
         missing = np.maximum(self.tuples_per_item - progress.planned_tasks.level, 0)
         needed = np.bincount(contexts.of_item, missing, minlength=len(contexts.members))
         needed[contexts.sizes < task_size] = 0
-        places = (len(progress.slots) + int(np.ceil(needed / task_size).sum())) * self.annotators
+        places = (len(progress.slots) + int(np.ceil(needed / task_size).sum())) * self.annotators_per_task
         return Goal(progress.places_answered, places)
 
 

@@ -1,8 +1,11 @@
-"""Read items from a table."""
+"""Items as tables: reading and writing."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 
 import numpy as np
 import polars as pl
@@ -24,8 +27,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "gold": (),
 }
 """Fields, and the aliases of their column names."""
+_FIELDS = tuple(ALIASES)
+METADATA_PREFIX = "metadata_"
+"""Put before the name of a metadata column that is also the name of a field."""
 
-_COLUMNS_EXAMPLE = 'items = { file = "...", columns = { text = "their_name" }, ignore = ["notes"] }'
+COLUMNS_EXAMPLE = 'in study.toml, items = { file = "...", columns = { text = "their_name" }, ignore = ["notes"] }'
+"""How columns are mapped and ignored, in messages about them."""
 
 
 def read_items(source: Source, *, columns: Mapping[str, str] | None = None, ignore: Sequence[str] = ()) -> list[Item]:
@@ -39,7 +46,7 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
     columns : mapping, optional
         Our field to their column, such as ``{"text": "headline"}``.
     ignore : sequence of str
-        Columns to leave out. Any other unknown column is an error.
+        Columns to leave out. Every other column without a field of its own goes to the items' metadata.
     """
     table = open_table(source)
     problems = Problems(table.file, table.lines)
@@ -47,7 +54,7 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
     problems.refuse()
     if table.frame.height == 0:
         raise DataError("there are no items.", "Give one row for each item.", file=table.file)
-    return _items(table, fields, problems)
+    return _items(table, fields, ignore, problems)
 
 
 def _fields(
@@ -59,35 +66,57 @@ def _fields(
             problems.add(f"ignore names '{name}', but there is no such column.", did_you_mean(name, names))
     matches = find_columns(names, ALIASES, columns, problems)
     fields = {field: candidates[0] for field, candidates in matches.columns.items()}
-    unknown = []
-    for name in (name for name in names if name not in fields.values()):
-        rival = next((field for field in fields if plain(name) in (field, *ALIASES[field])), None)
-        if rival is None:
-            unknown.append(name)
-            continue
-        problems.add(
-            f"'{fields[rival]}' and '{name}' could both be the {rival}.",
-            f"Map one and ignore the other: in study.toml, {_COLUMNS_EXAMPLE}.",
-            field=rival,
-        )
-    if unknown and len(names) == 1:
+    extras = [name for name in names if name and name not in fields.values()]
+    if len(names) == 1 and not fields:
         return {"text": names[0]}
-    for name in unknown:
-        problems.add(
-            "unknown column.",
-            f"{did_you_mean(name, list(ALIASES))} Map or ignore it: in study.toml, {_COLUMNS_EXAMPLE}.",
-            line=1 if table.find_lines else None,
-            field=name,
-        )
-    if not problems and not {"id", "text", "media"} & set(fields):
-        problems.add(
-            "there is neither an id nor a text column.",
-            f"Name one of them, or map it: in study.toml, {_COLUMNS_EXAMPLE}.",
-        )
+    for name in extras:
+        rival = next((field for field in fields if plain(name) in (field, *ALIASES[field])), None)
+        if rival is not None and rival not in (columns or {}):
+            problems.add(
+                f"'{fields[rival]}' and '{name}' could both be the {rival}.",
+                f"Map one of them: {COLUMNS_EXAMPLE}.",
+                field=rival,
+            )
+    if not problems and not {"text", "media"} & set(fields):
+        _refuse_missing_text(table, extras, fields, problems)
     return fields
 
 
-def _items(table: Table, fields: dict[str, str], problems: Problems) -> list[Item]:
+def _refuse_missing_text(table: Table, extras: Sequence[str], fields: Mapping[str, str], problems: Problems) -> None:
+    """Refuse a file without a text, unless its ids can be the texts and no column looks like a misspelt text."""
+    typo = next(
+        (name for name in extras if get_close_matches(plain(name), ("text", *ALIASES["text"]), cutoff=0.7)), None
+    )
+    if typo is not None:
+        problems.add(
+            f"there is no text column; is it '{typo}'?",
+            f"Rename it, map it or ignore it: {COLUMNS_EXAMPLE}.",
+            line=1 if table.find_lines else None,
+            field=typo,
+        )
+    elif "id" not in fields:
+        problems.add(
+            f"there is neither an id nor a text column; the columns are: {', '.join(table.frame.columns)}.",
+            f"Name one of them, or map it: {COLUMNS_EXAMPLE}.",
+            field=extras[0] if extras else None,
+        )
+
+
+def item_table(items: Sequence[Item]) -> pl.DataFrame:
+    """Return items as a table: a column for each field that any item has, then the columns of their metadata."""
+    rows = [_row(item) for item in items]
+    names = [name for name in _FIELDS if any(name in row for row in rows)]
+    names += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in names]
+    return pl.DataFrame([[row.get(name) for row in rows] for name in names], schema=names, strict=False)
+
+
+def _row(item: Item) -> dict[str, object]:
+    values = {name: getattr(item, name) for name in _FIELDS}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
+    return fields | {f"{METADATA_PREFIX}{name}" if name in _FIELDS else name: v for name, v in item.metadata.items()}
+
+
+def _items(table: Table, fields: dict[str, str], ignore: Sequence[str], problems: Problems) -> list[Item]:
     values = {field: _values(table, field, column) for field, column in fields.items()}
     count = table.frame.height
     nothing = [""] * count
@@ -128,11 +157,14 @@ def _items(table: Table, fields: dict[str, str], problems: Problems) -> list[Ite
         for field in ("group", "context", "reference", "media", "gold")
     }
     tags = values.get("tags", nothing)
+    extras = [name for name in table.frame.columns if name and name not in (*fields.values(), *ignore)]
+    metadata = {name: metadata_values(table, name) for name in extras}
     return [
         Item(
             id=ids[row],
             text=text[row],
-            tags=tuple(tag.strip() for tag in tags[row].split(";") if tag.strip()),
+            tags=_tags(tags[row]),
+            metadata={name: value[row] for name, value in metadata.items() if value[row]},
             **{field: column[row] for field, column in optional.items()},
         )
         for row in range(count)
@@ -144,6 +176,24 @@ def _values(table: Table, field: str, column: str) -> list[str]:
     if field == "tags" and values.dtype == pl.List(pl.String):
         values = values.list.join(";")
     return strings(values, table.file, column).fill_null("").str.strip_chars().to_list()
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    if text.startswith("["):
+        # As `write_table` writes lists to CSV.
+        with suppress(ValueError):
+            return tuple(str(tag) for tag in json.loads(text))
+    return tuple(tag.strip() for tag in text.split(";") if tag.strip())
+
+
+def metadata_values(table: Table, column: str) -> list[str]:
+    """Return a column of any type as texts; lists and tables are written as JSON."""
+    values = table.frame[column]
+    if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
+        return [
+            "" if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values.to_list()
+        ]
+    return _values(table, column, column)
 
 
 def _refuse_empty(problems: Problems, values: list[str], column: str, what: str, remedy: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -86,7 +86,8 @@ def read_judgments(
     kind : {"ratings", "comparisons", "choices", "labels", "rankings"}, optional
         Needed only if the columns fit several kinds.
     columns : mapping, optional
-        Our field to their column, such as ``{"value": "score_raw"}``; * matches a number.
+        Our field to their column, such as ``{"value": "score_raw"}``; * matches a number. Columns joined by + make a
+        field together: ``{"item": "document+system"}``.
     scale : tuple of float, optional
         Lower and upper end of the ratings; by default inferred from the values, with a note: up to eleven different
         whole numbers are the steps of a scale, and of other values only the range is known.
@@ -101,7 +102,7 @@ def read_judgments(
     if scale is not None and not scale[0] < scale[1]:
         raise DataError(f"the scale runs from {scale[0]:g} to {scale[1]:g}.", "Give the lower end first.")
     refuse_contradiction(strict, skip_bad_rows)
-    table = open_table(source, skip_bad_rows=skip_bad_rows)
+    table = _with_joint_columns(open_table(source, skip_bad_rows=skip_bad_rows), columns or {})
     if table.frame.height == 0:
         raise DataError("there are no judgments.", "Give one row for each judgment.", file=table.file)
     if is_wmt(table.frame) and kind in (None, "rankings"):
@@ -140,6 +141,23 @@ def read_judgments(
         return value if value is not None and 0 <= value < float("inf") else None
 
     return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, rows_of)
+
+
+def _with_joint_columns(table: Table, columns: Mapping[str, str]) -> Table:
+    """Add a column for every mapping such as document+system, in place of columns that are used in no other way."""
+    frame, names = table.frame, set(columns.values())
+    joint = {
+        name: parts
+        for name in names - set(frame.columns)
+        if len(parts := [part.strip() for part in name.split("+")]) > 1 and set(parts) <= set(frame.columns)
+    }
+    if not joint:
+        return table
+    frame = frame.with_columns(
+        pl.concat_str([pl.col(part).cast(pl.String) for part in parts], separator=" / ").alias(name)
+        for name, parts in joint.items()
+    )
+    return replace(table, frame=frame.drop({part for parts in joint.values() for part in parts} - names))
 
 
 def refuse_contradiction(strict: bool, skip_bad_rows: bool) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats.columns import plain
+from steelyard.formats.items import ALIASES, metadata_values
 from steelyard.formats.tables import Source, Table, open_table, strings
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -33,6 +34,17 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """Names of columns by what they hold, the surest first."""
 
+EXTRA_NAMES = frozenset(
+    (
+        *("domain", "topic", "genre", "category", "subject", "type", "kind", "class", "difficulty", "split", "subset"),
+        *("language", "lang", "langpair", "srclang", "tgtlang", "trglang", "sourcelanguage", "targetlanguage"),
+        *("doc", "docid", "documentid", "segment", "segmentid", "segid", "line", "row", "index", "number", "position"),
+        *("date", "year", "time", "timestamp", "author", "dataset", "corpus", "length", "tokens", "notes", "comment"),
+        *("media", "image", "audio", "video", "url", "tag", "tags", "gold"),
+    )
+)
+"""Names of columns that are no system, where every other column is the output of one."""
+
 _NOUNS = {
     "translation": ("translation", "hypothesis", "hyp", "target"),
     "answer": ("answer", "response", "completion"),
@@ -40,13 +52,15 @@ _NOUNS = {
 }
 """What outputs are called in questions, by the name of their column."""
 
+_ORDER = ("id", "source", "system", "output", "reference")
+_ITEM_FIELDS = ("id", "text", "group", "context", "reference")
 _FIELDS = {"text": "output", "group": "system", "context": "source"}
 """Fields of an items file by the names used here; both may be mapped with `columns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemOutputs:
-    """Outputs of systems: a table with the columns id, source, system, output and perhaps reference.
+    """Outputs of systems: a table with the columns id, source, system, output, perhaps reference, and any others.
 
     `noun` is what an output is called (translation, answer, summary, output); `notes` say how the file was read.
     """
@@ -68,7 +82,12 @@ class SystemOutputs:
 
 
 def read_outputs(
-    source: Source, *, columns: Mapping[str, str] | None = None, ignore: Sequence[str] = (), seed: int = 0
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    ignore: Sequence[str] = (),
+    extra: Sequence[str] = (),
+    seed: int = 0,
 ) -> SystemOutputs:
     """Read the outputs of several systems.
 
@@ -81,15 +100,18 @@ def read_outputs(
         Our field (source, system, output, id, reference) to their column, where the names are not recognised.
     ignore : sequence of str
         Columns to leave out.
+    extra : sequence of str
+        Columns that are no system, in a file with one column per system. Common ones (domain, topic, date, …) are
+        recognised. With one output per row, every column is kept anyway.
     seed : int
         Seed of the ids, which do not tell the system.
     """
     table = open_table(source)
     names = [name for name in table.frame.columns if name not in ignore]
-    for name in ignore:
+    for name in (*ignore, *extra):
         if name not in table.frame.columns:
-            raise DataError(f"there is no column '{name}' to ignore.", did_you_mean(name, names), file=table.file)
-    fields = _fields(table, names, columns or {})
+            raise DataError(f"there is no column '{name}'.", did_you_mean(name, names), file=table.file)
+    fields = _fields(table, [name for name in names if name not in extra], columns or {})
     if "source" not in fields:
         raise DataError(
             f"no column holds the sources; the columns are: {', '.join(names)}.",
@@ -99,8 +121,14 @@ def read_outputs(
     if "system" in fields and "output" in fields:
         frame, noun, notes = _long(table, names, fields)
     else:
-        frame, noun, notes = _wide(table, names, fields)
+        frame, noun, notes = _wide(table, names, fields, extra)
     return _checked(table, frame, noun, notes, seed)
+
+
+def has_systems(source: Source) -> bool:
+    """Whether a file has one output per row, with columns for the source, the system and the output."""
+    table = open_table(source)
+    return {"source", "system", "output"} <= set(_fields(table, table.frame.columns, {}))
 
 
 def _fields(table: Table, names: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -127,22 +155,24 @@ def _fields(table: Table, names: Sequence[str], mapping: Mapping[str, str]) -> d
 
 
 def _long(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[pl.DataFrame, str, list[str]]:
-    frame = pl.DataFrame({field: _strings(table, column) for field, column in fields.items()})
-    unused = [name for name in names if name not in fields.values()]
+    extras = [name for name in names if name and name not in fields.values()]
+    frame = _columns(table, fields, extras)
     notes = [
         f"sources are in the column {fields['source']}, systems in {fields['system']}, outputs in {fields['output']}"
     ]
-    if unused:
-        notes.append(f"left out: {', '.join(unused)}")
     spelling = plain(fields["output"])
-    return frame, next((noun for noun, names in _NOUNS.items() if spelling in names), "output"), notes
+    noun = next((noun for noun, names in _NOUNS.items() if spelling in names), "output")
+    return frame, noun, notes + _note_of_extras(frame)
 
 
-def _wide(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[pl.DataFrame, str, list[str]]:
+def _wide(
+    table: Table, names: Sequence[str], fields: dict[str, str], extra: Sequence[str]
+) -> tuple[pl.DataFrame, str, list[str]]:
     """Turn one column per system into one row per output."""
     source_columns = {field: column for field, column in fields.items() if field in ("source", "reference")}
-    left_out = [fields["id"]] if "id" in fields else []
-    systems = [name for name in names if name not in (*source_columns.values(), *left_out)]
+    others = [name for name in names if name and name not in source_columns.values()]
+    extras = [name for name in others if name in extra or name == fields.get("id") or plain(name) in EXTRA_NAMES]
+    systems = [name for name in others if name not in extras]
     if len(systems) < 2:
         raise DataError(
             f"there are neither columns for system and output, nor a column for each of several systems; the columns "
@@ -150,14 +180,31 @@ def _wide(table: Table, names: Sequence[str], fields: dict[str, str]) -> tuple[p
             "Name them, e.g. --columns system=YOUR_COLUMN --columns output=ANOTHER.",
             file=table.file,
         )
-    rows = pl.DataFrame({field: _strings(table, column) for field, column in source_columns.items()})
+    rows = _columns(table, source_columns, extras)
     frame = pl.concat(
         rows.with_columns(pl.lit(name).alias("system"), _strings(table, name).alias("output")) for name in systems
     )
-    place = pl.int_range(pl.len()) % table.frame.height
-    frame = frame.with_columns(place.alias("row")).sort("row", maintain_order=True).drop("row")
+    by_source = np.arange(frame.height).reshape(len(systems), table.frame.height).T.ravel()
     note = f"sources are in the column {fields['source']}; one column per system: {', '.join(systems)}"
-    return frame, "output", [note]
+    return frame[by_source], "output", [note, *_note_of_extras(frame)]
+
+
+def _columns(table: Table, fields: Mapping[str, str], extras: Sequence[str]) -> pl.DataFrame:
+    """Return the columns of some fields under our names, then the others.
+
+    Others that could be mistaken for a field of the items begin with original_.
+    """
+    own = {field: _strings(table, column) for field, column in fields.items()}
+    names_of_fields = {*NAMES, *(name for field in _ITEM_FIELDS for name in (field, *ALIASES[field]))}
+    others = {
+        f"original_{name}" if plain(name) in names_of_fields else name: metadata_values(table, name) for name in extras
+    }
+    return pl.DataFrame(own | others, schema_overrides=dict.fromkeys(others, pl.String))
+
+
+def _note_of_extras(frame: pl.DataFrame) -> list[str]:
+    extras = [name for name in frame.columns if name not in NAMES]
+    return [f"other columns are kept with the items: {', '.join(extras)}"] if extras else []
 
 
 def _strings(table: Table, column: str) -> pl.Series:
@@ -179,17 +226,18 @@ def _checked(table: Table, frame: pl.DataFrame, noun: str, notes: list[str], see
     systems = [name.casefold() for name in frame["system"].unique().to_list()]
     if ids is None or len(set(ids)) < len(ids) or "" in ids:
         notes += ["ids are not unique, so outputs get new ones"] if ids is not None else []
-        ids = _neutral_ids(frame["source"].to_list(), seed)
+        ids = neutral_ids(frame["source"].to_list(), seed)
     elif any(system in name.casefold() for name in ids for system in systems):
         notes.append("ids tell the system, so outputs get new ones, which annotators' browsers may see")
-        ids = _neutral_ids(frame["source"].to_list(), seed)
-    order = [
-        name for name in ("id", "source", "system", "output", "reference") if name in frame.columns or name == "id"
-    ]
+        ids = neutral_ids(frame["source"].to_list(), seed)
+    if "id" in frame.columns and ids != frame["id"].to_list():
+        frame = frame.drop("id") if "original_id" in frame.columns else frame.rename({"id": "original_id"})
+    order = [name for name in _ORDER if name in frame.columns or name == "id"]
+    order += [name for name in frame.columns if name not in order]
     return SystemOutputs(frame.with_columns(pl.Series("id", ids)).select(order), noun, tuple(notes))
 
 
-def _neutral_ids(sources: list[str], seed: int) -> list[str]:
+def neutral_ids(sources: list[str], seed: int) -> list[str]:
     """Return ids such as 017-c: the number of the source, and a letter drawn at random."""
     number: dict[str, int] = {}
     rows: dict[str, list[int]] = {}

@@ -51,7 +51,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Source: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | ArrowStream | Sequence[Mapping[str, object]]"
+Source: TypeAlias = "str | Path | Table | pl.DataFrame | pl.LazyFrame | ArrowStream | Sequence[Mapping[str, object]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame
 
 def open_table(source: Source, *, file_label: str | None = None, skip_bad_rows: bool = False) -> Table:
     """Read a table like `read_table`, with the lines of its rows; rows of the wrong length may be skipped."""
+    if isinstance(source, Table):
+        return source
     if isinstance(source, str | Path):
         return _open_file(Path(source), file_label or str(source), skip_bad_rows)
     label = file_label or "the table"
@@ -170,9 +172,9 @@ def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:
     suffix = _suffix(path.name, supported, label).removesuffix(".gz")
     data = _read_bytes(path, label)
     if suffix == ".parquet":
-        return Table(_parse_parquet(data, label), label)
+        return Table(parse_parquet(data, label), label)
     if suffix in _JSON_LINES:
-        return Table(_parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
+        return Table(parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
     separator = _SEPARATORS[suffix]
     skipped: list[Problem] | None = [] if skip_bad_rows else None
     frame = restore_formulas(parse_csv(data, separator, label, skipped))
@@ -228,7 +230,8 @@ def _refuse_bomb(data: bytes, label: str) -> None:
                 )
 
 
-def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
+def parse_parquet(data: bytes, label: str) -> pl.DataFrame:
+    """Parse a Parquet file; one that claims more cells than its size can hold is refused."""
     try:
         claimed = pl.scan_parquet(io.BytesIO(data))
         cells = claimed.select(pl.len()).collect().item() * len(claimed.collect_schema())
@@ -248,7 +251,8 @@ def _parse_parquet(data: bytes, label: str) -> pl.DataFrame:
     return _with_trimmed_names(frame, label)
 
 
-def _parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
+def parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
+    """Parse one JSON object per line; errors name the line."""
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not data:
         raise DataError("the file is empty.", "Write one object a line.", file=label)

@@ -15,6 +15,7 @@ import polars as pl
 
 from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.quality.signals import far_below
+from steelyard.report import typeface
 from steelyard.report.formatting import format_duration, format_interval, format_number, format_rounded, shorten
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetChart | alt.VConcatChart"
@@ -31,8 +32,6 @@ _COLOURS: dict[str, dict[str, str]] = {
     "dark": {"ink": "#e8edf2", "muted": "#a5b1bd", "line": "#36414c", "accent": "#8ebbe4", "warm": "#f2ab6b"},
 }
 _SHADES = {"light": ["#eef3f8", "#2c5e8a"], "dark": ["#232b34", "#8ebbe4"]}
-# Arial, Liberation Sans and Helvetica have the same widths, so that texts fit on every machine.
-_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 
 
 def values_of(frame: pl.DataFrame) -> alt.InlineData:
@@ -339,7 +338,7 @@ def spec(chart: Chart, theme: Theme = "light", width: int = WIDTH) -> dict[str, 
     specification["config"] = {
         # An ARIA label for every mark would make the file several times as large; the page describes the chart.
         "aria": False,
-        "font": _FONT,
+        "font": typeface.FAMILY,
         "view": {"stroke": None},
         "title": {
             "anchor": "start",
@@ -400,16 +399,13 @@ def _fit(made: dict[str, Any], width: int) -> None:
         )
 
 
-def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH) -> str:
-    """Draw a chart as SVG."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
+def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, embed_font: bool = True) -> str:
+    """Draw a chart as SVG; with `embed_font`, it holds its typeface and looks the same everywhere."""
+    drawing = str(typeface.renderer().vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
+    return typeface.embed_in_svg(drawing) if embed_font else drawing
 
 
 def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
     """Draw a chart as PNG, on the background of the page."""
-    import vl_convert
-
     specification = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
-    return bytes(vl_convert.vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))
+    return bytes(typeface.renderer().vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))

@@ -10,11 +10,10 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.errors import ConfigError, DataError, ModelFailedError
-from steelyard.formats import write_table
+from steelyard.formats import item_table, write_table
 from steelyard.report.methods_text import methods_text
 from steelyard.report.references import bibliography
 from steelyard.study import Study
-from steelyard.study.events import item_to_data
 from steelyard.version import __version__
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -93,7 +92,7 @@ def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list
 
 def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
     study = analysis.study
-    items = pl.DataFrame([item_to_data(item) for item in study.items], infer_schema_length=None)
+    items = item_table(study.items)
     judgments = analysis.names.frame(study.judgments())
     if isinstance(analysis.fit, str) and analysis.model_failed:
         raise ModelFailedError(analysis.fit, "Export the judgments alone, or choose another model in [model].")
@@ -135,7 +134,7 @@ def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
     for name, table in tables.items():
         lines += [f"### {name} ({table.height:,} rows)", "", "| column | type | meaning |", "|---|---|---|"]
         lines += [
-            f"| `{_code(column)}` | {_type(kind)} | {_MEANINGS[name].get(column, _class_column(column))} |"
+            f"| `{_code(column)}` | {_type(kind)} | {_MEANINGS[name].get(column) or _other_column(name, column)} |"
             for column, kind in table.schema.items()
         ]
         lines.append("")
@@ -182,5 +181,7 @@ def _type(kind: pl.DataType) -> str:
     )
 
 
-def _class_column(column: str) -> str:
+def _other_column(table: str, column: str) -> str:
+    if table == "items":
+        return "column of the items file"
     return "probability of that label" if column.startswith("p(") else ""

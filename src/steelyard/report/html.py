@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from steelyard.report import charts
+from steelyard.report import charts, typeface
 from steelyard.report.document import Block, Cell, Document, Figure
 
 WIDE, NARROW = 760, 330
@@ -35,8 +35,8 @@ def html_page(document: Document, on_step: Callable[[str], None] = lambda step: 
             on_step(block.name)
             drawings[block.name] = _draw(block)
     sections = [section for section in document.sections if section.blocks]
-    rules = _template("report.css")
-    style = Markup(rules)  # noqa: S704 - our own file  # nosec B704
+    rules = typeface.embedded_faces() + "\n" + _template("report.css")
+    style = Markup(rules)  # noqa: S704 - our own files  # nosec B704
     template = environment.get_template("report.html")
     return template.render(document=document, sections=sections, drawings=drawings, style=style) + "\n"
 
@@ -59,8 +59,8 @@ def _draw(figure: Figure) -> dict[str, Any]:
     """Draw a figure in both widths; vl-convert escapes the texts in it."""
     return {
         "title": charts.title_of(figure.chart),
-        "wide": _inline(charts.svg(figure.chart, width=WIDE), f"{figure.name}-w"),
-        "narrow": _inline(charts.svg(figure.chart, width=NARROW), f"{figure.name}-n"),
+        "wide": _inline(charts.svg(figure.chart, width=WIDE, embed_font=False), f"{figure.name}-w"),
+        "narrow": _inline(charts.svg(figure.chart, width=NARROW, embed_font=False), f"{figure.name}-n"),
     }
 
 

@@ -4,6 +4,7 @@ from steelyard.simulate.annotators import Annotators, SimulatedAnnotators
 from steelyard.simulate.answers import answer_for
 from steelyard.simulate.forecast import StudyForecast, forecast_study
 from steelyard.simulate.pilot import Pilot, read_pilot
+from steelyard.simulate.plan_layout import ItemLayout, SystemLayout
 from steelyard.simulate.plan_options import PlanOption, choose_options
 from steelyard.simulate.planner import Plan, plan
 from steelyard.simulate.population import Population, SimulatedAnnotator, make_crowd
@@ -18,6 +19,7 @@ __all__ = [
     "answer_study_with_crowd",
     "choose_options",
     "forecast_study",
+    "ItemLayout",
     "make_crowd",
     "PlanOption",
     "Pilot",
@@ -30,5 +32,6 @@ __all__ = [
     "SimulatedAnnotators",
     "SimulatedStudy",
     "simulate_study",
+    "SystemLayout",
     "StudyForecast",
 ]

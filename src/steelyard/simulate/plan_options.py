@@ -11,7 +11,6 @@ from steelyard.designs import Design
 from steelyard.designs.budgets import BUDGETED, budget_settings
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.protocols import Protocol
-from steelyard.records import Item
 from steelyard.simulate.task_time import task_seconds
 from steelyard.study.config import StudyConfig, parse_config
 
@@ -26,6 +25,15 @@ DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
     ("ranking", "random_tuples"),
 )
 """The options compared by default."""
+SYSTEM_OPTIONS: tuple[tuple[str, str], ...] = (
+    ("direct", "per_item"),
+    ("pairwise", "all_pairs"),
+    ("pairwise", "random_tuples"),
+    ("best_worst", "balanced_tuples"),
+    ("scored_ranking", "random_tuples"),
+    ("ranking", "random_tuples"),
+)
+"""The options compared by default where systems are compared source by source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +93,13 @@ def choose_options(
     n_items: int,
     protocols: Sequence[str] = (),
     designs: Sequence[str] = (),
+    *,
+    default: Sequence[tuple[str, str]] = DEFAULT_OPTIONS,
 ) -> list[PlanOption]:
-    """Return the options to compare: the default ones, or all that fit the named protocols or designs."""
+    """Return the options to compare: the default ones, or all that fit the named protocols or designs.
+
+    `n_items` is the number of items that can be compared with each other: all of them, or the outputs of one source.
+    """
     for name in protocols:
         registry.find("protocols", name)
     for name in designs:
@@ -101,16 +114,16 @@ def choose_options(
         if name not in names:
             raise ConfigError(f"the number of judgments of {name} cannot be planned.", did_you_mean(name, names))
     pairs = (
-        [pair for pair in DEFAULT_OPTIONS if pair[1] in names]
+        [pair for pair in default if pair[1] in names]
         if not protocols and not designs
         else [
             (protocol, design)
-            for protocol in protocols or dict(DEFAULT_OPTIONS)
+            for protocol in protocols or dict(default)
             for design in designs or names
             if design in designs or not (design in _WHEN_NAMED or (design == "all_pairs" and n_items > _FEW_ITEMS))
         ]
     )
-    options = [PlanOption(protocol, design) for protocol, design in pairs]
+    options = [PlanOption(protocol, design, _settings(protocol, n_items)) for protocol, design in pairs]
     problems = [option.problems(n_items) for option in options]
     fitting = [option for option, wrong in zip(options, problems, strict=True) if not wrong]
     if not fitting:
@@ -118,14 +131,14 @@ def choose_options(
     return fitting
 
 
+def _settings(protocol: str, n_items: int) -> tuple[tuple[str, Any], ...]:
+    """Return the settings with which a protocol shows no more items than can be compared, but at least three."""
+    size = getattr(registry.find("protocols", protocol)(), "size", 0)
+    return (("size", n_items),) if size > n_items >= 3 else ()
+
+
 _WHEN_NAMED = {"adaptive"}
 """Designs that compute every task, so simulating many studies takes minutes: compared only when named."""
 
 _FEW_ITEMS = 40
 """Up to this many items, all_pairs is among the options."""
-
-
-def numbered_items(count: int) -> list[Item]:
-    """Return `count` items with an id and no text."""
-    width = len(str(count))
-    return [Item(f"item-{number:0{width}d}", "") for number in range(1, count + 1)]

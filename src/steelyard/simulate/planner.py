@@ -1,8 +1,8 @@
 """Number of judgments needed for a target reliability, found by simulating studies of growing size.
 
-Reliability is plain split-half reliability (Spearman's ρ between the scores of two random halves of the judgments),
-as `steelyard agreement` reports it. The first judgments of a study are a smaller study, so one long simulated study
-gives the whole curve of reliability by budget.
+Reliability is plain split-half reliability: of items, Spearman's ρ between the scores of two random halves of the
+judgments, as `steelyard agreement` reports it; of systems, Pearson's r between two halves of the sources. The first
+judgments of a study are a smaller study, so one long simulated study gives the whole curve of reliability by budget.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ import polars as pl
 
 from steelyard.errors import ConfigError
 from steelyard.observations import FloatArray
-from steelyard.reliability import split_half
-from steelyard.reliability.correlation import spearman
-from steelyard.reliability.splitting import Sums
 from steelyard.simulate.annotators import SimulatedAnnotators
-from steelyard.simulate.plan_options import PlanOption, numbered_items
+from steelyard.simulate.plan_layout import ItemLayout, Layout, SystemLayout
+from steelyard.simulate.plan_options import PlanOption
 from steelyard.simulate.population import Population, make_crowd
 from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
 
@@ -29,14 +27,9 @@ REPLICATES = 20
 """Simulated studies per option, each with other items and other annotators."""
 LEARNING_REPLICATES = 8
 """Simulated studies per option if the design learns from answers, so that each study must be simulated again."""
-MOST_EACH = 200
-"""Maximum number of showings per item in a plan."""
 
-_TRIALS = 4
 _POINTS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)
 """Budgets at which reliability is measured, as fractions of the budget expected to reach the target."""
-_FIRST_EACH, _FEWEST_EACH = 6, 4
-"""Showings per item in the first simulation, and the minimum: each half needs two."""
 _LEVEL = 0.9
 
 
@@ -70,7 +63,7 @@ class Curve:
 class Plan:
     """Judgments needed by option, with the reliability curves."""
 
-    n_items: int
+    layout: Layout
     people: int
     target: float
     curves: tuple[Curve, ...]
@@ -126,7 +119,9 @@ class Plan:
             "judgments": judgments,
             "lower": None if curve.lower is None else ceil(curve.lower),
             "upper": None if curve.upper is None else ceil(curve.upper),
-            "showings_per_item": None if judgments is None else judgments * option.items_per_judgment / self.n_items,
+            "showings_per_item": None
+            if judgments is None
+            else judgments * option.items_per_judgment / len(self.layout.items),
             "judgments_per_person": None if judgments is None else judgments / self.people,
             "seconds": showings_each,
             "hours": hours,
@@ -165,7 +160,7 @@ def spearman_brown(reliability: float) -> float:
 
 
 def plan(
-    n_items: int,
+    items: int | Layout,
     target: float,
     options: Sequence[PlanOption],
     *,
@@ -175,18 +170,19 @@ def plan(
     jobs: int = 1,
     on_progress: Callable[[int], None] = lambda steps: None,
 ) -> Plan:
-    """Find how many judgments each option needs for a target reliability.
+    """Find how many judgments each option needs for a target reliability of `items`, or of the systems of a layout.
 
     The simulated studies cycle through `populations`: several of them, as from a pilot, widen the interval by the
     uncertainty of the pilot. `on_progress` is called with the number of steps done, of `REPLICATES` per option.
     """
     if not 0 < target < 1:
         raise ConfigError(f"a reliability of {target:g} cannot be reached.", "Give a target between 0 and 1.")
-    if n_items < 5:
-        raise ConfigError(f"{n_items} items are too few to correlate.", "Plan for at least 5.")
+    layout = ItemLayout(items) if isinstance(items, int) else items
+    if isinstance(items, int) and items < 5:
+        raise ConfigError(f"{items} items are too few to correlate.", "Plan for at least 5.")
     if people < 2:
         raise ConfigError("one annotator cannot be split into halves.", "Plan with at least two annotators.")
-    tasks = [(option, n_items, target, tuple(populations), people, seed) for option in options]
+    tasks = [(option, layout, target, tuple(populations), people, seed) for option in options]
     if jobs > 1 and len(tasks) > 1:
         curves = _in_processes(tasks, jobs, on_progress)
     else:
@@ -196,9 +192,21 @@ def plan(
         raise ConfigError(
             f"a reliability of {target:g} is out of reach: the best is {best.best:.3f}, by {best.option.name} "
             f"({best.note}).",
-            "Lower the target, or plan with more annotators.",
+            _remedy(layout, target),
         )
-    return Plan(n_items, people, target, tuple(curves), _notes(curves))
+    return Plan(layout, people, target, tuple(curves), _notes(curves) if isinstance(layout, ItemLayout) else ())
+
+
+def _remedy(layout: Layout, target: float) -> str:
+    if not isinstance(layout, SystemLayout):
+        return "Lower the target, or plan with more annotators."
+    least = layout.min_sources(target)
+    few = (
+        f"it takes at least {least:,}, and fewer judgments with more"
+        if least > len(layout.sources)
+        else "they help most"
+    )
+    return f"Lower the target, or plan with more sources ({few}) or annotators."
 
 
 def _notes(curves: Sequence[Curve]) -> tuple[str, ...]:
@@ -213,7 +221,7 @@ def _notes(curves: Sequence[Curve]) -> tuple[str, ...]:
 
 
 def _in_processes(
-    tasks: Sequence[tuple[PlanOption, int, float, tuple[Population, ...], int, int]],
+    tasks: Sequence[tuple[PlanOption, Layout, float, tuple[Population, ...], int, int]],
     jobs: int,
     on_progress: Callable[[int], None],
 ) -> list[Curve]:
@@ -230,7 +238,7 @@ def _in_processes(
 
 def _curve(
     option: PlanOption,
-    n_items: int,
+    layout: Layout,
     target: float,
     populations: tuple[Population, ...],
     people: int,
@@ -238,21 +246,22 @@ def _curve(
     on_progress: Callable[[int], None] = lambda steps: None,
 ) -> Curve:
     """Measure one option with a growing budget, until the target is reached or out of reach."""
-    simulation = _Simulation(option, n_items, populations, people, seed)
-    showings_each, reached = _FIRST_EACH, 0.0
+    simulation = _Simulation(option, layout, populations, people, seed)
+    showings_each, reached = layout.first_showings, 0.0
     while True:
         measurement = simulation.run(showings_each, replicates=3, points=(1.0,))
         reached = float(measurement.reliability.mean())
         expected = measurement.budgets[-1] * _odds(target) / max(_odds(reached), 1e-3)
         times = showings_each * expected / measurement.budgets[-1]
-        if times <= showings_each or showings_each >= MOST_EACH or measurement.ended_early:
+        if times <= showings_each or showings_each >= layout.max_showings or measurement.ended_early:
             break
         # The first estimate, from few showings, is rough: measure again at a larger budget.
-        showings_each = min(ceil(times), showings_each * 4, MOST_EACH)
-    showings = min(max(times * _POINTS[-1], _FEWEST_EACH), MOST_EACH)
-    measurement = simulation.run(
-        ceil(showings), replicates=None, points=[p / _POINTS[-1] for p in _POINTS], on_progress=on_progress
-    )
+        showings_each = min(ceil(times), showings_each * 4, layout.max_showings)
+    showings = min(max(times * _POINTS[-1], layout.min_showings), layout.max_showings)
+    # Where even the smallest study is larger than needed, measure at the beginning of it.
+    largest = min(times * _POINTS[-1] / showings, 1.0)
+    points = [largest * point / _POINTS[-1] for point in _POINTS]
+    measurement = simulation.run(ceil(showings), replicates=None, points=points, on_progress=on_progress)
     mean = measurement.reliability.mean(axis=0)
     best = float(mean.max())
     if best < target:
@@ -312,10 +321,11 @@ class _Simulation:
     """Simulated studies of one option."""
 
     def __init__(
-        self, option: PlanOption, n_items: int, populations: tuple[Population, ...], people: int, seed: int
+        self, option: PlanOption, layout: Layout, populations: tuple[Population, ...], people: int, seed: int
     ) -> None:
         self.option = option
-        self.items = numbered_items(n_items)
+        self.layout = layout
+        self.items = layout.items
         self.populations = populations
         self.people = people
         self.seed = seed
@@ -329,12 +339,11 @@ class _Simulation:
         on_progress: Callable[[int], None] = lambda steps: None,
     ) -> _Measurement:
         """Measure reliability at fractions of the budget that shows every item `showings_each` times."""
-        config = self.option.config(showings_each, len(self.items), self.seed)
+        config = self.option.config(showings_each, self.layout.n_comparable, self.seed)
         first = simulate_study(config, self.items, self._annotators(0), np.random.default_rng([self.seed, 0]))
         full = showings_each * len(self.items) // self.option.items_per_judgment
         early = not first.complete and len(first) < 0.95 * full
-        # Halves with few common items correlate by chance: every item must be shown about twice.
-        least = ceil(2 * len(self.items) / self.option.items_per_judgment)
+        least = self.layout.min_budget(self.option.items_per_judgment)
         budgets = tuple(sorted({min(max(least, round(len(first) * share)), len(first)) for share in points}))
         count = replicates or (LEARNING_REPLICATES if first.learns else REPLICATES)
         rows = []
@@ -350,13 +359,13 @@ class _Simulation:
             rows.append([self._reliability(study, budget, number) for budget in budgets])
             if replicates is None:
                 on_progress(REPLICATES * (number + 1) // count - REPLICATES * number // count)
-        ended = f"with {self.people} people, who then have no tasks left" if early else ""
+        ended = f"with {self.people} annotators, who then have no tasks left" if early else ""
         values = np.array(rows)
         return _Measurement(budgets, values[..., 0], values[..., 1], early, ended)
 
     def _truth(self, number: int) -> FloatArray:
         population = self.populations[number % len(self.populations)]
-        return population.values(len(self.items), np.random.default_rng([self.seed, number, 2]))
+        return self.layout.values(population, np.random.default_rng([self.seed, number, 2]))
 
     def _annotators(self, number: int) -> SimulatedAnnotators:
         rng = np.random.default_rng([self.seed, number, 1])
@@ -365,10 +374,6 @@ class _Simulation:
         return SimulatedAnnotators(crowd, dict(zip(ids, self._truth(number).tolist(), strict=True)), rng)
 
     def _reliability(self, study: SimulatedStudy, budget: int, number: int) -> tuple[float, float]:
-        """Return the split-half reliability of the first judgments, and ρ of their scores with the true values."""
+        """Return the split-half reliability of the first judgments, and the correlation with the true values."""
         observations = next(iter(study.observations(most=budget).values()))
-        measurement = split_half(observations, trials=_TRIALS, seed=number)["split_half_spearman"].value
-        scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))
-        is_scored = ~np.isnan(scores)
-        correlation = spearman(scores[is_scored], self._truth(number)[is_scored])
-        return 0.0 if measurement is None else max(measurement, 0.0), 0.0 if correlation is None else correlation.r
+        return self.layout.reliability(observations, self._truth(number), number)

@@ -97,13 +97,17 @@ class Access:
         with self._engine.connect().execution_options(writes=False) as connection:
             return [_grant(row) for row in connection.execute(query)]
 
-    def revoke(self, kind: str, *, annotator: str | None = None, token: str | None = None) -> int:
-        """Make tokens of a kind good for nothing: one, an annotator's, or all of them; return how many."""
+    def revoke(
+        self, kind: str, *, annotator: str | None = None, token: str | None = None, note: str | None = None
+    ) -> int:
+        """Make tokens of a kind good for nothing: one, an annotator's, those with a note, or all; return how many."""
         condition = self._mine() & (access.c.kind == kind)
         if annotator is not None:
             condition &= access.c.annotator == annotator
         if token is not None:
             condition &= access.c.digest == _digest(kind, token)
+        if note is not None:
+            condition &= access.c.note == note
         with said_plainly(*WRITTEN), self._turn(), self._engine.begin() as connection:
             return int(connection.execute(delete(access).where(condition)).rowcount)
 

@@ -81,23 +81,26 @@ class Annotators:
         with self._log.read() as state:
             return dict(state.excluded)
 
-    def exclude(self, annotator: str, reason: str) -> None:
-        """Assign an annotator no more tasks and set their judgments aside; their tasks go to others."""
+    def exclude(self, annotator: str, reason: str, *, member: str = "") -> None:
+        """Assign an annotator no more tasks and set their judgments aside; their tasks go to others.
+
+        `member` is the member of the study's team who decides it.
+        """
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
             if annotator in transaction.state.excluded:
                 return
             if not transaction.state.knows(annotator):
                 raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
-            exclusion = ev.Excluded(reason=checked_reason(reason))
+            exclusion = ev.Excluded(reason=checked_reason(reason), member=member)
             self._core.exclude(transaction, annotator, exclusion, self._clock())
 
-    def readmit(self, annotator: str, reason: str = "") -> None:
+    def readmit(self, annotator: str, reason: str = "", *, member: str = "") -> None:
         """Undo an exclusion: the annotator's judgments count again."""
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
             if annotator in transaction.state.excluded:
-                readmission = ev.Readmitted(reason=checked_reason(reason))
+                readmission = ev.Readmitted(reason=checked_reason(reason), member=member)
                 transaction.append(readmission, at=self._clock(), annotator=annotator)
 
     # Before the first task

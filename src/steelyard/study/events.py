@@ -17,6 +17,8 @@ from steelyard.storage.events import StoredEvent, to_json
 
 StateName: TypeAlias = Literal["open", "paused", "closed"]
 """Whether the study hands out tasks."""
+RoleName: TypeAlias = Literal["viewer", "manager"]
+"""What a member of the team may do: look, or also change the study."""
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -37,6 +39,8 @@ class ConfigChanged(Payload, frozen=True, kw_only=True):
     items_digest: str
     software: str
     checks_digest: str = ""
+    member: str = ""
+    """Member of the team who did it; empty for the owner of the server and the command line. So in all events."""
 
 
 class ItemsAdded(Payload, frozen=True, kw_only=True):
@@ -63,6 +67,7 @@ class CheckResolved(Payload, frozen=True, kw_only=True):
     kind = "check_resolved"
     check: str
     verdict: Literal["right", "wrong"]
+    member: str = ""
 
 
 class Picked(Payload, frozen=True, kw_only=True):
@@ -162,6 +167,7 @@ class Forgotten(Payload, frozen=True, kw_only=True):
     judgments: int
     before: str
     after: str
+    member: str = ""
 
 
 class Excluded(Payload, frozen=True, kw_only=True):
@@ -170,6 +176,8 @@ class Excluded(Payload, frozen=True, kw_only=True):
     kind = "exclusion"
     reason: str
     by: str = ""
+    """What excluded them by itself (checks, rules); empty where somebody did."""
+    member: str = ""
 
 
 class Readmitted(Payload, frozen=True, kw_only=True):
@@ -178,6 +186,7 @@ class Readmitted(Payload, frozen=True, kw_only=True):
     kind = "readmission"
     reason: str = ""
     by: str = ""
+    member: str = ""
 
 
 class StateChanged(Payload, frozen=True, kw_only=True):
@@ -186,6 +195,25 @@ class StateChanged(Payload, frozen=True, kw_only=True):
     kind = "state"
     state: StateName
     reason: str
+    member: str = ""
+
+
+class MemberAdded(Payload, frozen=True, kw_only=True):
+    """Somebody who may see the study, or manage it, with a link of their own."""
+
+    kind = "member_added"
+    name: str
+    role: RoleName
+    member: str = ""
+
+
+class MemberRemoved(Payload, frozen=True, kw_only=True):
+    """The link of a member of the team, revoked."""
+
+    kind = "member_removed"
+    name: str
+    role: RoleName
+    member: str = ""
 
 
 class InterimAnalysis(Payload, frozen=True, kw_only=True):
@@ -370,6 +398,8 @@ PAYLOADS: dict[str, Any] = {
         Excluded,
         Readmitted,
         StateChanged,
+        MemberAdded,
+        MemberRemoved,
         InterimAnalysis,
         Consented,
         Trained,
@@ -439,4 +469,4 @@ def decode_own(stored: StoredEvent) -> Event:
 
 def item_to_data(item: Item) -> dict[str, Any]:
     """Return the fields of an item that are set."""
-    return {key: value for key, value in asdict(item).items() if value is not None and value != ()}
+    return {key: value for key, value in asdict(item).items() if value not in (None, (), {})}

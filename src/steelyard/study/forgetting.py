@@ -134,7 +134,7 @@ def preview(study: Study, annotator: str) -> ForgetReport:
     return replace(_holdings(study, annotator), **_compared(before, after))
 
 
-def forget(study: Study, annotator: str) -> ForgetReport:
+def forget(study: Study, annotator: str, *, member: str = "") -> ForgetReport:
     """Remove an annotator from a study: judgments, consent, tokens, sessions, and what they wrote.
 
     What cannot be reached from here stays: backups, exported files, the server's log.
@@ -142,7 +142,7 @@ def forget(study: Study, annotator: str) -> ForgetReport:
     annotator = _known(study, annotator)
     before, status = _scores(study), study.status()
     report = _holdings(study, annotator)
-    take_out(study, annotator)
+    take_out(study, annotator, member)
     left = study.privacy.wipe()
     compared = _compared(before, _scores(study))
     return replace(report, **compared, again=_missing(status, study.status()), left=left)
@@ -255,7 +255,7 @@ def _without_mention(event: Event, annotator: str) -> Event:
     return event if text == reason else _with_data(event, structs.replace(event.data, reason=text))
 
 
-def take_out(study: Study, annotator: str) -> None:
+def take_out(study: Study, annotator: str, member: str = "") -> None:
     """Rewrite the log without a person, and delete their tasks and tokens, in one transaction."""
     with study.privacy.rewrite() as writer:
         first = next(
@@ -281,6 +281,7 @@ def take_out(study: Study, annotator: str) -> None:
             judgments=eraser.judgments,
             before=_mark(study.privacy.secret, before),
             after=writer.digest,
+            member=member,
         )
         append_event(writer, tombstone, at=now)
 

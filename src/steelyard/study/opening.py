@@ -121,7 +121,7 @@ def items_digest(folder: Path, source: ItemsSource) -> str:
 
 
 def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[Item]:
-    """Return the items that are new, or differ in what annotators do not see (group, tags, gold).
+    """Return the items that are new, or differ in what annotators do not see (group, tags, gold, metadata).
 
     Refuse a file from which one vanished, or that would show annotators something else.
     """
@@ -163,7 +163,7 @@ def opening_events(
 
 
 def _shown(item: Item) -> Item:
-    return replace(item, group=None, tags=(), gold=None)
+    return replace(item, group=None, tags=(), gold=None, metadata={})
 
 
 def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:

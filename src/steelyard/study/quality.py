@@ -10,10 +10,8 @@ import polars as pl
 
 from steelyard.errors import TaskError
 from steelyard.observations import Index
-from steelyard.quality.signals import broken_rules, signals
 from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
 from steelyard.records import ABOUT_ANNOTATORS, Item, Judgment
-from steelyard.reliability.annotators import with_others
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
 from steelyard.study.config.tables import Stop
@@ -45,6 +43,10 @@ def annotator_signals(
 
     Excluded annotators are compared with the others, but the others not with them.
     """
+    # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
+    from steelyard.quality.signals import signals
+    from steelyard.reliability.annotators import with_others
+
     protocols = {stage.name: stage.protocol for stage in stages}
     letters = {item.id: sum(len(part or "") for part in (item.text, item.context, item.reference)) for item in items}
     index = Index([item.id for item in items])
@@ -75,7 +77,7 @@ class Quality:
         with self._log.read() as state:
             return state.quality.results()
 
-    def resolve_check(self, key: str, verdict: Literal["right", "wrong"]) -> None:
+    def resolve_check(self, key: str, verdict: Literal["right", "wrong"], *, member: str = "") -> None:
         """Decide whether the known answer of a disputed check is right or wrong."""
         if verdict not in {"right", "wrong"}:
             raise TaskError(f"a check's answer cannot be '{verdict}'.", "Use right or wrong.")
@@ -83,7 +85,7 @@ class Quality:
             if key not in {check.key for check in transaction.state.quality.checks()}:
                 raise TaskError(f"there is no check '{key}'.", "See the list of checks: steelyard quality.")
             now = self._core.clock()
-            transaction.append(ev.CheckResolved(check=key, verdict=verdict), at=now)
+            transaction.append(ev.CheckResolved(check=key, verdict=verdict, member=member), at=now)
             self._core.apply_checks(transaction, now)
 
     def feedback(self, judgment: Judgment) -> Feedback | None:
@@ -111,6 +113,8 @@ class Quality:
         rules = self._core.config.quality.rules.model_dump()
         if not any(rules.values()):
             return {}
+        from steelyard.quality.signals import broken_rules
+
         table = self.signals()
         excluded = {}
         with self._log.write() as transaction:

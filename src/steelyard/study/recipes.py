@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from steelyard import registry
 from steelyard.designs.budgets import budget_settings
+from steelyard.designs.contexts import context_sizes
 from steelyard.errors import ConfigError
 from steelyard.formats.outputs import SystemOutputs
+from steelyard.protocols.base import Protocol
+from steelyard.records import Item
 
 ITEMS_FILE = "items.csv"
 _MAX_SYSTEMS_OF_ALL_PAIRS = 6
@@ -147,6 +150,39 @@ def _design(protocol: str, judgments: int | None, task_size: int, n_outputs: int
         "name": name,
         **budget_settings(name, per_output, task_size, n_outputs),
     }, f"{task_size} outputs of a source at a time"
+
+
+class DesignChoice(NamedTuple):
+    """The settings of a design, and why it was chosen, in one sentence."""
+
+    settings: dict[str, Any]
+    reason: str
+
+
+def choose_design(protocol: Protocol, items: Sequence[Item], judgments: int | None = None) -> DesignChoice:
+    """Choose the design of a new study: outputs are compared within their source, other items with any other.
+
+    `judgments` is the number of judgments per item; by default 3 ratings or labels, or 6 comparisons.
+    """
+    size = protocol.task_size
+    if protocol.takes_short_pages:
+        number = judgments or _RATINGS_PER_OUTPUT
+        annotators = "one annotator" if number == 1 else f"{number} different annotators"
+        return DesignChoice({"name": "per_item", "judgments": number}, f"Each item is judged by {annotators}.")
+    sizes = context_sizes(items)
+    is_within = bool(items) and set(sizes) != {None}
+    comparable = [count for count in sizes.values() if count >= size] or [max(len(items), size)]
+    n_comparable = Counter(comparable).most_common(1)[0][0] if is_within else max(len(items), size)
+    settings, _ = _design(protocol.name, judgments, size, n_comparable)
+    noun = "Outputs" if is_within else "Items"
+    where = " within the same source" if is_within else ""
+    if settings["name"] == "all_pairs":
+        every = "every two outputs of a source are" if is_within else "every item is"
+        others = "compared" if is_within else "compared with every other"
+        return DesignChoice(settings, f"{noun} are compared{where}: {every} {others}.")
+    if is_within:
+        settings["across_contexts"] = False
+    return DesignChoice(settings, f"{noun} are compared{where}, {size} at a time, each equally often.")
 
 
 Describe = Callable[[str], str]

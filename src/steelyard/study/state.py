@@ -139,6 +139,9 @@ class StudyState:
     def _on_check_resolved(self, event: Event, data: ev.CheckResolved) -> None:
         self.quality.resolved[data.check] = data.verdict
 
+    def _on_team_change(self, event: Event, data: ev.MemberAdded | ev.MemberRemoved) -> None:
+        """Change nothing: who is in the team is decided by the tokens; the log says who let them in."""
+
     def _on_state(self, event: Event, data: ev.StateChanged) -> None:
         self.state = data.state
         self.state_reason = data.reason
@@ -400,6 +403,8 @@ HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.Excluded: StudyState._on_exclusion,
     ev.Readmitted: StudyState._on_readmission,
     ev.StateChanged: StudyState._on_state,
+    ev.MemberAdded: StudyState._on_team_change,
+    ev.MemberRemoved: StudyState._on_team_change,
     ev.InterimAnalysis: StudyState._on_interim_analysis,
     ev.Consented: StudyState._on_consent,
     ev.Trained: StudyState._on_trained,

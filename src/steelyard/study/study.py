@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import polars as pl
 from msgspec import structs
@@ -19,7 +19,6 @@ from steelyard.errors import TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
-from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 from steelyard.observations import Index, Observations
 from steelyard.records import Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
@@ -66,8 +65,10 @@ from steelyard.study.quality import Quality
 from steelyard.study.quality_state import question_data
 from steelyard.study.recruitment import Recruitment
 from steelyard.study.status import Status, status_of
-from steelyard.study.systems import compare_by_criterion, item_column, kind_of_systems, with_model
 from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
 _HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
 
@@ -107,20 +108,25 @@ class Study:
 
     @classmethod
     def open(
-        cls, folder: str | Path, *, database: str | None = None, clock: Callable[[], int] = now_in_microseconds
+        cls,
+        folder: str | Path,
+        *,
+        database: str | None = None,
+        clock: Callable[[], int] = now_in_microseconds,
+        member: str = "",
     ) -> Study:
         """Open the study in a folder, creating its database the first time.
 
         `database` overrides the one in study.toml; one that several studies share needs their names. Items that were
         added to the items file since the last time join the study; items that were removed, or would show annotators
-        something else than before, are refused.
+        something else than before, are refused. `member` is the member of the team who changed the configuration.
         """
         folder = Path(folder)
         config, items = check_study(folder)
         url = study_url(folder, config.database, database)
         study = cls(folder, config, Store.open(url, config.name), clock)
         try:
-            study._update_log(items, items_digest(folder, config.items))
+            study._update_log(items, items_digest(folder, config.items), member)
         except BaseException:
             study.close()
             raise
@@ -165,13 +171,14 @@ class Study:
         with self._log.read() as state:
             return state.state
 
-    def set_state(self, state: StateName, reason: str = "") -> None:
+    def set_state(self, state: StateName, reason: str = "", *, member: str = "") -> None:
         """Open, pause or close the study. While it is not open it assigns no tasks; answers to leased ones are kept."""
         if state not in get_args(StateName):
             raise TaskError(f"a study cannot be '{state}'.", f"Use one of: {', '.join(get_args(StateName))}.")
         with self._log.write() as transaction:
             if (transaction.state.state, transaction.state.state_reason) != (state, reason):
-                transaction.append(ev.StateChanged(state=state, reason=checked_reason(reason)), at=self._clock())
+                change = ev.StateChanged(state=state, reason=checked_reason(reason), member=member)
+                transaction.append(change, at=self._clock())
 
     def status(self) -> Status:
         """Return how far the study is."""
@@ -472,13 +479,18 @@ class Study:
         Sources (contexts) and annotators stand for larger populations. `by` names columns of the items, such as a
         domain: systems are compared within each value. `observations` default to the study's.
         """
+        # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
+        from steelyard.models.systems.compare_systems import item_column
+        from steelyard.models.systems.comparison import SystemOptions
+        from steelyard.study.systems import compare_by_criterion, kind_of_systems, with_model
+
         if observations is None:
             observations = self.observations(kind_of_systems(self.config.stages))
         duplicates = self.duplicates()
         counted = {name: comparisons_of_duplicates(part, duplicates) for name, part in observations.items()}
         names = [by] if isinstance(by, str) else list(by)
         items = self.items
-        columns = {name: item_column(self.folder, self.config.items, items, name) for name in names}
+        columns = {name: item_column(items, name) for name in names}
         chosen = with_model(options or SystemOptions(), self.config.model)
         return compare_by_criterion(counted, items, chosen, columns)
 
@@ -563,7 +575,7 @@ class Study:
         transaction.store.add_task(task)
         return task
 
-    def _update_log(self, items: Sequence[Item], source_digest: str) -> None:
+    def _update_log(self, items: Sequence[Item], source_digest: str, member: str) -> None:
         """Bring the log up to date with study.toml and the items file; usually there is nothing to do."""
         # The database's address may hold a password: it is not written into the log.
         config = {key: value for key, value in (self.config.source or {}).items() if key != "database"}
@@ -576,7 +588,7 @@ class Study:
         )
         stored = self._log.store.config_event()
         last = None if stored is None else decode_own(stored)
-        if last is not None and last.data == data:
+        if last is not None and _is_same_config(last.data, data):
             self._log.fix_config(last.seq)
             return
         if last is not None and self._log.store.has_tasks():
@@ -584,10 +596,16 @@ class Study:
         with self._log.write(alone=True) as transaction:
             now = self._clock()
             before = transaction.state.config
-            if before != data:
+            if before is None or not _is_same_config(before, data):
                 is_same = before is not None and before.items_digest == source_digest
                 new = [] if is_same else changed_items(transaction.state, items, self.config.items.file)
                 has_new_checks = before is None or before.checks_digest != data.checks_digest
-                for payload in opening_events(data, new, questions if has_new_checks else []):
+                change = structs.replace(data, member=member)
+                for payload in opening_events(change, new, questions if has_new_checks else []):
                     transaction.append(payload, at=now)
             self._log.fix_config(transaction.state.seq)
+
+
+def _is_same_config(before: ev.ConfigChanged, after: ev.ConfigChanged) -> bool:
+    """Whether two events say the same, whoever wrote them."""
+    return structs.replace(before, member="") == structs.replace(after, member="")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steelyard.errors import DataError, did_you_mean
-from steelyard.formats import read_items, read_table
+from steelyard.errors import DataError
 from steelyard.models.comparisons.latent import LatentScale
 from steelyard.models.fit import Model
-from steelyard.models.systems.compare_systems import of_items
+from steelyard.models.systems.compare_systems import of_items, subsets_of_items
 from steelyard.models.systems.comparison import KINDS, SystemComparison, SystemOptions, compare, joined
 from steelyard.observations import Observations
 from steelyard.records import Item
 from steelyard.study.config import Stage
-from steelyard.study.config.tables import ItemsSource
-
-_FIELDS = ("group", "context", "reference", "gold")
 
 
 def has_systems(items: Sequence[Item]) -> bool:
@@ -37,10 +29,7 @@ def kind_of_systems(stages: Sequence[Stage]) -> str:
         kind = next((kind for kind in KINDS if kind in kinds), None)
         if kind is not None:
             return kind
-    raise DataError(
-        "systems are compared by ratings, comparisons, choices or rankings; this study collects labels.",
-        "Choose another protocol.",
-    )
+    raise DataError(f"systems are compared by {', '.join(KINDS)}; this study has none.", "Choose another protocol.")
 
 
 def compare_by_criterion(
@@ -57,7 +46,7 @@ def compare_by_criterion(
         raise DataError("there are no judgments yet.", "Collect some, or import them: steelyard import.")
     parts = []
     for criterion, observations in by_criterion.items():
-        for keys, rows in _subsets(observations, columns or {}):
+        for keys, rows in subsets_of_items(observations, columns or {}):
             names = {**({"criterion": criterion} if criterion else {}), **keys}
             parts.append((names, compare(of_items(observations.subset(rows), items), options)))
     return joined(parts)
@@ -66,36 +55,3 @@ def compare_by_criterion(
 def with_model(options: SystemOptions, model: Model) -> SystemOptions:
     """Use the study's model of items for the systems, if it is one of comparisons, choices or rankings."""
     return replace(options, model=model) if options.model is None and isinstance(model, LatentScale) else options
-
-
-def item_column(folder: Path, source: ItemsSource, items: Sequence[Item], name: str) -> dict[str, str]:
-    """Return the value of a column for every item: a field of the items, or any column of the items file."""
-    if name in _FIELDS:
-        return {item.id: str(value) for item in items if (value := getattr(item, name)) is not None}
-    frame = read_table(folder / source.file)
-    if name not in frame.columns:
-        raise DataError(f"the items have no column '{name}'.", did_you_mean(name, frame.columns), file=source.file)
-    ids = [item.id for item in read_items(folder / source.file, columns=source.columns, ignore=source.ignore)]
-    values = frame[name].cast(str).to_list()
-    return {item: value for item, value in zip(ids, values, strict=True) if value}
-
-
-def _subsets(
-    observations: Observations, columns: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[dict[str, str], NDArray[np.bool_]]]:
-    """Yield the observations all of whose items have the same values, for each combination of values."""
-    every = np.ones(len(observations), np.bool_)
-    if not columns:
-        yield {}, every
-        return
-    ids = observations.items.ids
-    combinations = [tuple(values.get(item) for values in columns.values()) for item in ids]
-    distinct = sorted({values for values in combinations if None not in values}, key=str)
-    number_of = {values: number for number, values in enumerate(distinct)}
-    code = np.array([number_of.get(values, -1) for values in combinations])
-    item, row = observations.incidence()
-    for number, values in enumerate(distinct):
-        elsewhere = np.bincount(row, code[item] != number, len(observations)) > 0
-        rows = every & ~elsewhere & (np.bincount(row, minlength=len(observations)) > 0)
-        if rows.any():
-            yield {name: str(value) for name, value in zip(columns, values, strict=True)}, rows

@@ -11,7 +11,7 @@ from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
 from steelyard.records import Judgment
 from steelyard.web.addresses import address_of, is_https, origin_of
-from steelyard.web.catalogue import catalogue_for, catalogues
+from steelyard.web.catalogue import catalogue_for, catalogues, study_direction
 from steelyard.web.content import render_page_text
 from steelyard.web.errors import Refusal, refusal_for, too_many
 from steelyard.web.identity import (
@@ -403,6 +403,9 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
             sort_live=config.page.sort_live,
             prefetch=config.page.prefetch,
             revisable_answers=config.annotators.revisable_answers,
+            context_label=config.page.context_label,
+            reference_label=config.page.reference_label,
+            direction=study_direction(config.question, config.annotators.language),
         ),
         progress=progress,
         resume_url=None if session is None else origin_of(request) + _resume_path(served, session),

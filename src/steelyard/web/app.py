@@ -11,8 +11,9 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from steelyard.report import typeface
 from steelyard.version import __version__
-from steelyard.web import api, live_updates, manage_api, manage_pages, pages, webhooks
+from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, team_api, webhooks
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -24,10 +25,13 @@ from steelyard.web.studies import Studies
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the name of the variable, not a token
 LISTING = "STEELYARD_STUDIES"
 DATABASE = "STEELYARD_DATABASE"
+WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
-_DESCRIPTION = "What the pages do, for scripts too. Annotators have a session cookie; the manager a bearer token."
+_DESCRIPTION = (
+    "What the pages do, for scripts too. Annotators have a session cookie; the owner and team members a bearer token."
+)
 
 
 def create_app(
@@ -75,8 +79,11 @@ def create_app(
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
+    app.include_router(new_study_api.router)
+    app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)
+    app.mount("/static/fonts", StaticFiles(directory=typeface.FOLDER), name="fonts")
     app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
     app.add_middleware(CompressPublic)
     app.add_middleware(Guard, limits=limits, require_manager=check_manager)
@@ -88,7 +95,10 @@ def app_from_environment() -> FastAPI:
     """Build the application in a worker process of `steelyard serve`, with settings from the environment."""
     configure_logging()
     listing = Path(os.environ[LISTING])
-    studies = Studies(database=os.environ.get(DATABASE), listing=listing)
+    workspace = os.environ.get(WORKSPACE)
+    studies = Studies(
+        database=os.environ.get(DATABASE), listing=listing, workspace=Path(workspace) if workspace else None
+    )
     limits = Limits().shared_by(int(os.environ.get(WORKERS, "1")))
     public_url = os.environ.get(PUBLIC_URL)
     return create_app(

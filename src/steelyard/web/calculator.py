@@ -43,7 +43,6 @@ from steelyard.analysis.tables import (
 )
 from steelyard.errors import ModelFailedError, StoreError
 from steelyard.study import Status, Study
-from steelyard.study.events import item_to_data
 from steelyard.study.fitting import on_rating_scale
 
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
@@ -366,10 +365,12 @@ def _charts(overview: Overview) -> dict[str, Any]:
 
 
 def _system_charts(systems: pl.DataFrame, differences: pl.DataFrame, level: float) -> dict[str, Any]:
-    """Draw the leaderboard and the significance matrix of the first criterion; the tables have every criterion."""
+    """Draw the leaderboard and the significance matrix of the first criterion and label; the tables have them all."""
     from steelyard.report.systems import leaderboard, significance_matrix
 
-    scores, pairs = _first_criterion(systems), _first_criterion(differences)
+    keys = systems.columns[: systems.columns.index("system")]
+    first = [pl.col(key) == systems[key][0] for key in keys] if systems.height else []
+    scores, pairs = systems.filter(*first), differences.filter(*first)
     return {
         "systems": leaderboard(scores, level=level),
         "significance": significance_matrix(pairs, scores["system"].to_list()),
@@ -432,7 +433,7 @@ def export(
     import tempfile
     from pathlib import Path
 
-    from steelyard.formats import write_table
+    from steelyard.formats import item_table, write_table
     from steelyard.study.exporting import conventional_judgments
 
     opened = _open(source)
@@ -443,7 +444,7 @@ def export(
     elif what == "item" and item is not None:
         frame = compute_item(source, item)
     elif what == "items":
-        frame = pl.DataFrame([item_to_data(item) for item in opened.study.items], infer_schema_length=None)
+        frame = item_table(opened.study.items)
     else:
         frame = _table(opened, source, what)
     if frame is None:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import polib
 
 from steelyard.errors import DataError
+from steelyard.web.content import direction_of
 
 FOLDER = Path(__file__).parent / "locales"
 ENGLISH = "en"
@@ -29,7 +30,7 @@ class Catalogue(gettext.NullTranslations):
         super().__init__()
         self.language = language
         self.own_name = own_name or language
-        self.direction = "rtl" if language.partition("-")[0] in _RIGHT_TO_LEFT else "ltr"
+        self.direction: Literal["ltr", "rtl"] = "rtl" if language.partition("-")[0] in _RIGHT_TO_LEFT else "ltr"
         self.messages = dict(messages)
         self._form_for = gettext.c2py(plural_rule)
 
@@ -101,6 +102,14 @@ def catalogue_for(*wanted: str | None) -> Catalogue:
                 if candidate in available:
                     return available[candidate]
     return available[ENGLISH]
+
+
+def study_direction(question: str, language: str | None) -> Literal["ltr", "rtl"]:
+    """Return the direction of a study's scales: that of its question or, if it has no letters, of its language."""
+    direction = direction_of(question)
+    if direction == "auto":
+        return catalogue_for(language).direction
+    return direction
 
 
 def _by_preference(header: str) -> list[str]:

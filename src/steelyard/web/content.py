@@ -83,6 +83,9 @@ _BEGINS: dict[str, re.Pattern[bytes]] = {
     "video/ogg": re.compile(rb"OggS"),
 }
 
+MEDIA_ENDINGS = frozenset(_TYPES)
+"""Endings of the media files that can be shown."""
+
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
@@ -189,6 +192,12 @@ class MediaFolder:
             )
             return None
         return Media(_TYPES[Path(name).suffix.lower()][0], self.url + quote(name))
+
+
+def begins_as_named(path: Path, name: str) -> bool:
+    """Whether the first bytes of a file are those of the media type that a name's ending stands for."""
+    media_type = _TYPES.get(Path(name).suffix.lower())
+    return media_type is not None and _begins_right(path, media_type[1], path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=20_000)

@@ -8,17 +8,18 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field
 from tomlkit.items import Item as TomlItem
 
 from steelyard import registry
+from steelyard.designs.base import Design
 from steelyard.designs.contexts import context_sizes
 from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
@@ -39,9 +40,10 @@ from steelyard.study.confinement import (
 )
 from steelyard.study.opening import check_study
 from steelyard.study.recipes import ITEMS_FILE, compare_systems
-from steelyard.web.content import block, render
+from steelyard.web.catalogue import study_direction
+from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
-from steelyard.web.schemas import ItemOut, SharedOut, TaskOut, settings_out
+from steelyard.web.schemas import TaskDisplay, TaskOut, task_shown
 from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.studies import ServedStudy, Studies
 
@@ -139,27 +141,27 @@ class DraftOut(BaseModel):
 def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckOut:
     """Check a draft without saving it; `changed` is the study that it would change."""
     try:
-        draft = draft if changed is None else _with_password(draft, changed)
+        draft = draft if changed is None else with_password(draft, changed)
         values = _values(draft, changed)
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text, changed)
     except ConfigError as error:
-        return DraftCheckOut(problems=_out(error.problems), text=draft.text or "")
+        return DraftCheckOut(problems=problems_out(error.problems), text=draft.text or "")
     with _scratch(draft, text, changed) as folder:
-        config, items, problems = _checked(folder)
+        config, items, problems = checked(folder)
     preview, page = preview_of(values, config, items)
     plans = []
     if config is not None and not problems:
         plans = [describe_plan(stage.design, stage.protocol, items) for stage in config.stages]
     return DraftCheckOut(
-        problems=_out(problems),
+        problems=problems_out(problems),
         items=len(items) if items else None,
         judgments=sum(plan.size.judgments for plan in plans) if plans else None,
         plan=[sentence for plan in plans for sentence in plan.sentences],
         warnings=[warning for plan in plans for warning in plan.warnings],
         preview=preview,
         page=page,
-        text=_text_without_password(text, values),
+        text=text_without_password(text, values),
     )
 
 
@@ -172,7 +174,7 @@ def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
             recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
         except SteelyardError as error:
             hidden = [replace(_without_path(problem, Path(scratch)), file="items") for problem in error.problems]
-            return EvaluationDraftOut(problems=_out(hidden))
+            return EvaluationDraftOut(problems=problems_out(hidden))
     file = ItemsFile(name=ITEMS_FILE, text=recipe.items.write_csv())
     values = {key: value for key, value in recipe.values.items() if key != "items"}
     return EvaluationDraftOut(values=values, items=file, notes=list(recipe.notes))
@@ -180,26 +182,25 @@ def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
 
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
     """Create a study in a new folder beside the served ones, and serve it; on failure nothing is left behind."""
-    served = studies.all()
-    if not served:
-        raise Refusal(409, "nowhere", "There is no study here beside which to put a new one.", "Use: steelyard new.")
+    parent = studies.home
+    if parent is None:
+        raise Refusal(409, "nowhere", "There is no folder for new studies.", "Start the server with --workspace DIR.")
     if draft.items is None:
         return SavedStudyOut(problems=[ProblemOut(field="items", what="there are no items.", remedy="Choose a file.")])
-    parent = served[0].folder.parent
     try:
         values = _values(draft)
-        folder = _free_folder(parent, str(values.get("title", "")))
+        folder = free_folder(parent, str(values.get("title", "")))
         if draft.text is None:
             # Studies that share a database need distinct names.
             values = {**values, "name": values.get("name") or folder.name}
         text = draft.text if draft.text is not None else toml_text(values)
         _refuse_other_places(text)
     except ConfigError as error:
-        return SavedStudyOut(problems=_out(error.problems))
+        return SavedStudyOut(problems=problems_out(error.problems))
     with _scratch(draft, text, None, parent) as scratch:
-        _, _, problems = _checked(scratch)
+        _, _, problems = checked(scratch)
         if problems:
-            return SavedStudyOut(problems=_out(problems))
+            return SavedStudyOut(problems=problems_out(problems))
         folder.mkdir()
         try:
             # Written first, so that the folder is never opened without its restrictions.
@@ -210,7 +211,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
         except BaseException as error:
             shutil.rmtree(folder)
             if isinstance(error, SteelyardError):
-                return SavedStudyOut(problems=_out(error.problems))
+                return SavedStudyOut(problems=problems_out(error.problems))
             raise
     return SavedStudyOut(study=new.slug, url=f"/manage/{new.slug}/")
 
@@ -219,19 +220,19 @@ def draft_of(served: ServedStudy) -> DraftOut:
     """Return a study's configuration for its form, without the password of its database."""
     config = served.study.config
     source = dict(config.source or {})
-    text = _text_without_password((served.folder / CONFIG_FILE).read_text(encoding="utf-8"), source)
+    text = text_without_password((served.folder / CONFIG_FILE).read_text(encoding="utf-8"), source)
     if isinstance(own := source.get("database"), str):
         source["database"] = without_password(own)
     return DraftOut(
         values=source,
         text=text,
-        begun=_has_begun(served),
+        begun=has_begun(served),
         by_form="stage" not in source,
         items=config.items.file,
     )
 
 
-def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
+def text_without_password(text: str, values: Mapping[str, Any]) -> str:
     """Return the text of study.toml without the password; `values` are its parsed contents."""
     own = values.get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
@@ -246,43 +247,67 @@ def _text_without_password(text: str, values: Mapping[str, Any]) -> str:
     return toml_text({**values, "database": shown})
 
 
-def _with_password(draft: Draft, served: ServedStudy) -> Draft:
+def with_password(draft: Draft, served: ServedStudy) -> Draft:
     """Restore the database's password where it was hidden."""
-    own = (served.study.config.source or {}).get("database")
+    text = None if draft.text is None else with_password_text(draft.text, served)
+    return draft.model_copy(update={"values": with_password_values(draft.values, served), "text": text})
+
+
+def with_password_text(text: str, served: ServedStudy | None) -> str:
+    """Restore the database's password in a text of study.toml."""
+    own, shown = _database_of(served)
+    return text if own is None or shown is None else text.replace(shown, own)
+
+
+def with_password_values(values: dict[str, Any], served: ServedStudy | None) -> dict[str, Any]:
+    """Restore the database's password in the values of a form."""
+    own, shown = _database_of(served)
+    return {**values, "database": own} if own is not None and values.get("database") == shown else values
+
+
+def _database_of(served: ServedStudy | None) -> tuple[str | None, str | None]:
+    """Return the database of a study with and without its password; None if there is nothing to hide."""
+    own = None if served is None else (served.study.config.source or {}).get("database")
     if not isinstance(own, str) or (shown := without_password(own)) == own:
-        return draft
-    values = {**draft.values, "database": own} if draft.values.get("database") == shown else draft.values
-    text = None if draft.text is None else draft.text.replace(shown, own)
-    return draft.model_copy(update={"values": values, "text": text})
+        return None, None
+    return own, shown
 
 
-def _has_begun(served: ServedStudy) -> bool:
+def has_begun(served: ServedStudy) -> bool:
     """Whether a task was ever leased."""
     status = served.study.status()
     return bool(status.judgments or status.skips or status.expired or any(s.leased for s in status.stages))
 
 
-def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
-    """Change a study; if the new configuration cannot be opened, the old one is restored."""
+def save_draft(served: ServedStudy, draft: Draft, *, member: str = "") -> SavedStudyOut:
+    """Change a study; if the new configuration cannot be opened, the old one is restored.
+
+    `member` is the member of the team who changes it.
+    """
     try:
-        draft = _with_password(draft, served)
+        draft = with_password(draft, served)
         values = _values(draft, served)
         text = draft.text if draft.text is not None else toml_text(_with_hidden_keys(served, values))
         _refuse_other_places(text, served)
     except ConfigError as error:
-        return SavedStudyOut(problems=_out(error.problems))
+        return SavedStudyOut(problems=problems_out(error.problems))
     with _scratch(draft, text, served) as folder:
-        config, _, problems = _checked(folder)
+        config, _, problems = checked(folder)
     if problems or config is None:
-        return SavedStudyOut(problems=_out(problems))
+        return SavedStudyOut(problems=problems_out(problems))
     new = {CONFIG_FILE: text.encode()}
     if draft.items is not None:
         new[_upload_name(draft.items, served)] = draft.items.text.encode()
+    return replace_files(served, new, member=member)
+
+
+def replace_files(served: ServedStudy, new: Mapping[str, bytes], *, member: str = "") -> SavedStudyOut:
+    """Replace files of a study and open it again; if it cannot be opened, the old files are restored."""
     old = {name: path.read_bytes() if (path := served.folder / name).is_file() else None for name in new}
     try:
         for name, content in new.items():
             _replace(served.folder / name, content)
-        served.reopen()
+        served.reopen(member)
     except BaseException as error:
         for name, before in old.items():
             if before is None:
@@ -290,7 +315,7 @@ def save_draft(served: ServedStudy, draft: Draft) -> SavedStudyOut:
             else:
                 _replace(served.folder / name, before)
         if isinstance(error, SteelyardError):
-            return SavedStudyOut(problems=_out(error.problems))
+            return SavedStudyOut(problems=problems_out(error.problems))
         raise
     return SavedStudyOut(study=served.slug, url=f"/manage/{served.slug}/")
 
@@ -307,7 +332,8 @@ def _replace(path: Path, content: bytes) -> None:
     os.replace(part, path)
 
 
-def _free_folder(parent: Path, title: str) -> Path:
+def free_folder(parent: Path, title: str) -> Path:
+    """Return a folder that does not exist yet, named after a title."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or "study"
     folder, number = parent / name, 1
@@ -323,18 +349,18 @@ def _free_folder(parent: Path, title: str) -> Path:
 def _values(draft: Draft, changed: ServedStudy | None = None) -> dict[str, Any]:
     """Return a draft's values under the keys of study.toml."""
     if draft.text is not None:
-        _refuse_odd_characters({"text": draft.text})
+        refuse_odd_characters({"text": draft.text})
         values = parse_toml(draft.text, field="text")
         if draft.items is not None:
             _refuse_other_items(values, _upload_name(draft.items, changed))
     else:
-        _refuse_odd_characters(draft.values)
+        refuse_odd_characters(draft.values)
         values = _read(draft.values, "")
         refuse_extreme_values(values)
         if draft.items is not None:
             values["items"] = _upload_name(draft.items, changed)
     if draft.items is not None:
-        _refuse_odd_characters({"items": draft.items.text})
+        refuse_odd_characters({"items": draft.items.text})
     return values
 
 
@@ -404,7 +430,8 @@ def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
         raise ConfigError(problems)
 
 
-def _refuse_odd_characters(values: Mapping[str, Any]) -> None:
+def refuse_odd_characters(values: Mapping[str, Any]) -> None:
+    """Refuse texts that UTF-8 cannot encode."""
     problems = [
         Problem("it holds characters that no file can hold.", "Write it again.", field=_plain(path))
         for path, _, text in texts_in(values)
@@ -435,7 +462,8 @@ def _scratch(draft: Draft, text: str, changed: ServedStudy | None, parent: Path 
         yield folder
 
 
-def _checked(folder: Path) -> tuple[StudyConfig | None, list[Item], list[Problem]]:
+def checked(folder: Path) -> tuple[StudyConfig | None, list[Item], list[Problem]]:
+    """Check the study in a folder; return its configuration and items as far as they are valid, and all problems."""
     try:
         config, items = check_study(folder)
     except SteelyardError as error:
@@ -463,7 +491,8 @@ def _items_alone(folder: Path) -> list[Item]:
     return []
 
 
-def _out(problems: Any) -> list[ProblemOut]:
+def problems_out(problems: Iterable[Problem]) -> list[ProblemOut]:
+    """Return problems for the browser; those of other files than study.toml belong to the items."""
     rows = []
     for problem in problems:
         in_items = problem.file not in {None, CONFIG_FILE}
@@ -479,9 +508,21 @@ def toml_text(values: Mapping[str, Any]) -> str:
     document = tomlkit.document()
     document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
     # `items` is written among the plain keys, as an inline table if it has settings.
+    stages = values.get("stage")
+    has_stages = isinstance(stages, list) and bool(stages) and all(isinstance(one, Mapping) and one for one in stages)
     for key in sorted(values, key=lambda key: key == "items" and isinstance(values[key], Mapping)):
-        if values[key] is not None and (key == "items" or not isinstance(values[key], Mapping)):
+        is_plain = key == "items" or not isinstance(values[key], Mapping)
+        if values[key] is not None and is_plain and not (has_stages and key == "stage"):
             document.add(key, _toml_item(values[key]))
+    if has_stages and isinstance(stages, list):
+        array = tomlkit.aot()
+        for stage in stages:
+            table = tomlkit.table()
+            for name, part in stage.items():
+                if part is not None:
+                    table.add(name, _toml_item(part))
+            array.append(table)
+        document.add("stage", array)
     for key, value in values.items():
         if isinstance(value, Mapping) and key != "items":
             table = tomlkit.table()
@@ -525,65 +566,61 @@ _EXAMPLES = (
 
 
 def preview_of(
-    values: Mapping[str, Any], config: StudyConfig | None, items: list[Item]
+    values: Mapping[str, Any], config: StudyConfig | None, items: list[Item], media: MediaFolder | None = None
 ) -> tuple[TaskOut | None, dict[str, Any]]:
-    """Return a preview of a task, with the first items or placeholders, and the settings of the page."""
-    protocol = config.stages[0].protocol if config is not None else _protocol(values)
+    """Return a preview of a task of the first stage, with the first items or placeholders, and the page's settings."""
+    table = values.get("protocol")
+    protocol = config.stages[0].protocol if config is not None else protocol_of(table)
     if protocol is None:
         return None, {}
-    page = values.get("page") if isinstance(values.get("page"), Mapping) else {}
-    content: Literal["text", "markdown", "html"] = config.page.content if config is not None else "text"
-    task_items = _example_items(config, items)[: protocol.task_size] or [
+    design = None if config is None else config.stages[0].design
+    return task_preview(values, protocol, design, items, media), page_settings(values)
+
+
+def task_preview(
+    values: Mapping[str, Any],
+    protocol: Protocol,
+    design: Design | None,
+    items: list[Item],
+    media: MediaFolder | None = None,
+) -> TaskOut:
+    """Return a task as annotators would see it, with items that may be shown together, or placeholders."""
+    task_items = _example_items(protocol, design, items)[: protocol.task_size] or [
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
-
-    def html(text: str | None) -> str | None:
-        return None if text is None else block(render(text, content, ""))
-
-    def out(item: Item) -> ItemOut:
-        rendered = render(item.text, content, "")
-        return ItemOut(
-            id=item.id,
-            text=item.text,
-            html=rendered.html,
-            dir=rendered.direction,
-            context=item.context,
-            context_html=html(item.context),
-            reference=item.reference,
-            reference_html=html(item.reference),
-        )
-
-    task = TaskOut(
-        judgment_id="preview",
-        stage=protocol.name,
-        protocol=protocol.name,
-        question=str(values.get("question", "")),
-        lease_end=None,
-        items=[out(item) for item in task_items],
-        shared=SharedOut(),
-        settings=json.loads(json.dumps(settings_out(protocol))),
+    page = values.get("page")
+    content = page.get("content") if isinstance(page, Mapping) else None
+    display = TaskDisplay(
+        str(values.get("question") or ""),
+        content if content in {"markdown", "html"} else "text",
+        media or MediaFolder(Path("media"), ""),
     )
-    shows = {
-        "show_value": True,
-        "sort_live": False,
-        **{k: v for k, v in dict(page or {}).items() if isinstance(v, bool)},
-    }
-    return task, shows
+    task = task_shown(display, "preview", protocol.name, protocol, tuple(task_items))
+    return task.model_copy(update={"settings": json.loads(json.dumps(task.settings))})
 
 
-def _example_items(config: StudyConfig | None, items: list[Item]) -> list[Item]:
-    """Return items that a task of the first stage may show together: those of the first large enough context."""
-    if config is None or not config.stages[0].design.within_contexts(config.stages[0].protocol):
+def page_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the annotator's page that a preview needs."""
+    page = values.get("page")
+    names = ("context_label", "reference_label")
+    table = page if isinstance(page, Mapping) else {}
+    own = {key: value for key, value in table.items() if isinstance(value, bool) or (key in names and value)}
+    direction = study_direction(str(values.get("question") or ""), None)
+    return {"show_value": True, "sort_live": False, "direction": direction, **own}
+
+
+def _example_items(protocol: Protocol, design: Design | None, items: list[Item]) -> list[Item]:
+    """Return items that a task may show together: those of the first large enough context."""
+    if design is None or not design.within_contexts(protocol):
         return items
     sizes = context_sizes(items)
-    size = config.stages[0].protocol.task_size
-    context = next((name for name, count in sizes.items() if count >= size), None)
+    context = next((name for name, count in sizes.items() if count >= protocol.task_size), None)
     return [item for item in items if item.context == context] or items
 
 
-def _protocol(values: Mapping[str, Any]) -> Protocol | None:
-    table = values.get("protocol")
+def protocol_of(table: object) -> Protocol | None:
+    """Return the protocol of a table of study.toml; None if it is not valid."""
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         return None
     settings = {key: value for key, value in table.items() if key != "name"}

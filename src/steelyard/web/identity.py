@@ -1,15 +1,16 @@
-"""Authentication: annotators by session cookie or personal link, the manager by token."""
+"""Authentication: annotators by session cookie or personal link; owner and team of a study by token."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
@@ -21,6 +22,7 @@ from steelyard.recruitment.links import LinkRefusedError, link_secret, read_arri
 from steelyard.storage.access import Access
 from steelyard.study.leases import annotator_name
 from steelyard.study.recruitment_state import Arrival
+from steelyard.study.team import Member, Team
 from steelyard.web.addresses import address_of, is_https
 from steelyard.web.errors import Refusal, too_many
 from steelyard.web.security import FailedAttempts, Limits, Newcomers, TokenBuckets
@@ -40,7 +42,11 @@ _MAX_LENGTH = 200
 _MIN_LENGTH = 16
 _MIN_CHARACTERS = 8
 _SAFE = {"GET", "HEAD", "OPTIONS"}
-_IS_MANAGER = "steelyard.is_manager"
+_TEAM_COOKIE = "steelyard_team_"
+"""Prefix of the cookie of a team member's session; the study's slug follows, since one may be in several teams."""
+_IDENTITY = "steelyard.identity"
+_STUDY_PATH = re.compile(r"/(?:api/v1/studies|manage|s)/([^/]+)(?:/|$)")
+Role: TypeAlias = Literal["owner", "manager", "viewer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +112,9 @@ def check_strength(token: str) -> None:
 class ManageKey:
     """The manager's token, of which only a digest is kept, and the sessions it is exchanged for.
 
-    Sessions are random and stored like the annotators', in the database of the first study. They cannot be derived from
-    the token, so forging them is no way to guess it; they end when they are signed out or the token changes.
+    Sessions are random and stored like the annotators', in the database of the workspace or of the first study. They
+    cannot be derived from the token, so forging them is no way to guess it; they end when they are signed out or the
+    token changes.
     """
 
     def __init__(self, token: str, studies: Studies) -> None:
@@ -147,49 +154,95 @@ class ManageKey:
         return derived(self._key, f"csrf {cookie}")
 
     def _stores(self) -> list[Access]:
-        return [served.study.access for served in self._studies.all()]
+        return self._studies.access_stores()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who sent a request to the manager's pages: the owner of the server, or a member of the study's team."""
+
+    role: Role
+    name: str = ""
+    """Name in the team; empty for the owner."""
+    session: str = ""
+    """The session's cookie; empty for a request with a bearer token."""
+
+    @property
+    def may_manage(self) -> bool:
+        """Whether they may change the study, and see annotators' names."""
+        return self.role != "viewer"
+
+
+def identity_of(scope: Scope) -> Identity | None:
+    """Return who sent a request to the manager's pages; None if nobody with access, and wrong tokens are counted."""
+    if _IDENTITY not in scope:
+        scope[_IDENTITY] = _identity(scope)
+    identity: Identity | None = scope[_IDENTITY]
+    return identity
 
 
 def is_manager(scope: Scope) -> bool:
-    """Whether a request has the manager's token or a valid session; wrong ones count as failed attempts."""
-    if _IS_MANAGER not in scope:
-        scope[_IS_MANAGER] = _holds_manager_credential(scope)
-    return bool(scope[_IS_MANAGER])
+    """Whether a request has the owner's token or session, or those of a team member of the study in its path."""
+    return identity_of(scope) is not None
 
 
-def _holds_manager_credential(scope: Scope) -> bool:
+def _identity(scope: Scope) -> Identity | None:
     limiters: RateLimiters = scope["app"].state.rate_limiters
     key: ManageKey = scope["app"].state.manage_key
     headers, address = Headers(scope=scope), address_of(scope)
+    served = _study_in_path(scope)
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return _is_right_token(limiters, key, address, token.strip())
-    cookie = cookie_in(headers, MANAGE_COOKIE)
-    if not cookie:
-        return False
+        return _identity_by_token(limiters, key, address, token.strip(), served)
+    owner = cookie_in(headers, MANAGE_COOKIE)
     # A valid session passes even if its address is locked for guessing.
-    if key.is_session(cookie):
-        return True
-    if wait := limiters.guessing.wrong(address, cookie):
-        raise too_many(wait)
-    return False
+    if owner and key.is_session(owner):
+        return Identity("owner", session=owner)
+    team = cookie_in(headers, team_cookie(served.slug)) if served is not None else None
+    if served is not None and team and (member := _member_by_session(served, team)) is not None:
+        return Identity(member.role, member.name, team)
+    wrong = [cookie for cookie in (owner, team) if cookie]
+    for cookie in wrong:
+        if wait := limiters.guessing.wrong(address, cookie):
+            raise too_many(wait)
+    return None
 
 
-def _is_right_token(limiters: RateLimiters, key: ManageKey, address: str, token: str) -> bool:
+def _study_in_path(scope: Scope) -> ServedStudy | None:
+    match = _STUDY_PATH.match(scope["path"])
+    studies: Studies = scope["app"].state.studies
+    return studies.get(match[1]) if match else None
+
+
+def _member_by_session(served: ServedStudy, cookie: str) -> Member | None:
+    return Team(served.study).by_session(cookie) if len(cookie) <= _MAX_LENGTH else None
+
+
+def _identity_by_token(
+    limiters: RateLimiters, key: ManageKey, address: str, token: str, served: ServedStudy | None
+) -> Identity | None:
     if wait := limiters.guessing.wait(address):
         raise too_many(wait)
     if key.matches(token):
-        return True
+        return Identity("owner")
+    member = Team(served.study).by_token(token) if served is not None and 0 < len(token) <= _MAX_LENGTH else None
+    if member is not None:
+        return Identity(member.role, member.name)
     limiters.guessing.wrong(address, token)
-    return False
+    return None
 
 
-def check_manager(scope: Scope) -> None:
-    """Raise unless the request comes from the manager."""
-    if not is_manager(scope):
+def check_manager(scope: Scope) -> Identity:
+    """Return who sent the request; raise unless it is the owner or a team member of the study in its path."""
+    identity = identity_of(scope)
+    if identity is None:
         raise Refusal(
-            401, "manager_only", "This is for the manager of the study.", "Open the link that steelyard serve printed."
+            401,
+            "manager_only",
+            "This is for the people who run the study.",
+            "Open the link that steelyard serve printed, or the one that you were given.",
         )
+    return identity
 
 
 def cookie_in(headers: Headers, name: str) -> str | None:
@@ -212,21 +265,69 @@ async def find_served(study: str, request: Request) -> ServedStudy:
 StudyDep = Annotated[ServedStudy, Depends(find_served)]
 
 
-def require_manager(request: Request) -> None:
-    """Raise unless the request comes from the manager; browsers must send the CSRF token with every change."""
-    check_manager(request.scope)
+def require_viewer(request: Request) -> Identity:
+    """Raise unless the request comes from the owner or the team; browsers send the CSRF token with every change."""
+    identity = check_manager(request.scope)
     if request.method not in _SAFE and not request.headers.get("authorization"):
         check_csrf(request, manage_csrf(request))
-    request.state.who = "the manager"
+    request.state.who = identity.name or "the owner"
+    return identity
 
 
-Manager = Annotated[None, Depends(require_manager)]
+def require_manager(request: Request) -> Identity:
+    """Raise unless the request comes from somebody who may change the study."""
+    identity = require_viewer(request)
+    if not identity.may_manage:
+        raise Refusal(
+            403,
+            "viewer",
+            "Your link is for viewing only.",
+            "Ask whoever runs the study to do it, or for a manager's link.",
+        )
+    return identity
 
 
-def manage_csrf(request: Request) -> str:
-    """The CSRF token for the manager's pages."""
+def require_owner(request: Request) -> Identity:
+    """Raise unless the request comes from the owner of the server."""
+    identity = require_manager(request)
+    if identity.role != "owner":
+        raise Refusal(
+            403, "owner_only", "Only the owner of this server may do that.", "Ask whoever started steelyard serve."
+        )
+    return identity
+
+
+Viewer = Annotated[Identity, Depends(require_viewer)]
+"""Whoever may look at the study."""
+Manager = Annotated[Identity, Depends(require_manager)]
+"""Whoever may change the study."""
+Owner = Annotated[Identity, Depends(require_owner)]
+"""Whoever started the server."""
+
+
+def manage_csrf(request: Request, identity: Identity | None = None) -> str:
+    """The CSRF token for the manager's pages, of the session in the request unless another identity is given."""
     key: ManageKey = request.app.state.manage_key
-    return key.csrf(cookie_in(request.headers, MANAGE_COOKIE) or "")
+    identity = identity or identity_of(request.scope)
+    return key.csrf(identity.session if identity is not None else "")
+
+
+def sign_out(request: Request, response: Response, csrf: str) -> None:
+    """End the sessions of the owner and of team members in this browser, on the server too."""
+    key: ManageKey = request.app.state.manage_key
+    studies: Studies = request.app.state.studies
+    names = [MANAGE_COOKIE, *(team_cookie(served.slug) for served in studies.all())]
+    cookies = {name: cookie for name in names if 0 < len(cookie := request.cookies.get(name, "")) <= _MAX_LENGTH}
+    # The form may be on a page of any of these sessions.
+    pages = [key.csrf(cookie) for cookie in cookies.values()]
+    check_csrf_token(
+        csrf, next((token for token in pages if hmac.compare_digest(token.encode(), csrf.encode())), key.csrf(""))
+    )
+    key.end_session(cookies.get(MANAGE_COOKIE, ""))
+    for served in studies.all():
+        Team(served.study).end_session(cookies.get(team_cookie(served.slug), ""))
+    for name in cookies:
+        response.delete_cookie(name, path="/", httponly=True, samesite="strict")
 
 
 def check_csrf(request: Request, expected: str) -> None:
@@ -430,14 +531,44 @@ def set_manage_cookie(request: Request, response: Response) -> None:
     )
 
 
-def check_manage_token(request: Request, token: str) -> None:
-    """Refuse a wrong manager's token, and too many attempts."""
-    if not _is_right_token(
-        request.app.state.rate_limiters, request.app.state.manage_key, address_of(request.scope), token
-    ):
+def check_manage_token(request: Request, token: str, served: ServedStudy | None = None) -> Identity:
+    """Return whose token this is: the owner's, or that of a member of a study's team. Refuse a wrong one."""
+    key, limiters = request.app.state.manage_key, request.app.state.rate_limiters
+    identity = _identity_by_token(limiters, key, address_of(request.scope), token, served)
+    if identity is None:
         raise Refusal(
             403,
             "token_wrong",
-            "That is not this server's token.",
-            "Copy it from where steelyard serve was started.",
+            "This link or token is not valid, or no longer.",
+            "Copy it again from where steelyard serve was started, or ask for a new link.",
         )
+    return identity
+
+
+def team_cookie(slug: str) -> str:
+    """Return the name of the cookie of a team member's session."""
+    return _TEAM_COOKIE + slug
+
+
+def set_team_cookie(request: Request, response: Response, served: ServedStudy, token: str) -> None:
+    """Start a session of the team member whose token this is."""
+    response.set_cookie(
+        team_cookie(served.slug),
+        Team(served.study).new_session(token),
+        max_age=_MANAGE_DAYS * 86400,
+        path="/",
+        secure=is_https(request),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def teams_of(request: Request) -> dict[str, Identity]:
+    """Return the studies, by slug, whose team this browser has a session of."""
+    studies: Studies = request.app.state.studies
+    identities = {}
+    for served in studies.all():
+        cookie = request.cookies.get(team_cookie(served.slug), "")
+        if cookie and (member := _member_by_session(served, cookie)) is not None:
+            identities[served.slug] = Identity(member.role, member.name, cookie)
+    return identities

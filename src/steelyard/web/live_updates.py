@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from steelyard.web.calculator import CalculatorProcess
 from steelyard.web.dashboard import Dashboard, Dashboards
-from steelyard.web.identity import Manager, StudyDep
+from steelyard.web.identity import StudyDep, Viewer
 from steelyard.web.studies import ServedStudy
 from steelyard.web.summary import SummaryOut, summary
 
@@ -57,7 +57,7 @@ async def summary_of(dashboard: Dashboard) -> SummaryOut:
 
 
 @router.get("/live", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
-async def live(served: StudyDep, request: Request, _: Manager) -> StreamingResponse:
+async def live(served: StudyDep, request: Request, _: Viewer) -> StreamingResponse:
     """Send an event at each change: `summary` (as /summary), and `overview` or `reliability` for new results."""
     dashboard = dashboard_of(request, served)
 

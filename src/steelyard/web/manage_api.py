@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -32,14 +33,15 @@ from steelyard.web.drafts import (
     save_draft,
 )
 from steelyard.web.errors import Refusal
-from steelyard.web.identity import Manager, StudyDep
+from steelyard.web.identity import Identity, Manager, Owner, StudyDep, Viewer
 from steelyard.web.live_updates import dashboard_of, summary_of
 from steelyard.web.schemas import ErrorOut
+from steelyard.web.studies import ServedStudy
 from steelyard.web.summary import SummaryOut
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"model": ErrorOut, "description": "Not the manager."},
-    403: {"model": ErrorOut, "description": "The page is out of date."},
+    401: {"model": ErrorOut, "description": "Neither the owner nor in the team."},
+    403: {"model": ErrorOut, "description": "The page is out of date, or the link is for viewing only."},
     404: {"model": ErrorOut, "description": "There is no such study, item, table or chart."},
     409: {"model": ErrorOut, "description": "It cannot be done now."},
     422: {"model": ErrorOut, "description": "The study is not right; each problem has its field."},
@@ -157,7 +159,7 @@ class DoneOut(BaseModel):
 
 
 @router.get(_STUDY + "/summary")
-async def read_summary(served: StudyDep, request: Request, _: Manager) -> SummaryOut:
+async def read_summary(served: StudyDep, request: Request, _: Viewer) -> SummaryOut:
     """Progress of a study: numbers, and texts for display."""
     return await summary_of(dashboard_of(request, served))
 
@@ -166,7 +168,7 @@ async def read_summary(served: StudyDep, request: Request, _: Manager) -> Summar
 async def table(
     served: StudyDep,
     request: Request,
-    _: Manager,
+    viewer: Viewer,
     name: _OVERVIEW_TABLES | _RELIABILITY_TABLES,
     search: str = "",
     sort: str | None = None,
@@ -181,7 +183,7 @@ async def table(
         return TableOut(columns=[], rows=[], total=0, as_of=as_of)
     if sort is not None and sort not in frame.columns:
         raise Refusal(404, "no_such_column", f"There is no column '{sort}'.", f"Known: {', '.join(frame.columns)}.")
-    rows = _search(frame, search)
+    rows = _search(_visible(frame, served, viewer), search)
     if sort is not None:
         rows = rows.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
     return TableOut(columns=frame.columns, rows=_rows(rows[offset : offset + limit]), total=rows.height, as_of=as_of)
@@ -195,6 +197,16 @@ def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | 
         return reliability.statistics if name == "statistics" else reliability.curve, reliability.judgments
     overview = dashboard.overview
     return (None, None) if overview is None else (overview.tables.get(name), overview.judgments)
+
+
+def _visible(frame: pl.DataFrame, served: ServedStudy, viewer: Identity) -> pl.DataFrame:
+    """Replace annotators' names by pseudonyms for those who may only look."""
+    return frame if viewer.may_manage else served.study.privacy.names().frame(frame)
+
+
+def _check_real_ids(real_ids: bool, viewer: Identity) -> None:
+    if real_ids and not viewer.may_manage:
+        raise Refusal(403, "viewer", "Your link is for viewing only, without annotators' names.", "Leave real_ids out.")
 
 
 def _search(frame: pl.DataFrame, search: str) -> pl.DataFrame:
@@ -211,7 +223,7 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 @router.get(_STUDY + "/scores")
-async def scores(served: StudyDep, request: Request, _: Manager) -> TableOut:
+async def scores(served: StudyDep, request: Request, _: Viewer) -> TableOut:
     """All scores, computed now if there are new judgments."""
     dashboard = dashboard_of(request, served)
     overview = dashboard.overview
@@ -226,7 +238,7 @@ async def scores(served: StudyDep, request: Request, _: Manager) -> TableOut:
 
 
 @router.get(_STUDY + "/systems")
-async def systems(served: StudyDep, request: Request, _: Manager) -> SystemsOut:
+async def systems(served: StudyDep, request: Request, _: Viewer) -> SystemsOut:
     """The comparison of all systems, computed now if there are new judgments."""
     dashboard = dashboard_of(request, served)
     overview = dashboard.overview
@@ -245,7 +257,7 @@ async def systems(served: StudyDep, request: Request, _: Manager) -> SystemsOut:
 
 @router.get(_STUDY + "/item")
 async def item_page(
-    served: StudyDep, request: Request, _: Manager, item: Annotated[str, Query(alias="id")]
+    served: StudyDep, request: Request, viewer: Viewer, item: Annotated[str, Query(alias="id")]
 ) -> ItemPage:
     """One item with all its judgments."""
     dashboard = dashboard_of(request, served)
@@ -258,11 +270,12 @@ async def item_page(
     if overview is not None and "scores" in overview.tables:
         frame = overview.tables["scores"]
         own = _rows(frame.filter(pl.col(frame.columns[0]) == item))
-    content = {
-        name: getattr(record, name) for name in ("id", "text", "group", "context", "reference", "media", "tags", "gold")
-    }
+    content = {field.name: getattr(record, field.name) for field in fields(record)}
     return ItemPage(
-        item=content, scores=own, judgments=_rows(judgments), as_of=overview.judgments if overview is not None else None
+        item=content,
+        scores=own,
+        judgments=_rows(_visible(judgments, served, viewer)),
+        as_of=overview.judgments if overview is not None else None,
     )
 
 
@@ -270,7 +283,7 @@ async def item_page(
 async def chart(
     served: StudyDep,
     request: Request,
-    _: Manager,
+    viewer: Viewer,
     name: str,
     form: Literal["svg", "png", "json", "csv"],
     theme: Literal["light", "dark"] = "light",
@@ -280,12 +293,16 @@ async def chart(
     real_ids: _RealIds = False,
 ) -> Response:
     """A chart as SVG, PNG or Vega-Lite specification (json), or its data (csv)."""
+    _check_real_ids(real_ids, viewer)
     dashboard = dashboard_of(request, served)
     if form == "csv":
         body = await dashboard.run(calculator.export, name, form, None, item, real_ids)
     else:
-        # The dashboard shows real ids to the manager; a downloaded file has them only on request.
-        body = await dashboard.run(calculator.draw, name, form, theme, width, item, real_ids or not download)
+        # The dashboard shows real ids to managers; a downloaded file has them only on request.
+        real_ids = real_ids or (viewer.may_manage and not download)
+        body = await dashboard.run(
+            calculator.draw, name, form, theme, width, item, real_ids or (viewer.may_manage and not download)
+        )
     if body is None:
         raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
@@ -299,8 +316,9 @@ def _plain(name: str) -> str:
 
 
 @router.get(_STUDY + "/download/log.jsonl", response_class=StreamingResponse)
-def download_log(served: StudyDep, _: Manager, real_ids: _RealIds = False) -> StreamingResponse:
+def download_log(served: StudyDep, viewer: Viewer, real_ids: _RealIds = False) -> StreamingResponse:
     """The whole log, from which the study can be rebuilt, an event a line."""
+    _check_real_ids(real_ids, viewer)
 
     def lines() -> Iterator[str]:
         for event in exported_log(served.study, real_ids=real_ids):
@@ -314,7 +332,7 @@ def download_log(served: StudyDep, _: Manager, real_ids: _RealIds = False) -> St
 async def download(
     served: StudyDep,
     request: Request,
-    _: Manager,
+    viewer: Viewer,
     what: Literal[
         "scores",
         "systems",
@@ -333,6 +351,7 @@ async def download(
     real_ids: _RealIds = False,
 ) -> Response:
     """A table as a file: judgments as `import` and `fit` read them, answers with times, scores, annotators …"""
+    _check_real_ids(real_ids, viewer)
     try:
         body = await dashboard_of(request, served).run(calculator.export, what, form, stage, None, real_ids)
     except ConfigError as error:
@@ -348,27 +367,29 @@ async def download(
 
 
 @router.post(_STUDY + "/exclude")
-def exclude(served: StudyDep, _: Manager, body: Exclusion) -> DoneOut:
+def exclude(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
     """Exclude an annotator: they get no further tasks, and their judgments are set aside and collected again."""
     if not body.reason.strip():
         raise Refusal(422, "no_reason", "There is no reason given.", "Say why; it stays in the log.", field="reason")
-    _act(lambda: served.study.annotators.exclude(body.annotator, body.reason.strip()))
+    _act(lambda: served.study.annotators.exclude(body.annotator, body.reason.strip(), member=manager.name))
     return DoneOut()
 
 
 @router.post(_STUDY + "/readmit")
-def readmit(served: StudyDep, _: Manager, body: Exclusion) -> DoneOut:
+def readmit(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
     """Undo an exclusion: the annotator's judgments count again."""
-    _act(lambda: served.study.annotators.readmit(body.annotator, body.reason.strip()))
+    _act(lambda: served.study.annotators.readmit(body.annotator, body.reason.strip(), member=manager.name))
     return DoneOut()
 
 
 @router.post(_STUDY + "/forget")
-def forget(served: StudyDep, _: Manager, body: ForgetRequest) -> ForgetOut:
+def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut:
     """Delete an annotator from the study; without `confirm`, only preview the effects on the scores."""
     try:
-        act = forgetting.forget if body.confirm else forgetting.preview
-        report = act(served.study, body.annotator)
+        if body.confirm:
+            report = forgetting.forget(served.study, body.annotator, member=manager.name)
+        else:
+            report = forgetting.preview(served.study, body.annotator)
     except TaskError as error:
         problem = error.problems[0]
         raise Refusal(404, "nobody", problem.what, problem.remedy, field="annotator") from None
@@ -380,16 +401,16 @@ def forget(served: StudyDep, _: Manager, body: ForgetRequest) -> ForgetOut:
 
 
 @router.post(_STUDY + "/resolve-check")
-def resolve_check(served: StudyDep, _: Manager, body: CheckVerdict) -> DoneOut:
+def resolve_check(served: StudyDep, manager: Manager, body: CheckVerdict) -> DoneOut:
     """Decide whether the expected answer of a disputed check is right; a wrong one counts against nobody."""
-    _act(lambda: served.study.quality.resolve_check(body.check, body.verdict))
+    _act(lambda: served.study.quality.resolve_check(body.check, body.verdict, member=manager.name))
     return DoneOut()
 
 
 @router.post(_STUDY + "/state")
-def set_state(served: StudyDep, _: Manager, body: NewState) -> DoneOut:
+def set_state(served: StudyDep, manager: Manager, body: NewState) -> DoneOut:
     """Open, pause or close the study; answers to leased tasks are still accepted."""
-    _act(lambda: served.study.set_state(body.state, body.reason.strip()))
+    _act(lambda: served.study.set_state(body.state, body.reason.strip(), member=manager.name))
     return DoneOut()
 
 
@@ -433,7 +454,7 @@ def compare_systems(_: Manager, outputs: OutputsIn) -> EvaluationDraftOut:
 
 
 @router.post("/api/v1/manage/studies", status_code=201)
-def new_study(request: Request, response: Response, _: Manager, draft: Draft) -> SavedStudyOut:
+def new_study(request: Request, response: Response, _: Owner, draft: Draft) -> SavedStudyOut:
     """Create a study in a folder beside the others, and serve it."""
     result = create_study(request.app.state.studies, draft)
     if result.problems:
@@ -448,10 +469,10 @@ def read_config(served: StudyDep, _: Manager) -> DraftOut:
 
 
 @router.put(_STUDY + "/config")
-def change_config(served: StudyDep, response: Response, _: Manager, draft: Draft) -> SavedStudyOut:
+def change_config(served: StudyDep, response: Response, manager: Manager, draft: Draft) -> SavedStudyOut:
     """Change a study; once a task was leased, the question and the protocol cannot be changed."""
     try:
-        result = save_draft(served, draft)
+        result = save_draft(served, draft, member=manager.name)
     except SteelyardError as error:
         problem = error.problems[0]
         raise Refusal(409, "refused", problem.what, problem.remedy, field=problem.field) from None

@@ -6,7 +6,8 @@ import asyncio
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
@@ -19,20 +20,22 @@ from steelyard.study import Stage
 from steelyard.study.fitting import tournament_design
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
+from steelyard.web.draft_folders import Drafts, draft_titles
 from steelyard.web.errors import Refusal, log_refusal
 from steelyard.web.identity import (
-    MANAGE_COOKIE,
-    ManageKey,
+    Identity,
     StudyDep,
-    check_csrf_token,
     check_manage_token,
-    is_manager,
+    identity_of,
     manage_csrf,
     set_manage_cookie,
+    set_team_cookie,
+    teams_of,
 )
+from steelyard.web.identity import sign_out as end_sessions
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
-from steelyard.web.studies import ServedStudy
+from steelyard.web.studies import ServedStudy, Studies
 
 router = APIRouter(include_in_schema=False)
 
@@ -41,11 +44,16 @@ _PATIENCE = 0.3
 """Seconds a page waits for its first numbers; after that it is shown without, and receives them as live updates."""
 
 
-def _admitted(request: Request) -> bool:
-    admitted = is_manager(request.scope)
-    if admitted:
-        request.state.who = "the manager"
-    return admitted
+def _admitted(request: Request) -> Identity | None:
+    identity = identity_of(request.scope)
+    if identity is not None:
+        request.state.who = identity.name or "the owner"
+    return identity
+
+
+def _is_owner(request: Request) -> bool:
+    identity = _admitted(request)
+    return identity is not None and identity.role == "owner"
 
 
 def _login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
@@ -62,15 +70,18 @@ def _next_page(path: str) -> str:
     return path if path.startswith("/manage/") else "/manage/"
 
 
-def _sign_in(request: Request, token: str, path: str) -> Response:
+def _sign_in(request: Request, token: str, path: str, served: ServedStudy | None = None) -> Response:
     try:
-        check_manage_token(request, token)
+        identity = check_manage_token(request, token, served)
     except Refusal as refusal:
         log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
         return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
     # Redirect, so that the token does not stay in the address bar or the history.
     response = RedirectResponse(path, 303)
-    set_manage_cookie(request, response)
+    if served is not None and identity.role != "owner":
+        set_team_cookie(request, response, served, token)
+    else:
+        set_manage_cookie(request, response)
     return response
 
 
@@ -79,30 +90,55 @@ async def studies(request: Request, token: str | None = None) -> Response:
     """List the studies; a link with the token signs the manager in."""
     if token is not None:
         return await run_in_threadpool(_sign_in, request, token, "/manage/")
-    if not await run_in_threadpool(_admitted, request):
+    identity = await run_in_threadpool(_admitted, request)
+    teams = {} if identity is not None else await run_in_threadpool(teams_of, request)
+    if identity is None and not teams:
         return _login(request)
     dashboards_of(request.app).warm_up()
-    rows = await run_in_threadpool(lambda: [_study_row(served) for served in request.app.state.studies.all()])
-    return page(request, "manage/studies.html", language="en", csrf=manage_csrf(request), studies=rows)
+    context = await run_in_threadpool(_listed, request.app.state.studies, None if identity is not None else teams)
+    return page(
+        request,
+        "manage/studies.html",
+        language="en",
+        csrf=manage_csrf(request, next(iter(teams.values()), identity)),
+        is_owner=identity is not None,
+        **context,
+    )
 
 
 @router.post("/manage/")
 def login(
     request: Request, token: Annotated[str, Form()] = "", path: Annotated[str, Form(alias="next")] = "/manage/"
 ) -> Response:
-    """Sign the manager in with the token typed on the page."""
-    return _sign_in(request, token.strip(), _next_page(path))
+    """Sign somebody in with the token typed on the page: the owner, or a team member of the study they came for."""
+    path = _next_page(path)
+    slug = path.removeprefix("/manage/").partition("/")[0]
+    return _sign_in(request, token.strip(), path, request.app.state.studies.get(slug))
 
 
 @router.post("/manage/sign-out")
 def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-    """End the manager's session in this browser, on the server too."""
-    key: ManageKey = request.app.state.manage_key
-    check_csrf_token(csrf, manage_csrf(request))
-    key.end_session(request.cookies.get(MANAGE_COOKIE, ""))
+    """End the session in this browser, on the server too."""
     response = RedirectResponse("/manage/", 303)
-    response.delete_cookie(MANAGE_COOKIE, path="/", httponly=True, samesite="strict")
+    end_sessions(request, response, csrf)
     return response
+
+
+def _listed(studies: Studies, teams: Mapping[str, Identity] | None) -> dict[str, Any]:
+    """Return what the list shows: studies, drafts and unreadable folders; to team members only their studies."""
+    rows = [_study_row(served) for served in studies.all() if teams is None or served.slug in teams]
+    if teams is not None:
+        return {"studies": rows, "drafts": [], "unreadable": {}, "workspace": ""}
+    drafts = [
+        {**draft, "updated": datetime.fromtimestamp(draft["updated"], UTC).isoformat()}
+        for draft in draft_titles(Drafts(studies))
+    ]
+    return {
+        "studies": rows,
+        "drafts": drafts,
+        "unreadable": studies.unreadable,
+        "workspace": str(studies.home or ""),
+    }
 
 
 def _study_row(served: ServedStudy) -> dict[str, Any]:
@@ -122,17 +158,37 @@ def _study_row(served: ServedStudy) -> dict[str, Any]:
 
 @router.get("/manage/new")
 def new(request: Request) -> Response:
-    """Show the form for a new study."""
-    if not _admitted(request):
+    """Show the five steps to a new study, to the owner of the server."""
+    if not _is_owner(request):
         return _login(request)
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study="", title="New study")
+    return _new_study_page(request)
+
+
+@router.get("/manage/drafts/{draft}")
+def draft(request: Request, draft: str) -> Response:
+    """Continue a draft."""
+    if not _is_owner(request):
+        return _login(request)
+    return _new_study_page(request, draft=Drafts(request.app.state.studies).get(draft).id)
+
+
+def _new_study_page(request: Request, *, draft: str = "", study: str = "", title: str = "New study") -> Response:
+    return page(
+        request,
+        "manage/new_study.html",
+        language="en",
+        csrf=manage_csrf(request),
+        draft=draft,
+        study=study,
+        title=title,
+    )
 
 
 @router.get("/manage/{study}/")
 async def dashboard(served: StudyDep, request: Request, token: str | None = None) -> Response:
     """Show the dashboard of a study with the results so far; later ones arrive as live updates."""
     if token is not None:
-        return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/")
+        return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/", served)
     if not await run_in_threadpool(_admitted, request):
         return _login(request)
     summary = await _within_patience(summary_of(dashboard_of(request, served)))
@@ -197,8 +253,18 @@ def item(served: StudyDep, request: Request) -> Response:
 
 @router.get("/manage/{study}/edit")
 def edit(served: StudyDep, request: Request) -> Response:
-    """Show the form for changing a study."""
-    if not _admitted(request):
+    """Show the steps with a study's settings, to those who may change it."""
+    identity = _admitted(request)
+    if identity is None or not identity.may_manage:
+        return _login(request)
+    return _new_study_page(request, study=served.slug, title=served.study.config.title)
+
+
+@router.get("/manage/{study}/team")
+def team(served: StudyDep, request: Request) -> Response:
+    """Show the team of a study, to those who may change it."""
+    identity = _admitted(request)
+    if identity is None or not identity.may_manage:
         return _login(request)
     title = served.study.config.title
-    return page(request, "manage/draft.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)
+    return page(request, "manage/team.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.study.config import Stage
-from steelyard.web.content import block, render
+from steelyard.web.content import MediaFolder, block, render
 from steelyard.web.studies import ServedStudy
 
 MAX_TASKS = 50
@@ -152,6 +152,9 @@ class PageOut(BaseModel):
     sort_live: bool
     prefetch: int
     revisable_answers: int
+    context_label: str | None
+    reference_label: str | None
+    direction: Annotated[Literal["ltr", "rtl"], Field(description="direction of scales, from the study's question")]
 
 
 class SessionOut(BaseModel):
@@ -311,28 +314,50 @@ def task_out(
     served: ServedStudy, judgment_id: str, stage: Stage, items: tuple[Item, ...], lease_end: datetime | None
 ) -> TaskOut:
     """Return a task for display: sanitised items, and their common context and reference once."""
+    config = served.study.config
+    display = TaskDisplay(config.question, config.page.content, served.media)
+    return task_shown(display, judgment_id, stage.name, stage.protocol, items, lease_end)
+
+
+class TaskDisplay(NamedTuple):
+    """How the tasks of a study are displayed: their question, the format of texts, and where media come from."""
+
+    question: str
+    content: Literal["text", "markdown", "html"]
+    media: MediaFolder
+
+
+def task_shown(
+    display: TaskDisplay,
+    judgment_id: str,
+    stage: str,
+    protocol: Protocol,
+    items: tuple[Item, ...],
+    lease_end: datetime | None = None,
+) -> TaskOut:
+    """Return a task as the annotator's page displays it."""
     context = _common([item.context for item in items])
     reference = _common([item.reference for item in items])
     return TaskOut(
         judgment_id=judgment_id,
-        stage=stage.name,
-        protocol=stage.protocol.name,
-        question=served.study.config.question,
+        stage=stage,
+        protocol=protocol.name,
+        question=display.question,
         lease_end=lease_end,
-        items=[_item_out(served, item, context is None, reference is None) for item in items],
+        items=[_item_out(display, item, context is None, reference is None) for item in items],
         shared=SharedOut(
             context=context,
-            context_html=_html(served, context),
+            context_html=_html(display, context),
             reference=reference,
-            reference_html=_html(served, reference),
+            reference_html=_html(display, reference),
         ),
-        settings=settings_out(stage.protocol),
+        settings=settings_out(protocol),
     )
 
 
-def _item_out(served: ServedStudy, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
-    rendered = render(item.text, served.study.config.page.content, served.media.url)
-    media = served.media.media(item.media) if item.media else None
+def _item_out(display: TaskDisplay, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
+    rendered = render(item.text, display.content, display.media.url)
+    media = display.media.media(item.media) if item.media else None
     context = item.context if own_context else None
     reference = item.reference if own_reference else None
     return ItemOut(
@@ -341,16 +366,16 @@ def _item_out(served: ServedStudy, item: Item, own_context: bool, own_reference:
         html=rendered.html,
         dir=rendered.direction,
         context=context,
-        context_html=_html(served, context),
+        context_html=_html(display, context),
         reference=reference,
-        reference_html=_html(served, reference),
+        reference_html=_html(display, reference),
         media=None if media is None else MediaOut(kind=media.kind, url=media.url),
         media_missing=bool(item.media) and media is None,
     )
 
 
-def _html(served: ServedStudy, text: str | None) -> str | None:
-    return None if text is None else block(render(text, served.study.config.page.content, served.media.url))
+def _html(display: TaskDisplay, text: str | None) -> str | None:
+    return None if text is None else block(render(text, display.content, display.media.url))
 
 
 def _common(values: list[str | None]) -> str | None:

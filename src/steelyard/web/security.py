@@ -186,7 +186,7 @@ class Newcomers:
 class Guard:
     """Refuse requests that are too large, too many, of the wrong type or from another site; add security headers."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], None]) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], object]) -> None:
         self._app = app
         self._limits = limits
         self._require_manager = require_manager

@@ -19,9 +19,12 @@ from steelyard.errors import SteelyardError
 from steelyard.quality import Question
 from steelyard.recruitment.ledger import PlatformLedger
 from steelyard.recruitment.links import Ending, ending_for, link_secret
+from steelyard.storage import Access
 from steelyard.study import Study
 from steelyard.study.annotators import AnnotatorProgress
+from steelyard.study.config import CONFIG_FILE, read_config
 from steelyard.web.content import MediaFolder, render_page_text
+from steelyard.web.workspace import Workspace
 
 log = logging.getLogger("steelyard.web")
 
@@ -88,8 +91,8 @@ class ServedStudy:
         self._platform_ledger: tuple[int, PlatformLedger] | None = None
         self._open()
 
-    def _open(self) -> None:
-        self.study = Study.open(self.folder, database=self._database)
+    def _open(self, member: str = "") -> None:
+        self.study = Study.open(self.folder, database=self._database, member=member)
         self._tried = time.monotonic()
         page, link = self.study.config.page, self.study.config.link
         if link is not None and link.signed:
@@ -129,11 +132,11 @@ class ServedStudy:
         """Return how an annotator without further tasks returns to the panel."""
         return ending_for(self.study, annotator, reason_code, self.platform_ledger().codes)
 
-    def reopen(self) -> None:
-        """Read the study's folder again; running requests keep the study that they have."""
+    def reopen(self, member: str = "") -> None:
+        """Read the study's folder again, which `member` changed; running requests keep the study that they have."""
         with self._lock:
             before = self.study
-            self._open()
+            self._open(member)
             before.close()
 
     def reopen_soon(self) -> None:
@@ -184,29 +187,70 @@ class ServedStudy:
 
 
 class Studies:
-    """All studies of a server. `listing` is a file of their folders that its worker processes share."""
+    """All studies of a server: the given ones, and those of a workspace.
+
+    `listing` is a file of folders that the server's worker processes share.
+    """
 
     def __init__(
-        self, folders: Iterable[Path] = (), *, database: str | None = None, listing: Path | None = None
+        self,
+        folders: Iterable[Path] = (),
+        *,
+        database: str | None = None,
+        listing: Path | None = None,
+        workspace: Path | None = None,
     ) -> None:
         self._database = database
         self._listing = listing
+        self._workspace = None if workspace is None else Workspace(workspace)
         self._lock = threading.Lock()
         self._by_slug: dict[str, ServedStudy] = {}
+        self._unreadable: dict[Path, tuple[int, str]] = {}
+        """Folders of the workspace that could not be opened: when their study.toml was written, and why."""
         for folder in folders:
             self._open(folder)
         self._read_listing()
+        self._read_workspace()
 
     def all(self) -> list[ServedStudy]:
         """Every study, in the order they were given."""
         self._read_listing()
+        self._read_workspace()
         return list(self._by_slug.values())
 
     def get(self, slug: str) -> ServedStudy | None:
         """Find a study by its slug."""
         if slug not in self._by_slug:
             self._read_listing()
+            self._read_workspace()
         return self._by_slug.get(slug)
+
+    @property
+    def database(self) -> str | None:
+        """The database of all studies, if it is not the one in each study.toml."""
+        return self._database
+
+    @property
+    def home(self) -> Path | None:
+        """The folder in which new studies are created: the workspace, or the one that holds the first study."""
+        if self._workspace is not None:
+            return self._workspace.folder
+        return next((served.folder.parent for served in self._by_slug.values()), None)
+
+    @property
+    def workspace_folder(self) -> Path | None:
+        """The folder of the workspace, if the server has one."""
+        return None if self._workspace is None else self._workspace.folder
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Folders of the workspace that cannot be served, with the reason."""
+        return {folder.name: reason for folder, (_, reason) in self._unreadable.items() if folder.exists()}
+
+    def access_stores(self) -> list[Access]:
+        """The stores of managers' sign-ins; new ones go into the first."""
+        own = [] if self._workspace is None else [self._workspace.access]
+        return own + [served.study.access for served in self.all()]
 
     def add(self, folder: Path) -> ServedStudy:
         """Serve one more study, in every worker process."""
@@ -226,6 +270,8 @@ class Studies:
         """Close every study."""
         for served in self._by_slug.values():
             served.study.close()
+        if self._workspace is not None:
+            self._workspace.close()
 
     def _open(self, folder: Path) -> ServedStudy:
         folder = folder.resolve()
@@ -250,11 +296,26 @@ class Studies:
             if line and not any(served.folder == Path(line) for served in self._by_slug.values()):
                 self._open(Path(line))
 
+    def _read_workspace(self) -> None:
+        """Open studies that were added to the workspace; one that cannot be opened does not affect the others."""
+        if self._workspace is None:
+            return
+        for folder in self._workspace.study_folders():
+            if any(served.folder == folder for served in self._by_slug.values()):
+                continue
+            written = (folder / CONFIG_FILE).stat().st_mtime_ns
+            if self._unreadable.get(folder, (0, ""))[0] == written:
+                continue
+            try:
+                self._open(folder)
+                self._unreadable.pop(folder, None)
+            except SteelyardError as error:
+                self._unreadable[folder] = (written, str(error.problems[0]) if error.problems else str(error))
+                log.error("study %s cannot be opened: %s", folder.name, error)
+
 
 def slug_of(folder: Path) -> str:
     """Return the slug of a study: its configured name, or its folder's, in lower-case ASCII."""
-    from steelyard.study.config import CONFIG_FILE, read_config
-
     name = read_config(folder / CONFIG_FILE).name or folder.resolve().name
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "study"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from steelyard import Item, SystemOptions, compare_systems
 from steelyard.errors import DataError
@@ -140,25 +141,41 @@ def test_a_system_that_beats_all_below_closes_a_cluster():
     assert wmt.clusters_of_wins(score, is_better).tolist() == [1, 1, 2, 2]
 
 
-@pytest.mark.shared_data
-@pytest.mark.parametrize("pair", ["cs-en", "de-en", "ha-en"])
-def test_the_official_results_of_wmt21_are_reproduced(shared_data, pair):
-    folder = shared_data / "wmt21-da"
-    table = pl.read_csv(folder / f"{pair}.csv.gz").filter(pl.col("type").is_in(["SYSTEM", "REPEAT"]))
-    official = pl.read_csv(folder / f"official_{pair}.csv")
-    systems, segments = (Index(table[name].cast(str).unique().to_list()) for name in ("system", "segment"))
-    cells = Cells(
-        systems.codes(table["system"].to_list()),
-        segments.codes(table["segment"].cast(str).to_list()),
-        None,
-        table["score_z"].to_numpy(),
-        len(systems),
-    )
-    result = wmt.direct_assessment(cells)
-    own = pl.DataFrame({"system": systems.ids, "own_z": result.z_score, "own_wins": result.wins, "own": result.cluster})
-    both = official.join(own, on="system").sort("own_z", descending=True)
-    assert both.height == official.height
-    assert (both["z"] - both["own_z"]).abs().max() < 1e-6
-    assert both["own_wins"].to_list() == both["wins"].to_list()
-    clusters = both["cluster_first"].rank("dense").cast(int)
-    assert both["own"].to_list() == clusters.to_list()
+# Labels
+
+
+def labelled(*rows: tuple[str, str, str]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["system", "source", "label"], orient="row")
+
+
+def test_labels_are_compared_by_their_proportions():
+    rng = np.random.default_rng(9)
+    frame = labelled(
+        *((s, f"c{n}", rng.choice(["good", "fair", "bad"], p=p)) for n in range(40)
+          for s, p in (("x", [0.7, 0.2, 0.1]), ("y", [0.3, 0.3, 0.4])))
+    )  # fmt: skip
+    comparison = compare_systems(frame)
+    for name in ("good", "fair", "bad"):
+        scores = comparison.scores.filter(pl.col("label") == name)
+        counted = frame.group_by("system").agg((pl.col("label") == name).mean().alias("counted"))
+        both = scores.join(counted, on="system")
+        assert both["score"].to_list() == pytest.approx(both["counted"].to_list())
+        # The sources are the sample: the difference has the standard error of a paired t test, within its corrections.
+        (row,) = comparison.differences.filter(pl.col("label") == name).iter_rows(named=True)
+        wide = frame.with_columns((pl.col("label") == name).cast(float)).pivot("system", index="source", values="label")
+        paired = (wide["x"] - wide["y"]).std() / np.sqrt(40)
+        assert row["sd"] == pytest.approx(paired, rel=0.02)
+    only = compare_systems(frame, label="fair")
+    assert only.scores.equals(comparison.scores.filter(pl.col("label") == "fair"))
+    with pytest.raises(DataError, match="no label 'fairly'"):
+        compare_systems(frame, label="fairly")
+
+
+def test_of_two_labels_the_positive_one_is_compared_and_a_proportion_of_one_has_an_interval():
+    frame = labelled(*((s, f"c{n}", "yes" if s == "x" or n % 2 else "no") for n in range(20) for s in "xy"))
+    comparison = compare_systems(frame)
+    assert comparison.scores.select("label", "system").rows() == [("yes", "x"), ("yes", "y")]
+    assert comparison.scores["score"].to_list() == pytest.approx([1, 0.5])
+    exact = stats.binomtest(20, 20).proportion_ci(method="exact")
+    assert comparison.scores["lower"][0] == pytest.approx(exact.low)
+    assert any("proportion of “yes”" in note for note in comparison.notes)

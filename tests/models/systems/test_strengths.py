@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy import optimize
 
 from steelyard import BradleyTerry, compare_systems
 from steelyard.errors import DataError
@@ -163,6 +164,31 @@ def test_a_system_that_won_everything_rests_on_the_prior():
     assert any("rests on the prior" in note for note in comparison.notes)
 
 
+def test_a_system_with_wins_and_ties_only_is_finite_where_others_contradict_each_other():
+    # s0 beat s1 and tied s2, who beat each other: Davidson's likelihood has a maximum.
+    contradicted = votes([0, 0, 1, 2], [1, 2, 2, 1], [1, 0, 1, 1], 3)
+    comparison = compare(SystemJudgments.of_systems(contradicted))
+    assert not any("rests on the prior" in note for note in comparison.notes)
+
+    def loss(x):
+        """Davidson's likelihood as in the textbook: ν = exp(x₂), s0 at x₀, s1 at x₁, s2 at 0."""
+        theta = [x[0], x[1], 0.0]
+
+        def log_chance(left, right, outcome):
+            half = (theta[left] - theta[right]) / 2
+            return [-half, x[2], half][outcome + 1] - np.log(np.exp(half) + np.exp(-half) + np.exp(x[2]))
+
+        return -log_chance(0, 1, 1) - log_chance(0, 2, 0) - log_chance(1, 2, 1) - log_chance(2, 1, 1)
+
+    theta = np.append(optimize.minimize(loss, np.zeros(3), tol=1e-12).x[:2], 0.0)
+    assert comparison.scores.sort("system")["score"].to_list() == pytest.approx(theta - theta.mean(), abs=1e-4)
+    # Of two systems with wins of one and ties, the scores and the tie parameter could grow together.
+    alone = votes([0, 0, 1], [1, 1, 0], [1, 0, 0], 2)
+    assert any("tie parameter" in note for note in compare(SystemJudgments.of_systems(alone)).notes)
+    with pytest.raises(DataError, match="tie parameter could grow without bound"):
+        BradleyTerry(prior_sd=None).fit(alone)
+
+
 @pytest.mark.parametrize("method", ["bootstrap", "wmt"])
 def test_resampled_comparisons_agree_with_the_covariance(method):
     rng = np.random.default_rng(6)
@@ -174,13 +200,3 @@ def test_resampled_comparisons_agree_with_the_covariance(method):
     resampled = compare(judgments, SystemOptions(method=method, draws=400)).scores.sort("system")
     assert resampled["score"].to_list() == pytest.approx(exact["score"].to_list(), abs=1e-6)
     assert resampled["sd"].to_list() == pytest.approx(exact["sd"].to_list(), rel=0.2)
-
-
-@pytest.mark.shared_data
-def test_the_published_ratings_of_mteb_arena_are_reproduced(shared_data):
-    table = pl.read_csv(shared_data / "mteb_arena" / "votes.csv.gz").filter(pl.col("task") == "retrieval").drop("task")
-    published = pl.read_csv(shared_data / "mteb_arena" / "published_elo.csv.gz").filter(pl.col("task") == "retrieval")
-    comparison = compare_systems(table, unit="elo", model=BradleyTerry(ties="half"))
-    both = comparison.scores.join(published, left_on="system", right_on="model")
-    assert both.height == 15
-    assert (both["score"] - both["elo"]).abs().max() < 0.7

@@ -116,7 +116,7 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_made(served, change, 
         (None, "there are no items."),
         ({"name": "words.xlsx", "text": "a"}, "'words.xlsx' is not a file of items."),
         ({"name": "words.csv", "text": "id,text\na,x\na,y\n"}, "items.csv line 3"),
-        ({"name": "words.csv", "text": "id,text,colour\na,x,red\n"}, "unknown column"),
+        ({"name": "words.csv", "text": "id,txet\na,x\n"}, "there is no text column"),
     ],
 )
 def test_items_that_are_wrong_are_named_with_their_line(served, items, what):

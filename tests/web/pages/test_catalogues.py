@@ -13,8 +13,22 @@ from steelyard.web.catalogue import read_po
 from tests.web.pages.studies import write_study
 
 WEB = Path(steelyard.web.__file__).parent
-LANGUAGES = ["es", "de", "zh", "ar"]
+LANGUAGES = sorted(path.stem for path in (WEB / "locales").glob("*.po") if path.stem != "en")
 SAME_EVERYWHERE = {"{thing}: {criterion}", "Text"}
+CLDR = {
+    # Which of the forms of whole numbers, in the order zero, one, two, few, many, other, the numbers below have.
+    "ar": [0, 1, 2, 3, 4, 4, 4, 5, 5],
+    "de": [1, 0, 1, 1, 1, 1, 1, 1, 1],
+    "en": [1, 0, 1, 1, 1, 1, 1, 1, 1],
+    "es": [1, 0, 1, 1, 1, 1, 1, 1, 1],
+    "fr": [0, 0, 1, 1, 1, 1, 1, 1, 1],
+    "hi": [0, 0, 1, 1, 1, 1, 1, 1, 1],
+    "ja": [0, 0, 0, 0, 0, 0, 0, 0, 0],
+    "pt": [0, 0, 1, 1, 1, 1, 1, 1, 1],
+    "ru": [2, 0, 1, 1, 2, 0, 1, 2, 0],
+    "zh": [0, 0, 0, 0, 0, 0, 0, 0, 0],
+}
+"""Forms of 0, 1, 2, 3, 11, 21, 22, 100 and 101 by CLDR's plural rules."""
 
 
 def said_on_the_page() -> set[str]:
@@ -37,11 +51,24 @@ def test_english_lists_every_message_of_the_page():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_is_complete_and_translated(language):
     english = read_po(WEB / "locales" / "en.po").messages
-    other = read_po(WEB / "locales" / f"{language}.po").messages
-    assert set(other) == set(english)
-    for message, (words, *_) in other.items():
-        assert message in SAME_EVERYWHERE or words != message, message
-        assert set(re.findall(r"\{\w+\}", words)) == set(re.findall(r"\{\w+\}", message)), message
+    catalogue = read_po(WEB / "locales" / f"{language}.po")
+    assert catalogue.own_name != language
+    assert set(catalogue.messages) == set(english)
+    n_forms = max(CLDR[language]) + 1
+    for message, forms in catalogue.messages.items():
+        assert len(forms) == (n_forms if len(english[message]) > 1 else 1), message
+        for words in forms:
+            assert message in SAME_EVERYWHERE or words != message, message
+            assert words == words.strip()
+            assert sorted(re.findall(r"\{\w+\}", words)) == sorted(re.findall(r"\{\w+\}", message)), message
+
+
+@pytest.mark.parametrize("language", ["en", *LANGUAGES])
+def test_plural_forms_are_those_of_cldr(language):
+    catalogue = read_po(WEB / "locales" / f"{language}.po")
+    catalogue.messages["{n}"] = tuple(map(str, range(max(CLDR[language]) + 1)))
+    forms = [int(catalogue.ngettext("{n}", "{n}", n)) for n in (0, 1, 2, 3, 11, 21, 22, 100, 101)]
+    assert forms == CLDR[language]
 
 
 def test_what_people_are_told_when_their_part_has_ended_is_in_the_catalogue(tmp_path):

@@ -25,13 +25,19 @@ def server(tmp_path_factory):
     studies = [
         write_study(folder / "sorted", 'name = "scored_ranking"\nsize = 3', page="sort_live = true"),
         write_study(folder / "hidden", 'name = "direct"', page="show_value = false"),
-        write_study(folder / "sourced", 'name = "direct"', columns=source),
+        write_study(folder / "sourced", 'name = "direct"', columns=source, page='context_label = "Source"'),
         write_study(folder / "sourced-pairs", columns={"context": "Der Zug kommt nicht."}),
         write_study(folder / "uneven", 'name = "likert"'),
+        write_study(folder / "uneven-four", 'name = "best_worst"', items=4),
         write_study(folder / "untied", 'name = "ranking"\nsize = 3\nties = false'),
         write_study(folder / "arabic", people='language = "ar"'),
         write_study(folder / "rich", 'name = "direct"', page='content = "markdown"'),
     ]
+    arabic = folder / "arabic" / "study.toml"
+    arabic.write_text(arabic.read_text(encoding="utf-8").replace("How good are they?", "أيهما أفضل؟"), encoding="utf-8")
+    (folder / "uneven-four" / "items.csv").write_text(
+        f"id,text\na,short\nb,{long * 2!r}\nc,brief\nd,so\n".replace("'", '"')
+    )
     rows = "\n".join(f'{letter},"{letter} {long if letter in "ace" else ""}"' for letter in "abcdef")
     (folder / "uneven" / "items.csv").write_text(f"id,text\n{rows}\n", encoding="utf-8")
     (folder / "rich" / "items.csv").write_text("id,text\na,**bold** and `code`\nb,مرحبا بالعالم\n", encoding="utf-8")
@@ -155,15 +161,52 @@ def test_an_arabic_page_runs_from_right_to_left(server, judge):
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
+def test_an_arabic_browser_does_not_mirror_the_scale_of_an_english_study(server, judge):
+    person = judge(f"{server.url}/s/hidden/", "زائر")
+    page = person.page
+    # Nothing is answered yet, and there is no total to set it against.
+    assert page.locator("#progress").inner_text() == ""
+    person.context.set_extra_http_headers({"Accept-Language": "ar"})
+    page.reload()
+    person.wait_for_task()
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    low, high = [word.bounding_box() for word in page.locator(".slider-labels > span").all()]
+    assert low["x"] < high["x"]
+    item = person.items()[0]
+    track = page.locator(".slider-track input").bounding_box()
+    page.mouse.click(track["x"] + 0.9 * track["width"], track["y"] + track["height"] / 2)
+    person.submit()
+    person.says("✓ حُفظ")
+    (answer,) = judgments_of(server, "hidden", "زائر")
+    assert answer[item] > 80
+    assert "1" in page.locator("#progress").inner_text()
+
+
+def test_headings_are_the_study_s_own_and_rows_of_a_task_are_aligned_alike(server, judge):
+    person = judge(f"{server.url}/s/sourced/", "reader")
+    assert person.page.locator(".panel-title").all_text_contents() == ["Source", "Reference", "To judge"]
+    person = judge(f"{server.url}/s/uneven-four/", "aligned")
+    lefts = "[...document.querySelectorAll('.thing .content')].map(e => getComputedStyle(e).textAlign)"
+    assert person.page.evaluate(lefts) == ["start"] * 4
+
+
 def test_the_page_speaks_the_browsers_language_or_english(studies, judge):
     person = judge(f"{studies.url}/s/pairwise/", "abroad")
     languages = {}
-    for language in ("es-MX", "de-AT", "zh-CN", "fi-FI"):
+    for language in ("es-MX", "de-AT", "zh-CN", "ja", "ru", "hi-IN", "fi-FI"):
         person.context.set_extra_http_headers({"Accept-Language": language})
         person.page.reload()
         person.wait_for_task()
         languages[language] = person.page.locator("#submit > span").inner_text()
-    assert languages == {"es-MX": "Enviar", "de-AT": "Absenden", "zh-CN": "提交", "fi-FI": "Submit"}
+    assert languages == {
+        "es-MX": "Enviar",
+        "de-AT": "Absenden",
+        "zh-CN": "提交",
+        "ja": "送信",
+        "ru": "Отправить",
+        "hi-IN": "भेजें",
+        "fi-FI": "Submit",
+    }
 
 
 def test_another_language_can_be_chosen_in_mid_task_and_stays_chosen(studies, judge):
@@ -198,9 +241,9 @@ def test_dark_mode_is_respected(studies, judge):
 
 
 def test_the_page_weighs_less_than_100_kilobytes_as_it_travels(studies, judge):
-    """Everything up to the first task, compressed as the server sends it: 45 kB in English, 50 kB in Arabic."""
+    """Everything up to the first task, compressed as the server sends it; the typeface is 43 kB of it."""
     person = judge(f"{studies.url}/s/pairwise/", "weigher")
-    for language in ("en", "ar"):
+    for language in ("en", "ar", "hi"):
         person.context.set_extra_http_headers({"Accept-Language": language})
         person.page.reload()
         person.page.wait_for_load_state("networkidle")
@@ -211,7 +254,7 @@ def test_the_page_weighs_less_than_100_kilobytes_as_it_travels(studies, judge):
         bodies = [person.context.request.get(url).body() for url in loaded if url != asked_by_post]
         assert len(bodies) > 20
         weight = sum(len(gzip.compress(body)) for body in bodies)
-        assert weight < 60_000, (language, weight)
+        assert weight < 100_000, (language, weight)
 
 
 def test_nothing_is_said_about_waiting_in_the_first_300_milliseconds(studies, judge):

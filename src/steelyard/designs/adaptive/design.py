@@ -67,8 +67,8 @@ class Adaptive(Design):
             "ratings and 1 for comparisons",
         ),
     ] = None
-    annotators: Annotated[
-        int | None, Field(ge=1, description="maximum number of annotators per task; unlimited if absent")
+    max_annotators_per_task: Annotated[
+        int | None, Field(ge=1, description="maximum number of distinct annotators per task; unlimited if absent")
     ] = None
     same_item_again: Annotated[
         bool, Field(description="whether an annotator may see an item again in a task with other items")
@@ -92,7 +92,7 @@ class Adaptive(Design):
             by_group=self.by == "group",
             across=not self.within_contexts(protocol),
             different_groups=self.different_groups,
-            limit=self.annotators,
+            limit=self.max_annotators_per_task,
         )
 
     def views_before_gain(self, *, uses_ratings: bool) -> int:
@@ -172,9 +172,9 @@ class Adaptive(Design):
         if count < size:
             return 0
         tasks = ceil(self.judgments * count / size)
-        if self.annotators is None or self.by == "group" or self.different_groups:
+        if self.max_annotators_per_task is None or self.by == "group" or self.different_groups:
             return tasks
-        return min(tasks, state.n_sets * self.annotators)
+        return min(tasks, state.n_sets * self.max_annotators_per_task)
 
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the task of largest gain or, with probability `explore`, a random one."""

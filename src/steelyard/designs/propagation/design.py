@@ -40,8 +40,11 @@ class Propagation(Design):
 
     inadequate: Annotated[tuple[str, ...], Field(description="labels that mean inadequate; for choice")] = ("no",)
     below: Annotated[float | None, Field(description="values below this mean inadequate; for direct and likert")] = None
-    annotators: Annotated[
-        int, Field(ge=1, description="distinct annotators for each item that is asked; the majority decides")
+    annotators_per_task: Annotated[
+        int,
+        Field(
+            ge=1, description="distinct annotators per task, that is per item that is asked about; the majority decides"
+        ),
     ] = 1
     references: Annotated[
         bool, Field(description="whether items whose text equals their reference are adequate without a question")
@@ -50,7 +53,7 @@ class Propagation(Design):
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first answer."""
         reads_as_inadequate = partial(is_inadequate, frozenset(self.inadequate), self.below)
-        return PropagationState(self.annotators, references=self.references, is_inadequate=reads_as_inadequate)
+        return PropagationState(self.annotators_per_task, references=self.references, is_inadequate=reads_as_inadequate)
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that do not ask about one item at a time, and labels or thresholds that do not fit."""
@@ -139,8 +142,8 @@ class Propagation(Design):
         for graph in state.labelled_graphs():
             for members, verdict in zip(graph.items, graph.verdicts, strict=True):
                 answers = sum(len(state.answers.get(item, ())) for item in members)
-                done += min(answers, self.annotators)
-                total += self.annotators if verdict is None else min(answers, self.annotators)
+                done += min(answers, self.annotators_per_task)
+                total += self.annotators_per_task if verdict is None else min(answers, self.annotators_per_task)
         return Goal(done, total)
 
     def effort(self, progress: Progress) -> Effort:

@@ -34,8 +34,8 @@ class Tournament(Design):
     name: ClassVar[str] = "tournament"
     shares_sources: ClassVar[bool] = True
 
-    annotators: Annotated[
-        int, Field(ge=1, description="annotators for each source, each with their own tournament")
+    annotators_per_source: Annotated[
+        int, Field(ge=1, description="distinct annotators per source, each with a tournament of their own")
     ] = 1
     across_contexts: AcrossContexts = False
     follow_up: Annotated[bool, Field(description="whether undominated items are compared until only one is left")] = (
@@ -49,7 +49,7 @@ class Tournament(Design):
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first tournament."""
         return TournamentState(
-            self.annotators,
+            self.annotators_per_source,
             one_source=self.across_contexts,
             follow_up=self.follow_up,
             hold_minutes=self.hold_minutes,
@@ -125,7 +125,7 @@ class Tournament(Design):
         seen_sets = progress.history(annotator).sets
         unfinished = state.unfinished.get(annotator, {}).values()
         for run in sorted(unfinished, key=lambda run: not run.is_reserved):
-            has_place = run.is_overlap or state.places_taken.level[run.source] < self.annotators
+            has_place = run.is_overlap or state.places_taken.level[run.source] < self.annotators_per_source
             if run.is_reserved or has_place:
                 pair = run.next_pair(seen_sets)
                 if pair is not None:
@@ -145,7 +145,7 @@ class Tournament(Design):
             return None if pair is None or pair in seen_sets else pair
 
         own_sources = state.runs_of_annotator.get(annotator, {})
-        for level in range(min(self.annotators, state.places_taken.height)):
+        for level in range(min(self.annotators_per_source, state.places_taken.height)):
             members = state.places_taken.members(level)
             at_level = [source for source in own_sources if state.places_taken.level[source] == level]
             closed_sources = {source for source in at_level if opening_pair(source) is None}
@@ -168,11 +168,11 @@ class Tournament(Design):
         finished = [
             sum(run.is_finished and not run.is_overlap for run in state.runs_of_source[source]) for source in sources
         ]
-        if min(finished) >= self.annotators:
+        if min(finished) >= self.annotators_per_source:
             subject = "The source has" if len(sources) == 1 else f"All {len(sources):,} sources have"
-            times = "once" if self.annotators == 1 else f"by {self.annotators} annotators"
+            times = "once" if self.annotators_per_source == 1 else f"by {self.annotators_per_source} annotators"
             return NoTask(f"{subject} been ranked {times}.", complete=True)
-        if int(state.places_taken.level.min()) >= self.annotators:
+        if int(state.places_taken.level.min()) >= self.annotators_per_source:
             return WAITING
         return NoTask("You have ranked, or abandoned, every source that still needs an annotator.")
 
@@ -186,8 +186,8 @@ class Tournament(Design):
         done = total = 0
         for vertices, runs in zip(state.sources.vertices, state.runs_of_source, strict=True):
             active = [run for run in runs if (run.is_finished or run.is_reserved) and not run.is_overlap]
-            active = sorted(active, key=lambda run: not run.is_finished)[: self.annotators]
+            active = sorted(active, key=lambda run: not run.is_finished)[: self.annotators_per_source]
             done += sum(bool(run.answers.get(pair)) for run in active for pair in run.pairs)
             total += sum(len(run.pairs) for run in active)
-            total += comparisons_for(len(vertices)) * (self.annotators - len(active))
+            total += comparisons_for(len(vertices)) * (self.annotators_per_source - len(active))
         return Goal(done, total)

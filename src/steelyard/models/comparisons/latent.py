@@ -27,6 +27,9 @@ LEAST_UNITS = 10
 """Fewer annotators than this tell too little of how annotators differ; judgments are the unit then."""
 
 
+UNBOUNDED_TIES = "wins and ties never contradict each other, so that the tie parameter could grow without bound"
+
+
 class Prepared(NamedTuple):
     """Prepared observations: the likelihood of the items that appear, and the inputs of the score table."""
 
@@ -42,6 +45,8 @@ class Prepared(NamedTuple):
     """Number of comparisons of each item, if they were counted with the pairs."""
     dependent: str = ""
     """Why judgments depend on one another beyond the scores, where they do."""
+    is_tie_unbounded: Callable[[], bool] = lambda: False
+    """Tells whether the likelihood alone lets the tie parameter grow without bound, and the scores with it."""
 
 
 class Sample(ABC):
@@ -155,6 +160,11 @@ class LatentScale(Model):
         ids = items.ids
         gaps = Gaps.find(*ready.beats, [ids[code] for code in ready.items])
         sentences = gaps.sentences()
+        if self._prior_sd is None and gaps.finite_without_prior and ready.is_tie_unbounded():
+            raise DataError(
+                f"{self.name} has no finite scores without a prior: {UNBOUNDED_TIES}.",
+                'Set prior_sd (2 is the default of bradley_terry), or count ties as half wins (ties = "half").',
+            )
         if self._prior_sd is None and not gaps.finite_without_prior:
             raise DataError(
                 f"{self.name} has no finite scores without a prior: {'; '.join(sentences)}.",

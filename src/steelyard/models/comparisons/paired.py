@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, connected_components
 
 from steelyard.models.comparisons.paired_kernels import PairCounts, count_outcomes, ranking_pairs
 from steelyard.observations import UNKNOWN, Choices, Comparisons, FloatArray, IntArray, Rankings
@@ -159,6 +159,30 @@ class PairTable:
             np.concatenate([self.second[up], self.first[down]]),
         )
 
+    def allows_unbounded_ties(self) -> bool:
+        """Whether a model with a tie parameter has no finite maximum because that parameter can grow without bound.
+
+        The likelihoods of Davidson, Rao & Kupper and Glenn & David have none if some scores δ put every winner at
+        least 1 above the loser and all that tied at most 1 apart: with ever larger tδ and tie parameter t, no
+        observed answer becomes less probable. The inequalities have a solution unless the graph of their bounds has a
+        negative cycle.
+        """
+        if bool(((self.wins > 0) & (self.losses > 0)).any()):
+            return False
+        up = np.where(self.wins > 0, -1, np.where(self.ties > 0, 1, 0))
+        down = np.where(self.losses > 0, -1, np.where(self.ties > 0, 1, 0))
+        # A start from which every item can be reached; it has no way back and so is on no cycle.
+        start, everyone = self.n_items, np.arange(self.n_items)
+        tail = np.concatenate([self.first[up != 0], self.second[down != 0], np.full(self.n_items, start)])
+        head = np.concatenate([self.second[up != 0], self.first[down != 0], everyone])
+        bound = np.concatenate([up[up != 0], down[down != 0], np.ones(self.n_items, np.int64)])
+        graph = sparse.csr_array((bound.astype(np.float64), (tail, head)), shape=(start + 1, start + 1))
+        try:
+            bellman_ford(graph, indices=[start])
+        except NegativeCycleError:
+            return False
+        return True
+
     def cell_of(self, left: IntArray, right: IntArray) -> IntArray:
         """Return the place in this table of each pair, which must be in it."""
         own_keys = pair_key(self.first, self.second, self.n_items)
@@ -168,6 +192,10 @@ class PairTable:
 def pair_key(left: IntArray, right: IntArray, n_items: int) -> NDArray[np.int64]:
     """Number the unordered pairs."""
     return np.minimum(left, right).astype(np.int64) * n_items + np.maximum(left, right)
+
+
+_MOST_ISLANDS_NAMED = 5
+"""Islands up to which their items are named; more are usually the sources of a study."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,6 +241,13 @@ class Gaps:
     def sentences(self) -> list[str]:
         """Say in plain words what was found, naming the items (the first few)."""
         sentences = []
+        if len(self.islands) > _MOST_ISLANDS_NAMED:
+            n_open = sum(len(group) for group in (*self.top, *self.bottom) if 2 * len(group) <= self.n_items)
+            more = f", and {n_open:,} items were never beaten or never won" if n_open else ""
+            return [
+                f"the items form {len(self.islands):,} groups that were never compared with one another{more}, so the "
+                "judgments do not determine the order between them"
+            ]
         if self.islands:
             sentences.append(
                 f"{len(self.islands)} islands of items were never compared with one another: "

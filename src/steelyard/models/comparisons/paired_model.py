@@ -231,4 +231,5 @@ class PairedModel(LatentScale):
             notes,
             appearances,
             DEPENDENT.get(kind, ""),
+            table.allows_unbounded_ties if rule.learns else lambda: False,
         )

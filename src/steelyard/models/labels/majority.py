@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.labels.observed import ObservedLabels
@@ -61,7 +61,7 @@ def wilson(
     successes: IntArray | FloatArray, total: IntArray | FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's score interval of a share; NaN where nothing was counted."""
-    z2 = stats.norm.ppf((1 + level) / 2) ** 2
+    z2 = special.ndtri((1 + level) / 2) ** 2
     # Squares of whole numbers would overflow.
     successes, total = np.asarray(successes, np.float64), np.asarray(total, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from steelyard.errors import DataError, NoEvidenceError
 from steelyard.models.labels.tally import LabelTally
@@ -126,7 +126,7 @@ def beta_interval(share: FloatArray, variance: FloatArray, level: float) -> Inte
     share = np.clip(share, 1e-9, 1 - 1e-9)
     size = np.maximum(share * (1 - share) / np.maximum(variance, 1e-300) - 1, 1e-3)
     lower, upper = (
-        np.asarray(stats.beta.ppf(tail, share * size, (1 - share) * size))
+        np.asarray(special.betaincinv(share * size, (1 - share) * size, tail), np.float64)
         for tail in ((1 - level) / 2, (1 + level) / 2)
     )
     return Interval(lower, upper)
@@ -166,7 +166,7 @@ def log_odds_interval(probabilities: FloatArray, score: FloatArray, variance: Fl
     rest = special.logsumexp(others, axis=1)
     share = np.exp(others - rest[:, None])
     spread = np.sqrt(variance[rows, label] + (share**2 * variance).sum(axis=1))
-    half = stats.norm.ppf((1 + level) / 2) * spread
+    half = special.ndtri((1 + level) / 2) * spread
     centre = score[rows, label] - rest
     ends = (special.expit(centre - half), special.expit(centre + half))
     return Interval(*(np.where(np.isnan(top), np.nan, end) for end in ends))
@@ -214,7 +214,7 @@ def confusion_columns(
                 continue
             value = np.where(has_answers[:, true], share[:, true, given], np.nan)
             ends = (
-                np.asarray(stats.beta.ppf(tail, alpha[:, true, given], rest[:, true, given]))
+                np.asarray(special.betaincinv(alpha[:, true, given], rest[:, true, given], tail), np.float64)
                 for tail in ((1 - level) / 2, (1 + level) / 2)
             )
             lower, upper = (np.where(has_answers[:, true], end, np.nan) for end in ends)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats import JudgmentFile, read_items, read_judgments, read_table
@@ -31,6 +32,7 @@ SOURCE_NAMES = (
     *("query", "queryid", "instruction", "document", "documentid", "docid"),
 )
 """Names of the column of systems, and of that of sources, without case, spaces, hyphens and underscores."""
+_ITEM_FIELDS = ("group", "context", "reference", "gold")
 _IGNORED = "Ignored columns"
 
 
@@ -53,6 +55,7 @@ def compare_systems(
     draws: int = 1000,
     seed: int = 0,
     unit: Unit = "natural",
+    label: str | None = None,
 ) -> SystemComparison:
     """Compare systems: scores, intervals, rank ranges, clusters and pairwise differences.
 
@@ -84,10 +87,12 @@ def compare_systems(
         Coverage of the intervals, number of joint draws or bootstrap replicates, random seed.
     unit : {"natural", "elo"}
         Unit of scores from comparisons; elo is 1000 + 400 · log₁₀ odds, with ties as half wins.
+    label : str, optional
+        Label whose proportion is the score; by default each of several labels, or the positive one of two.
     """
     if unit == "elo" and model is None:
         model = BradleyTerry(ties="half")
-    options = SystemOptions(method, adjust, model, tuple(resample), level, draws, seed, unit)
+    options = SystemOptions(method, adjust, model, tuple(resample), level, draws, seed, unit, label)
     subsets = [by] if isinstance(by, str) else list(by)
     if isinstance(judgments, Observations):
         if subsets or covariates:
@@ -95,21 +100,22 @@ def compare_systems(
         return compare(_of_observations(judgments, items), options)
     frame, source = _with_source(read_table(judgments), source)
     item_list = _items(items)
-    if item_list is not None and subsets:
-        raise DataError("`by` needs a column of the judgments.", "Join the items to the judgments first.")
+    of_frame = [name for name in subsets if item_list is None or name in frame.columns]
+    item_columns = {name: item_column(item_list or (), name) for name in subsets if name not in of_frame}
     read = {"columns": columns, "kind": kind, "scale": scale}
     if item_list is None:
         read["columns"] = _columns(frame, columns or {}, system, source, kind)
     parts = []
-    for keys, rows in _subsets(frame, subsets):
+    for keys, rows in _subsets(frame, of_frame):
         file = read_judgments(rows, **read)  # type: ignore[arg-type]
         for criterion, observations in file.by_criterion.items():
-            prepared = (
-                _of_columns(observations, read["columns"]) if item_list is None else of_items(observations, item_list)
-            )
             values = _covariates(rows, covariates, file, criterion)
-            names = {**keys, **({"criterion": criterion} if criterion else {})}
-            parts.append((names, compare(_noted(prepared, file), options, values)))
+            for item_keys, subset in subsets_of_items(observations, item_columns):
+                part = observations.subset(subset)
+                prepared = _of_columns(part, read["columns"]) if item_list is None else of_items(part, item_list)
+                names = {**keys, **item_keys, **({"criterion": criterion} if criterion else {})}
+                of_part = {name: value[subset] for name, value in values.items()}
+                parts.append((names, compare(_noted(prepared, file), options, of_part)))
     return joined(parts)
 
 
@@ -149,6 +155,43 @@ def of_items(observations: Observations, items: Sequence[Item]) -> SystemJudgmen
     alone = observations.kind == Ratings.kind
     sources = {item.id: item.context or item.id for item in items if alone or item.context is not None}
     return SystemJudgments.of_items(observations, systems, sources)
+
+
+def item_column(items: Sequence[Item], name: str) -> dict[str, str]:
+    """Return the value of a column for the items that have one: a field, or a column of their metadata."""
+    if name in _ITEM_FIELDS:
+        return {item.id: str(value) for item in items if (value := getattr(item, name)) is not None}
+    values = {item.id: item.metadata[name] for item in items if name in item.metadata}
+    if not values:
+        names = dict.fromkeys(name for item in items for name in item.metadata)
+        raise DataError(
+            f"the items have no column '{name}'.", did_you_mean(name, [*names] or [*_ITEM_FIELDS]), field=name
+        )
+    return values
+
+
+def subsets_of_items(
+    observations: Observations, columns: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[dict[str, str], NDArray[np.bool_]]]:
+    """Yield the observations all of whose items have the same values, for each combination of values.
+
+    `columns` maps the name of a column to the value of each item.
+    """
+    every = np.ones(len(observations), np.bool_)
+    if not columns:
+        yield {}, every
+        return
+    ids = observations.items.ids
+    combinations = [tuple(values.get(item) for values in columns.values()) for item in ids]
+    distinct = sorted({values for values in combinations if None not in values}, key=str)
+    number_of = {values: number for number, values in enumerate(distinct)}
+    code = np.array([number_of.get(values, -1) for values in combinations])
+    item, row = observations.incidence()
+    for number, values in enumerate(distinct):
+        elsewhere = np.bincount(row, code[item] != number, len(observations)) > 0
+        rows = every & ~elsewhere & (np.bincount(row, minlength=len(observations)) > 0)
+        if rows.any():
+            yield {name: str(value) for name, value in zip(columns, values, strict=True)}, rows
 
 
 def _of_columns(observations: Observations, columns: object) -> SystemJudgments:

@@ -34,7 +34,7 @@ from steelyard.models.systems.pairwise import (
 )
 from steelyard.models.systems.strengths import Strengths, default_model, fit_strengths
 from steelyard.models.table import competition_ranks, count_by_item
-from steelyard.observations import Comparisons, FloatArray, IntArray, Ratings
+from steelyard.observations import Comparisons, FloatArray, IntArray, Labels, Ratings
 
 Method = Literal["two_way", "bootstrap", "wmt"]
 Unit = Literal["natural", "elo"]
@@ -42,8 +42,15 @@ METHODS: tuple[Method, ...] = ("two_way", "bootstrap", "wmt")
 UNITS: tuple[Unit, ...] = ("natural", "elo")
 ELO_PER_LOGIT = 400 / np.log(10)
 ELO_MEAN = 1000.0
-KINDS = ("ratings", "comparisons", "choices", "rankings")
+KINDS = ("ratings", "comparisons", "choices", "rankings", "labels")
 """Kinds of judgments from which systems can be compared, the preferred one first."""
+NEGATIVE_LABELS = frozenset(
+    (
+        *("no", "not", "none", "bad", "worse", "wrong", "false", "fail", "failed", "incorrect", "inadequate"),
+        *("unacceptable", "negative", "0"),
+    )
+)
+"""Of two labels, the other one is the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class SystemOptions:
     `method`: two_way (clustered by source and annotator), bootstrap (sources and annotators are resampled), or wmt (the
     procedure of WMT for this kind of judgments). `adjust`: whether means of ratings are adjusted for sources and
     annotators. `resample`: which of sources and annotators stand for a larger population. `model`: a latent-scale model
-    for comparisons, choices or rankings. `unit`: natural, or elo (1000 + 400 · log₁₀ odds).
+    for comparisons, choices or rankings. `unit`: natural, or elo (1000 + 400 · log₁₀ odds). `label`: the label whose
+    proportion is the score, where judgments are labels; by default each of several labels, or the positive one of two.
     """
 
     method: Method = "two_way"
@@ -64,6 +72,7 @@ class SystemOptions:
     draws: int = 1000
     seed: int = 0
     unit: Unit = "natural"
+    label: str | None = None
 
     def __post_init__(self) -> None:
         for name, options in (("method", METHODS), ("unit", UNITS)):
@@ -132,15 +141,70 @@ def compare(
     observations = judgments.observations
     if observations.kind not in KINDS:
         raise DataError(
-            f"systems are compared by ratings, comparisons, choices or rankings; these are {observations.kind}.",
+            f"systems are compared by {', '.join(KINDS)}; these are {observations.kind}.",
             "Choose another kind of judgments.",
         )
     if len(observations) == 0:
         raise DataError("there are no judgments of systems.", "Collect or import some first.")
     if covariates and not isinstance(observations, Comparisons):
         raise DataError("covariates need comparisons.", "Leave them out.")
+    if isinstance(observations, Labels):
+        return _compare_labels(judgments, observations, options)
+    if options.label is not None:
+        raise DataError(f"{observations.kind} have no labels.", "Leave out the label.")
     result = _METHODS[options.method](judgments, options, covariates or {})
     return _tabulated(judgments, result, options)
+
+
+def _compare_labels(judgments: SystemJudgments, labels: Labels, options: SystemOptions) -> SystemComparison:
+    """Compare systems by the proportion of each label, or of the one that the options name."""
+    names = list(labels.classes.ids)
+    if options.method == "wmt":
+        raise DataError("WMT has no procedure for labels.", "Use the method two_way or bootstrap.")
+    if options.label is not None and options.label not in names:
+        raise DataError(f"there is no label '{options.label}'.", did_you_mean(options.label, names))
+    chosen = [options.label] if options.label is not None else names
+    if len(chosen) == 2:
+        # One says it all: the first, unless that is a negative one, as in an alphabetical order.
+        chosen = [next((name for name in names if name.casefold() not in NEGATIVE_LABELS), names[0])]
+    parts = []
+    for name in chosen:
+        has_label = (labels.label == labels.classes.code(name)).astype(np.float64)
+        indicators = Ratings(
+            items=labels.items,
+            annotators=labels.annotators,
+            tasks=labels.tasks,
+            annotator=labels.annotator,
+            task=labels.task,
+            item=labels.item,
+            value=has_label,
+            scale=(0.0, 1.0),
+        )
+        # Not adjusted for sources and annotators, so that the score is the proportion that readers can count.
+        comparison = compare(replace(judgments, observations=indicators), replace(options, adjust=False, label=None))
+        parts.append(({"label": name}, _with_exact_ends(comparison)))
+    whole = joined(parts)
+    return replace(whole, notes=(*whole.notes, _labels_note(names, chosen)))
+
+
+def _labels_note(names: Sequence[str], chosen: Sequence[str]) -> str:
+    if len(chosen) > 1:
+        return "scores are the proportion of each label"
+    others = ", ".join(f"“{name}”" for name in names if name not in chosen)
+    return f"scores are the proportion of “{chosen[0]}” (other labels: {others})"
+
+
+def _with_exact_ends(comparison: SystemComparison) -> SystemComparison:
+    """Give proportions of 0 and 1, which have no variance, the interval of Clopper and Pearson over the sources."""
+    tail = (1 - comparison.level) / 2
+    count = pl.coalesce("sources", "judgments")
+    # The mean of means of ones may differ from 1 in the last digit.
+    is_none, is_all = pl.col("score") < 1e-9, pl.col("score") > 1 - 1e-9
+    scores = comparison.scores.with_columns(
+        pl.when(is_all).then(tail ** (1 / count)).otherwise("lower").alias("lower"),
+        pl.when(is_none).then(1 - tail ** (1 / count)).otherwise("upper").alias("upper"),
+    )
+    return replace(comparison, scores=scores)
 
 
 # Methods

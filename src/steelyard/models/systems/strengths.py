@@ -14,13 +14,13 @@ from scipy import sparse
 from steelyard.errors import DataError
 from steelyard.models.choices.maxdiff import MaxDiff
 from steelyard.models.comparisons.bradley_terry import BradleyTerry
-from steelyard.models.comparisons.latent import LatentScale, Prepared
+from steelyard.models.comparisons.latent import UNBOUNDED_TIES, LatentScale, Prepared
 from steelyard.models.comparisons.paired import Gaps, expected_share
 from steelyard.models.comparisons.paired_model import PairLikelihood
 from steelyard.models.comparisons.plackett_luce import PlackettLuce
 from steelyard.models.inference.newton import Estimate, inverse, maximise, warn_unless_converged
 from steelyard.models.systems.influence import Influence
-from steelyard.observations import FloatArray, IntArray, Observations
+from steelyard.observations import FloatArray, Observations
 
 DEFAULTS: dict[str, type[LatentScale]] = {
     "comparisons": BradleyTerry,
@@ -56,9 +56,12 @@ def fit_strengths(observations: Observations, model: LatentScale) -> Strengths:
     """
     model.check_kind(observations)
     prepared, names = model._prepare(observations), observations.items.ids
-    gaps = Gaps.find(*_wins(prepared), [names[code] for code in prepared.items])
-    prior_sd = None if gaps.finite_without_prior else FALLBACK_PRIOR_SD
-    notes = [] if prior_sd is None else [f"{sentence}: it rests on the prior" for sentence in gaps.sentences()]
+    gaps = Gaps.find(*prepared.beats, [names[code] for code in prepared.items])
+    sentences = gaps.sentences()
+    if not sentences and prepared.is_tie_unbounded():
+        sentences = [UNBOUNDED_TIES]
+    prior_sd = FALLBACK_PRIOR_SD if sentences or not gaps.finite_without_prior else None
+    notes = [f"{sentence}: it rests on the prior" for sentence in sentences]
     model = replace(model, prior_sd=prior_sd)
     prepared = model._prepare(observations)
     estimate = maximise(
@@ -70,18 +73,6 @@ def fit_strengths(observations: Observations, model: LatentScale) -> Strengths:
     unit_score = np.full(len(names), np.nan)
     unit_score[prepared.items] = expected_share(theta, lambda d: prepared.share(d, estimate.tie))
     return Strengths(model, prepared, estimate, influence, unit_score, (*notes, *prepared.notes(estimate)))
-
-
-def _wins(prepared: Prepared) -> tuple[IntArray, IntArray]:
-    """Return who beat whom. A tie counts both ways, unless the model has a parameter for ties.
-
-    With such a parameter, a system that won or tied all its comparisons has no finite score.
-    """
-    likelihood = prepared.likelihood
-    if not isinstance(likelihood, PairLikelihood) or not likelihood.rule.learns:
-        return prepared.beats
-    table = likelihood.raw
-    return replace(table, ties=np.zeros_like(table.ties)).beats()
 
 
 def _influence(prepared: Prepared, estimate: Estimate, n_rows: int, n_systems: int) -> Influence:

@@ -59,7 +59,8 @@ class AnnotatorSettings(_Table):
         int, Field(ge=0, le=1000, strict=True, description="number of most recent answers an annotator may revise")
     ] = 20
     language: Annotated[
-        str | None, Field(description="language of the annotation page (en, es, de, zh, ar); the browser's if absent")
+        str | None,
+        Field(description="language of the annotation page (ar de en es fr hi ja pt ru zh); the browser's if absent"),
     ] = None
 
 
@@ -76,6 +77,13 @@ class Page(_Table):
     prefetch: Annotated[
         int, Field(ge=1, le=50, strict=True, description="number of tasks to fetch ahead on a good connection")
     ] = 1
+    context_label: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="heading above the context; “Context” if absent")
+    ] = None
+    reference_label: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, description="heading above the reference; “Reference” if absent"),
+    ] = None
     media: Annotated[
         str, Field(min_length=1, description="folder of images, audio and video, relative to the study's folder")
     ] = "media"

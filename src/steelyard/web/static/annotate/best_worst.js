@@ -41,13 +41,15 @@ export function bestWorst(task, page, changed) {
     return {
       item,
       name: content.name,
-      element: h("tr", {}, best, h("td", { class: "thing" }, panels(item), content.element), worst),
+      brief: content.element.classList.contains("brief"),
+      element: h("tr", {}, best, h("td", { class: "thing" }, panels(item, page), content.element), worst),
     };
   });
   const head = ({ word, headId, kind }) => h("th", { scope: "col", id: headId, class: kind, dir: "auto" }, word);
   const element = h(
     "table",
-    { class: "best-worst", "aria-labelledby": "question" },
+    // Short texts stand in the middle, but not beside longer ones: the rows of a task are aligned alike.
+    { class: `best-worst${rows.every((row) => row.brief) ? " all-brief" : ""}`, "aria-labelledby": "question" },
     h(
       "thead",
       {},

@@ -27,16 +27,16 @@ function panel(title, html) {
   return h(
     "section",
     { class: "panel", "aria-labelledby": heading },
-    h("h2", { id: heading, class: "panel-title" }, title),
+    h("h2", { id: heading, class: "panel-title" }, h("bdi", {}, title)),
     h("div", { class: "content", dir: "auto", html }),
   );
 }
 
-/** The context and the reference of an item, or those that all items of a task share; often none. */
-export function panels(holder) {
+/** The context and the reference of an item, or those that all items of a task share; often none. The study may name them. */
+export function panels(holder, page) {
   return [
-    holder.context_html ? panel(t("Context"), holder.context_html) : null,
-    holder.reference_html ? panel(t("Reference"), holder.reference_html) : null,
+    holder.context_html ? panel(page.context_label || t("Context"), holder.context_html) : null,
+    holder.reference_html ? panel(page.reference_label || t("Reference"), holder.reference_html) : null,
   ].filter(Boolean);
 }
 

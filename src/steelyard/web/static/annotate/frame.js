@@ -59,7 +59,8 @@ export class Frame {
   progress(progress, underWay) {
     const { answered, limit, minutes_left: minutes } = progress;
     const done = limit === null ? answered + underWay : Math.min(limit, answered + underWay);
-    const far = limit === null ? t("{done} answered", { done }) : t("{done} of {limit}", { done, limit });
+    const count = done ? t("{done} answered", { done }) : null;
+    const far = limit === null ? count : t("{done} of {limit}", { done, limit });
     const known = minutes !== null && done < (limit ?? Infinity);
     const short = minutes < 1 ? t("less than a minute") : t("about {minutes} min", { minutes: Math.ceil(minutes) });
     const time = known ? short : null;

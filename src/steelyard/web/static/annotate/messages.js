@@ -41,13 +41,26 @@ export function currentLanguage() {
   return language;
 }
 
-/** Say a message: t("{done} of {limit}", {done: 12, limit: 40}). */
+/** Say a message: t("{done} of {limit}", {done: 12, limit: 40}). Plural forms are chosen by the first number. */
 export function t(message, values = {}) {
-  const words = messages[message] || message;
+  const entry = messages[message] || message;
+  const words = Array.isArray(entry) ? pluralForm(entry, values) : entry;
   return words.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? number(value) : String(value);
   });
+}
+
+const CATEGORIES = ["zero", "one", "two", "few", "many", "other"];
+
+/** Catalogues have a form for each category that whole numbers have in the language, in the order of CLDR. */
+function pluralForm(forms, values) {
+  const rules = new Intl.PluralRules(language);
+  const used = new Set(Array.from({ length: 200 }, (_, count) => rules.select(count)));
+  const place = CATEGORIES.filter((name) => used.has(name)).indexOf(
+    rules.select(Object.values(values).find((value) => typeof value === "number") ?? 0),
+  );
+  return forms[Math.min(Math.max(place, 0), forms.length - 1)];
 }
 
 /** A number as the reader writes it, in the digits that are on the keys. */

@@ -22,15 +22,17 @@ export function pairwise(task, page, changed) {
     return input;
   }
 
+  const contents = [];
   const cards = task.items.map((item, position) => {
     const content = itemContent(item, position);
+    contents.push(content.element);
     const input = radio(item.id, content.id, position ? "2 ArrowRight" : "1 ArrowLeft");
     return h(
       "label",
       { class: "choice-card", for: input.id },
       input,
       h("span", { class: "choice-keys" }, key(String(position + 1)), key(position ? "→" : "←")),
-      panels(item),
+      panels(item, page),
       content.element,
     );
   });
@@ -43,7 +45,7 @@ export function pairwise(task, page, changed) {
 
   const element = h(
     "div",
-    { class: "pair", role: "radiogroup", "aria-labelledby": "question" },
+    { class: `pair${contents.every((one) => one.classList.contains("brief")) ? " all-brief" : ""}`, role: "radiogroup", "aria-labelledby": "question" },
     cards[0],
     tie,
     cards[1],
@@ -68,8 +70,8 @@ export function pairwise(task, page, changed) {
       for (const { winner, input } of options) input.checked = Boolean(answer) && winner === answer.winner;
     },
     key(event) {
-      // In a page that runs from right to left the first card is on the right.
-      const leftFirst = document.documentElement.dir !== "rtl";
+      // In a study that runs from right to left the first card is on the right.
+      const leftFirst = page.direction !== "rtl";
       const targets = {
         1: first,
         2: second,

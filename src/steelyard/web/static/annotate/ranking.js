@@ -56,7 +56,7 @@ export function ranking(task, page, changed) {
       { class: "rank-card" },
       handle,
       place,
-      h("div", { class: "thing" }, panels(item), content.element),
+      h("div", { class: "thing" }, panels(item, page), content.element),
       h("div", { class: "rank-buttons" }, up, down, tie),
     );
     return { id: item.id, name: content.name, row, handle, place, up, down, tie };

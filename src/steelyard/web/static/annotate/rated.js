@@ -55,7 +55,7 @@ export function perItem(task, page, changed) {
       });
       return { control, criterion, labelId };
     });
-    const beside = [...(task.items.length === 1 ? panels(task.shared ?? {}) : []), ...panels(item)];
+    const beside = [...(task.items.length === 1 ? panels(task.shared ?? {}, page) : []), ...panels(item, page)];
     const heading = beside.length
       ? h(
           "div",

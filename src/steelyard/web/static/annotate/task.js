@@ -23,10 +23,11 @@ const WIDGETS = {
 
 export function taskView(task, page, changed) {
   const widget = WIDGETS[task.protocol](task, page, changed);
-  const shared = task.items.length > 1 ? panels(task.shared ?? {}) : [];
+  const shared = task.items.length > 1 ? panels(task.shared ?? {}, page) : [];
   const element = h(
     "div",
-    { class: `task ${widget.wide || shared.length > 1 ? "wide" : "narrow"}` },
+    // Scales run as the study's question does, whatever the language of the page around them.
+    { class: `task ${widget.wide || shared.length > 1 ? "wide" : "narrow"}`, dir: page.direction },
     shared.length ? h("div", { class: "beside" }, shared) : null,
     widget.element,
   );

@@ -7,9 +7,9 @@ import { interval, number, seconds, when } from "./cells.js";
 const { api, item } = document.body.dataset;
 const place = document.getElementById("item");
 
-function facts({ text, group, context, reference, media, tags, gold }) {
+function facts({ text, group, context, reference, media, tags, gold, metadata }) {
   const rows = { Text: text, Group: group, Context: context, Reference: reference, Media: media, Tags: tags.join(", "), Gold: gold };
-  const pairs = Object.entries(rows).filter(([, value]) => value);
+  const pairs = [...Object.entries(rows), ...Object.entries(metadata)].filter(([, value]) => value);
   return h("dl", { class: "m-facts card" }, pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { dir: "auto" }, value)]));
 }
 

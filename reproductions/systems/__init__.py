@@ -1,0 +1,9 @@
+"""Comparisons of systems: direct assessment at WMT21, votes of MTEB Arena."""
+
+from reproductions.base import Experiment
+from reproductions.systems.mteb_arena import MtebArena
+from reproductions.systems.wmt21 import Wmt21Clusters
+
+EXPERIMENTS: tuple[type[Experiment], ...] = (Wmt21Clusters, MtebArena)
+
+__all__ = ["EXPERIMENTS", "MtebArena", "Wmt21Clusters"]

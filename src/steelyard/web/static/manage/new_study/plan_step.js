@@ -1,0 +1,175 @@
+import { h } from "../../annotate/dom.js";
+import { checkField, details, generatedField, labelled, numberField, section, selectField, textField, titleOf } from "./controls.js";
+import { change, draft, get, set, valuesChanged } from "./draft.js";
+import { stagePaths, TYPES, within } from "./question_step.js";
+import { DESIGNS, MODELS, SETTINGS } from "./words.js";
+
+/** Step 3: how many judgments, how long, at what cost; and for those who want it, design and model. */
+
+const MEASURES = [["", "Not before the plan is complete"], ["split_half", "Split-half reliability is high enough"], ["interval_width", "Intervals are narrow enough"], ["top_k", "The top items are separated"]];
+
+export function planStep({ render, forms }) {
+  const result = h("div", { class: "n-plan", "aria-live": "polite" });
+  const paths = stagePaths();
+  const ready = paths.every((prefix) => get(within(prefix, "protocol.name")));
+  if (!ready) return [h("p", { class: "m-notice" }, "Choose a question type first (step 2). The plan depends on it.")];
+  showPlan(result);
+  const update = () => showPlan(result);
+  return Object.assign(
+    [
+      ...paths.map((prefix, place) => amountFields(prefix, place, paths.length)),
+      result,
+      section("People and time", null, h("div", { class: "n-columns" }, draftNumber("annotators", "Annotators", "How many you expect. Empty: an estimate.", 1, 1), draftNumber("seconds", "Seconds per task", "Empty: an estimate from the question type.", 1, "any"))),
+      paySection(),
+      advanced(paths, render, forms),
+    ],
+    { update },
+  );
+}
+
+function amountFields(prefix, place, count) {
+  const plan = draft.state.plans[place] ?? { automatic: true, judgments: null };
+  const name = get(within(prefix, "protocol.name"));
+  const title = count > 1 ? `Judgments per item in part ${place + 1} (${TYPES[name]?.[0] ?? name})` : "Judgments per item";
+  if (!plan.automatic) return h("p", { class: "muted" }, `${count > 1 ? `Part ${place + 1}: y` : "Y"}ou chose the design yourself; its settings are under Advanced.`);
+  const rated = ["direct", "likert", "choice"].includes(name);
+  const planned = draft.state.plan?.stages[place]?.per_item;
+  const usual = plan.judgments === null && planned ? String(Math.round(planned)) : rated ? "3" : "6";
+  const control = h("input", { type: "number", min: 1, max: 1000, step: 1, class: "n-short", placeholder: usual, value: plan.judgments ?? "" });
+  control.addEventListener("input", () => {
+    const plans = structuredClone(draft.state.plans);
+    const number = Math.round(Number(control.value));
+    plans[place] = { automatic: true, judgments: control.value === "" || !(number >= 1 && number <= 1000) ? null : number };
+    draft.state.plans = plans;
+    change({ values: draft.values, plan: plans });
+  });
+  const help = rated ? "How many different annotators judge each item. Three is a start; five or more where items are close to each other." : "In how many answers each item appears. More answers separate items that are close to each other.";
+  return labelled({ label: title, help, path: within(prefix, "design"), control });
+}
+
+function draftNumber(key, label, help, min, step) {
+  const control = h("input", { type: "number", min, step, class: "n-short", value: draft.state[key] ?? "", placeholder: draft.state.plan ? String(Math.round(draft.state.plan[key])) : "" });
+  control.addEventListener("input", () => {
+    const number = Number(control.value);
+    draft.state[key] = control.value === "" || !(number >= min) ? null : number;
+    change({ values: draft.values, [key]: draft.state[key] });
+  });
+  return labelled({ label, help, control });
+}
+
+const whole = (value) => Math.round(value).toLocaleString("en");
+
+function duration(hours) {
+  if (hours < 1) return `${Math.max(1, Math.round(hours * 60))} minutes`;
+  return hours < 10 ? `${hours.toFixed(1)} hours` : `${whole(hours)} hours`;
+}
+
+function showPlan(place) {
+  const { plan, problems } = draft.state;
+  if (!plan) {
+    const first = problems[0];
+    place.replaceChildren(h("p", { class: "m-notice" }, first ? `Cost and hours appear when the steps before are complete. ${first.what} ${first.remedy}` : "Computing…"));
+    return;
+  }
+  const money = (amount) => `${plan.currency}${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  const tiles = [
+    ["Judgments", whole(plan.judgments), plan.tasks > plan.judgments ? `${whole(plan.tasks)} tasks with checks and repeats` : ""],
+    ["Working time", duration(plan.hours), `${plan.seconds.toLocaleString("en", { maximumFractionDigits: 1 })} seconds per task${plan.is_estimate ? " (estimate)" : ""}`],
+    ["Annotators", whole(plan.annotators), `${whole(plan.tasks_each)} tasks, about ${duration(plan.minutes_each / 60)} each`],
+    ["Cost", plan.cost === null ? "not paid" : money(plan.cost), plan.per_hour === null ? "" : `annotators earn ${money(plan.per_hour)} an hour`],
+  ];
+  const short = plan.annotators < plan.least_annotators ? [h("p", { class: "m-notice" }, `Each item needs ${plan.least_annotators} different annotators, but only ${plan.annotators} are expected.`)] : [];
+  place.replaceChildren(
+    h("dl", { class: "n-tiles" }, tiles.map(([name, value, note]) => h("div", { class: "card" }, h("dt", {}, name), h("dd", {}, h("span", { class: "n-big" }, value), note ? h("span", { class: "small muted" }, note) : null)))),
+    ...plan.stages.map(({ reason, sentences }) => h("p", {}, reason ? `${reason} ` : "", h("span", { class: "muted small" }, sentences.at(-1)))),
+    ...plan.stages.flatMap(({ warnings }) => warnings.map((warning) => h("p", { class: "m-notice" }, `Please check: ${warning}.`))),
+    ...short,
+  );
+}
+
+function paySection() {
+  return section(
+    "Pay",
+    "Leave everything empty if annotators are not paid. Paying through a panel happens there; these numbers are for planning and reports.",
+    h(
+      "div",
+      { class: "n-columns" },
+      numberField({ label: "Per task", path: "pay.per_task", min: 0, placeholder: "0" }),
+      numberField({ label: "Per hour", path: "pay.per_hour", min: 0, placeholder: "0" }),
+      numberField({ label: "Per annotator", path: "pay.per_visit", min: 0, placeholder: "0" }),
+      numberField({ label: "Platform fee", path: "pay.fee", min: 0, max: 1000, scale: 100, unit: "%", placeholder: "0" }),
+      textField({ label: "Currency", path: "pay.currency", placeholder: "$", maxlength: 10 }),
+    ),
+  );
+}
+
+function advanced(paths, render, forms) {
+  const parts = paths.map((prefix, place) => designSection(prefix, place, paths.length, render, forms));
+  return details(
+    "Advanced",
+    { note: "design, scores, stopping early" },
+    parts,
+    modelSection(paths, render, forms),
+    section(
+      "Stopping early",
+      null,
+      selectField({ label: "Stop before the plan is complete when", help: SETTINGS["stop.measure"][1], path: "stop.measure", options: MEASURES, after: (value) => { if (!value) set("stop", undefined); valuesChanged({ now: true }); render({ focus: "stop" }); } }),
+      get("stop.measure") ? forms.sections.stop.filter(({ name }) => name !== "measure").map((about) => generatedField(about, `stop.${about.name}`, SETTINGS[`stop.${about.name}`])) : null,
+    ),
+    section(
+      "More",
+      null,
+      textField({ label: "Bonus formula", help: "Extra pay for each annotator, for example: 0.5 if accuracy >= 0.9 else 0. It may use tasks, hours, accuracy, checks_right and checks_asked.", path: "pay.bonus" }),
+      numberField({ label: "Random seed", help: "The same seed gives the same tasks.", path: "seed", min: 0, step: 1, placeholder: "0" }),
+    ),
+  );
+}
+
+function designSection(prefix, place, count, render, forms) {
+  const type = get(within(prefix, "protocol.name"));
+  const path = within(prefix, "design");
+  const plan = draft.state.plans[place] ?? { automatic: true };
+  const own = h("input", { type: "checkbox" });
+  own.checked = !plan.automatic;
+  own.addEventListener("change", () => {
+    const plans = structuredClone(draft.state.plans);
+    plans[place] = { ...plan, automatic: !own.checked };
+    draft.state.plans = plans;
+    change({ values: draft.values, plan: plans }, { now: true });
+    render({});
+  });
+  const title = count > 1 ? `Design of part ${place + 1}` : "Design: which tasks are asked";
+  const name = get(`${path}.name`) ?? forms.protocols[type]?.design;
+  const parts = [labelled({ label: "Choose the design myself", control: own, check: true })];
+  if (own.checked) {
+    const options = (forms.protocols[type]?.designs ?? []).map((one) => [one, DESIGNS[one]?.[0] ?? titleOf(one)]);
+    parts.push(
+      selectField({ label: "Design", help: DESIGNS[name]?.[1], path: `${path}.name`, options, fallback: name, always: true, after: (value) => { set(path, { name: value }); valuesChanged({ now: true }); render({}); } }),
+      ...forms.designs[name].fields.map((about) => generatedField(about, `${path}.${about.name}`, SETTINGS[`design.${about.name}`])),
+    );
+  } else {
+    parts.push(h("p", { class: "muted" }, `${DESIGNS[name]?.[0] ?? name}: ${DESIGNS[name]?.[1] ?? ""}`));
+  }
+  return section(title, null, parts);
+}
+
+function modelSection(paths, render, forms) {
+  const accepted = [...new Set(paths.flatMap((prefix) => forms.protocols[get(within(prefix, "protocol.name"))]?.models ?? []))];
+  const usual = forms.protocols[get(within(paths[0], "protocol.name"))]?.model;
+  const name = get("model.name") ?? usual;
+  const choice = selectField({
+    label: "Scores are computed by",
+    help: MODELS[name]?.[1],
+    path: "model.name",
+    options: accepted.map((one) => [one, `${MODELS[one]?.[0] ?? titleOf(one)}${one === usual ? " (recommended)" : ""}`]),
+    fallback: usual,
+    always: true,
+    after: (value) => {
+      draft.values.model = { name: value };
+      change({ values: draft.values, automatic_model: false }, { now: true });
+      render({});
+    },
+  });
+  const fields = (forms.models[name]?.fields ?? []).map((about) => generatedField(about, `model.${about.name}`, SETTINGS[`model.${about.name}`], { after: () => change({ automatic_model: false }) }));
+  return section("Scores", "The model can be changed at any time; it does not affect what is asked.", choice, details("Settings of the model", {}, fields));
+}

@@ -1,0 +1,280 @@
+import { h, uniqueId } from "../../annotate/dom.js";
+import { button, checkField, details, labelled, listField, numberField, rangeField, section, selectField, textField } from "./controls.js";
+import { change, draft, get, set, valuesChanged } from "./draft.js";
+import { PICTURES } from "./pictures.js";
+
+/** Step 2: what annotators are asked, and how they answer. */
+
+export const TYPES = {
+  direct: ["Slider", "A number for each item, on a slider."],
+  likert: ["Rating scale", "One of a few steps, such as 1 to 5."],
+  choice: ["Labels", "One label for each item, such as yes or no."],
+  pairwise: ["Compare two", "Which of two items is better?"],
+  best_worst: ["Best and worst", "The best and the worst of a few items."],
+  scored_ranking: ["Side-by-side sliders", "Several items at once, each on a slider."],
+  ranking: ["Ranking", "A few items put in order."],
+};
+const NEW = {
+  direct: { scale: [0, 100], labels: ["not at all", "very much"] },
+  likert: { scale: [1, 5], labels: ["not at all", "very much"] },
+  choice: { labels: ["yes", "no"] },
+  pairwise: { ties: true },
+  best_worst: { size: 4, labels: ["best", "worst"] },
+  scored_ranking: { size: 5, scale: [0, 100], labels: ["not at all", "very much"] },
+  ranking: { size: 4, ties: true },
+};
+const EXAMPLES = {
+  direct: "How good is this translation?",
+  likert: "How fluent is this sentence?",
+  choice: "Is this answer correct?",
+  pairwise: "Which answer is better?",
+  best_worst: "Which word is most positive, and which is most negative?",
+  scored_ranking: "How positive are these words?",
+  ranking: "Put these summaries in order, the best first.",
+};
+
+/** The path of each stage in study.toml: "" for a study with one question, else stage.0, stage.1 … */
+export function stagePaths() {
+  const { stage } = draft.values;
+  return stage?.length ? stage.map((_, place) => `stage.${place}`) : [""];
+}
+
+export const within = (prefix, key) => (prefix ? `${prefix}.${key}` : key);
+
+export function questionStep({ render, showStage }) {
+  const fixed = draft.state.begun;
+  const paths = stagePaths();
+  const type = get(within(paths[0], "protocol.name"));
+  return [
+    fixed ? h("p", { class: "m-notice" }, "Annotators have started, so the question and the way it is answered can no longer change: earlier and later answers would not be comparable. To ask something else, create a new study.") : null,
+    textField({ label: "Title", help: "The name of the study. Annotators see it at the top of the page.", path: "title", maxlength: 200 }),
+    textField({ label: "Question", help: "What annotators are asked about each item or set of items.", path: "question", rows: 2, placeholder: EXAMPLES[type] ?? EXAMPLES.direct, fixed }),
+    ...paths.map((prefix, place) => stageSection(prefix, place, paths.length, { render, showStage, fixed })),
+    fixed ? null : addStage(paths, render),
+    displayOptions(),
+  ];
+}
+
+function stageSection(prefix, place, count, { render, showStage, fixed }) {
+  const path = within(prefix, "protocol");
+  const name = get(`${path}.name`);
+  const title = count > 1 ? `Part ${place + 1}: how it is answered` : "How it is answered";
+  const part = section(
+    title,
+    null,
+    cards(path, name, fixed, (chosen) => {
+      choose(prefix, chosen, place);
+      render({ focus: `type-${place}-${chosen}` });
+    }, place),
+    name ? h("div", { class: "n-stack n-settings" }, settings(name, path, fixed, render)) : null,
+    count > 1 && !fixed ? h("div", { class: "row" }, button(`Remove part ${place + 1}`, () => removeStage(place, render), { kind: "quiet" })) : null,
+  );
+  part.addEventListener("focusin", () => showStage(place));
+  return part;
+}
+
+function choose(prefix, name, place) {
+  const { systems, has_sources: sources } = draft.state;
+  const settings = structuredClone(NEW[name]);
+  // Outputs are good or bad; other items have a property more or less.
+  if (sources || systems.length > 1) {
+    if (settings.labels && ["direct", "likert", "scored_ranking"].includes(name)) settings.labels = ["very bad", "very good"];
+  }
+  set(within(prefix, "protocol"), { name, ...settings });
+  set(within(prefix, "design"), undefined);
+  const plans = structuredClone(draft.state.plans);
+  while (plans.length <= place) plans.push({ automatic: true, judgments: null });
+  plans[place] = { automatic: true, judgments: null };
+  change({ values: draft.values, plan: plans, automatic_model: place === 0 ? true : draft.state.automatic_model }, { now: true });
+}
+
+function cards(path, current, fixed, pick, place) {
+  const group = uniqueId("type");
+  const options = Object.entries(TYPES).map(([name, [words, description]]) => {
+    const id = `type-${place}-${name}`;
+    const input = h("input", { type: "radio", name: group, id, value: name, disabled: fixed, class: "visually-hidden" });
+    input.checked = name === current;
+    input.addEventListener("change", () => pick(name));
+    return h("div", { class: "n-card" }, input, h("label", { for: id }, PICTURES[name](), h("strong", {}, words), h("span", { class: "small" }, description), h("span", { class: "n-technical" }, name)));
+  });
+  const fieldset = h("fieldset", {}, h("legend", { class: "n-label" }, "Question type"), h("div", { class: "n-cards" }, options));
+  return labelledGroup(fieldset, path);
+}
+
+function labelledGroup(fieldset, path) {
+  const input = fieldset.querySelector("input");
+  return labelled({ label: "Question type", path, control: fieldset, inputs: [input], hideLabel: true, className: "n-group" });
+}
+
+function settings(name, path, fixed, render) {
+  const at = (key) => `${path}.${key}`;
+  const criteria = get(at("criteria"));
+  const several = criteria && Object.keys(criteria).length;
+  const rated = name === "direct" || name === "likert" || name === "choice";
+  const parts = [];
+  if (rated && several) parts.push(criteriaTable(name, at("criteria"), fixed, render));
+  else parts.push(...answerFields(name, at, fixed, render));
+  if (rated && !fixed) {
+    parts.push(
+      several
+        ? button("Ask only one thing", () => { set(at("criteria"), undefined); valuesChanged({ now: true }); render({}); }, { kind: "quiet" })
+        : button("Ask about several criteria", () => { set(at("criteria"), { "Criterion 1": {}, "Criterion 2": {} }); valuesChanged({ now: true }); render({}); }),
+    );
+  }
+  if (rated) parts.push(numberField({ label: "Items per page", help: "How many items an annotator sees on one screen.", path: at("items_per_page"), min: 1, max: 50, step: 1, placeholder: "1", fixed }));
+  return parts;
+}
+
+function answerFields(name, at, fixed, render) {
+  const fields = [];
+  if (name === "direct" || name === "scored_ranking") fields.push(rangeField({ label: "Scale", help: "The numbers at the two ends of the slider.", path: at("scale"), fallback: [0, 100], fixed }));
+  if (name === "likert") fields.push(rangeField({ label: "Steps", help: "The lowest and the highest step.", path: at("scale"), fallback: [1, 5], step: 1, fixed, after: () => render({ later: true }) }));
+  if (name === "choice") fields.push(listField({ label: "Labels", help: "One per line, at least two.", path: at("labels"), fixed }));
+  if (name === "direct" || name === "scored_ranking") fields.push(endsField(at("labels"), 3, fixed));
+  if (name === "likert") {
+    const [low, high] = get(at("scale")) ?? [1, 5];
+    fields.push(endsField(at("labels"), 2, fixed), stepLabels(at("labels"), low, high, fixed));
+  }
+  if (name === "best_worst") fields.push(wordsField(at("labels"), ["Word for the best", "Word for the worst"], ["best", "worst"], fixed));
+  if (["best_worst", "scored_ranking", "ranking"].includes(name)) fields.unshift(numberField({ label: "Items per task", help: "How many items are shown together. Four or five work well.", path: at("size"), min: name === "best_worst" ? 3 : 2, max: 20, step: 1, fixed }));
+  if (name === "pairwise") fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
+  if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may put two items in the same place.", path: at("ties"), fallback: true, fixed }));
+  if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
+  return fields;
+}
+
+/** Words for the ends of a scale, and perhaps the middle. */
+function endsField(path, most, fixed) {
+  const given = get(path) ?? [];
+  const ends = given.length > 3 ? [given[0], "", given.at(-1)] : given.length === 3 ? given : [given[0] ?? "", "", given[1] ?? ""];
+  const inputs = ["Lowest", "Middle (optional)", "Highest"].map((words, place) => h("input", { type: "text", value: ends[place], disabled: fixed, dir: "auto", "aria-label": `Label: ${words.toLowerCase()}`, placeholder: words }));
+  const shown = most === 3 ? inputs : [inputs[0], inputs[2]];
+  for (const input of shown) {
+    input.addEventListener("input", () => {
+      const [low, middle, high] = inputs.map((one) => one.value.trim());
+      set(path, !low && !high ? undefined : most === 3 && middle ? [low, middle, high] : [low, high]);
+      valuesChanged();
+    });
+  }
+  return labelled({ label: "Words at the ends", help: "What the lowest and the highest value mean.", path, control: h("div", { class: "n-ends" }, shown), inputs: shown });
+}
+
+function stepLabels(path, low, high, fixed) {
+  const count = high - low + 1;
+  if (!(count >= 3 && count <= 11)) return null;
+  const given = get(path) ?? [];
+  const inputs = Array.from({ length: count }, (_, place) => {
+    const input = h("input", { type: "text", disabled: fixed, dir: "auto", value: given.length === count ? given[place] : "", "aria-label": `Label of step ${low + place}` });
+    input.addEventListener("input", () => {
+      const words = inputs.map((one) => one.value.trim());
+      if (words.every(Boolean)) {
+        set(path, words);
+        valuesChanged();
+      }
+    });
+    return input;
+  });
+  return details("A label for every step", { open: given.length === count && count > 3 }, h("p", { class: "small muted" }, "Fill in all of them; they replace the words at the ends."), h("div", { class: "n-steps-labels" }, inputs.map((input, place) => h("div", { class: "n-unit" }, h("span", { class: "muted" }, String(low + place)), input))));
+}
+
+function wordsField(path, titles, fallback, fixed) {
+  const given = get(path) ?? fallback;
+  const inputs = titles.map((title, place) => h("input", { type: "text", value: given[place] ?? "", disabled: fixed, dir: "auto", "aria-label": title, placeholder: fallback[place] }));
+  for (const input of inputs) {
+    input.addEventListener("input", () => {
+      set(path, inputs.map((one, place) => one.value.trim() || fallback[place]));
+      valuesChanged();
+    });
+  }
+  return labelled({ label: "Words for best and worst", help: "For example: most positive, most negative.", path, control: h("div", { class: "n-ends" }, inputs), inputs });
+}
+
+/** Several criteria, each a row with its own scale and words, or labels. */
+function criteriaTable(type, path, fixed, render) {
+  const criteria = Object.entries(get(path) ?? {});
+  const low = type === "likert" ? [1, 5] : [0, 100];
+  const rows = criteria.map(([name, criterion]) => ({ name, ...criterion }));
+  const write = () => {
+    const next = {};
+    for (const { name, ...settings } of rows) if (name.trim()) next[name.trim()] = settings;
+    set(path, Object.keys(next).length ? next : undefined);
+    valuesChanged();
+  };
+  const text = (row, label, value, put) => {
+    const input = h("input", { type: "text", value, disabled: fixed, dir: "auto", "aria-label": label });
+    input.addEventListener("input", () => {
+      put(input.value);
+      write();
+    });
+    return input;
+  };
+  const cells = (row) => {
+    if (type === "choice") return [text(row, `Labels of ${row.name}, separated by commas`, (row.labels ?? []).join(", "), (value) => { const labels = value.split(",").map((one) => one.trim()).filter(Boolean); row.labels = labels.length ? labels : undefined; })];
+    const scale = row.scale ?? low;
+    const ends = row.labels ?? [];
+    const numbers = [0, 1].map((end) => {
+      const input = h("input", { type: "number", class: "n-short", value: scale[end], disabled: fixed, "aria-label": `${row.name}: ${end ? "highest" : "lowest"} value` });
+      input.addEventListener("input", () => {
+        row.scale = numbers.map((one, place) => (one.value === "" ? low[place] : Number(one.value)));
+        write();
+      });
+      return input;
+    });
+    const words = [0, 1].map((end) => text(row, `${row.name}: word for the ${end ? "highest" : "lowest"}`, (end ? ends.at(-1) : ends[0]) ?? "", () => {
+      const both = words.map((one) => one.value.trim());
+      row.labels = both.some(Boolean) ? both : undefined;
+    }));
+    return [h("div", { class: "n-unit" }, numbers[0], "to", numbers[1]), words[0], words[1]];
+  };
+  const heads = type === "choice" ? ["Criterion", "Labels, separated by commas"] : ["Criterion", "Scale", "Lowest means", "Highest means"];
+  const body = rows.map((row, place) =>
+    h("tr", {}, h("td", {}, text(row, `Name of criterion ${place + 1}`, row.name, (value) => { row.name = value; })), cells(row).map((cell) => h("td", {}, cell)), h("td", {}, fixed ? null : button("Remove", () => { rows.splice(place, 1); write(); render({}); }, { kind: "quiet", label: `Remove ${row.name}` }))),
+  );
+  const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Criteria" }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, body)));
+  const add = fixed ? null : button("Add a criterion", () => { rows.push({ name: `Criterion ${rows.length + 1}` }); write(); render({}); });
+  return h("div", { class: "n-stack", "data-path": path }, h("p", { class: "n-label" }, "Criteria"), table, add);
+}
+
+function addStage(paths, render) {
+  return h(
+    "div",
+    {},
+    button("Ask a second way", () => {
+      const { protocol, design } = draft.values;
+      if (paths[0] === "") {
+        draft.values.stage = [{ name: "first", protocol: protocol ?? { name: "pairwise", ties: true }, ...(design ? { design } : {}) }];
+        delete draft.values.protocol;
+        delete draft.values.design;
+      }
+      const { stage } = draft.values;
+      stage.push({ name: `part ${stage.length + 1}`, protocol: { name: "choice", labels: ["yes", "no"] } });
+      const plan = [...draft.state.plans, { automatic: true, judgments: null }].slice(0, stage.length);
+      change({ values: draft.values, plan }, { now: true });
+      render({ focus: `type-${stage.length - 1}-choice` });
+    }),
+    h("p", { class: "small muted" }, "For example: first compare outputs, then label each as acceptable or not. Parts follow one another and share the question."),
+  );
+}
+
+function removeStage(place, render) {
+  const { stage } = draft.values;
+  stage.splice(place, 1);
+  const plan = draft.state.plans.filter((_, other) => other !== place);
+  if (stage.length === 1) {
+    draft.values.protocol = stage[0].protocol;
+    if (stage[0].design) draft.values.design = stage[0].design;
+    delete draft.values.stage;
+  }
+  change({ values: draft.values, plan }, { now: true });
+  render({});
+}
+
+function displayOptions() {
+  return details(
+    "Display options",
+    {},
+    selectField({ label: "Texts are", help: "How the texts of items are formatted.", path: "page.content", fallback: "text", options: [["text", "Plain text"], ["markdown", "Markdown"], ["html", "HTML (scripts and styles are removed)"]] }),
+    checkField({ label: "Show the number of a slider", path: "page.show_value", fallback: true }),
+    checkField({ label: "Re-sort side-by-side sliders while they are moved", path: "page.sort_live" }),
+  );
+}

@@ -1,0 +1,102 @@
+"""What a draft asks for: tasks, hours and cost, and why its design was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from steelyard.designs.description import describe_plan
+from steelyard.records import Item
+from steelyard.simulate.task_time import task_seconds
+from steelyard.study import StudyConfig
+from steelyard.study.recipes import choose_design
+from steelyard.web.draft_folders import StagePlan
+
+_TASKS_PER_ANNOTATOR = 50
+"""Tasks of one annotator that a plan assumes where the study sets no limit."""
+
+
+class StagePlanOut(BaseModel):
+    """The plan of one stage."""
+
+    stage: str
+    reason: Annotated[str, Field(description="why the design was chosen; empty if the researcher chose it")]
+    sentences: list[str]
+    warnings: list[str]
+    judgments: int
+    per_item: float
+    automatic: bool
+
+
+class PlanOut(BaseModel):
+    """The size, duration and cost of a study. Hours and cost are estimates."""
+
+    stages: list[StagePlanOut]
+    judgments: Annotated[int, Field(description="answers that the designs ask for")]
+    tasks: Annotated[int, Field(description="answers with attention checks and repeated tasks")]
+    seconds: Annotated[float, Field(description="seconds per task: typed by the researcher, or estimated")]
+    is_estimate: bool
+    hours: float
+    annotators: int
+    least_annotators: Annotated[int, Field(description="distinct annotators that the designs need")]
+    tasks_each: float
+    minutes_each: float
+    cost: Annotated[float | None, Field(description="pay and fees, without bonuses; null if nothing is paid")]
+    per_hour: Annotated[float | None, Field(description="what an annotator earns per hour")]
+    currency: str
+
+
+def plan_of(
+    config: StudyConfig,
+    items: Sequence[Item],
+    plans: Sequence[StagePlan],
+    annotators: int | None = None,
+    seconds: float | None = None,
+) -> PlanOut:
+    """Plan a study: how many tasks, how long, at what cost."""
+    stages, least, estimate = [], 1, 0.0
+    for stage, plan in zip(config.stages, plans, strict=False):
+        description = describe_plan(stage.design, stage.protocol, items)
+        size = description.size
+        stages.append(
+            StagePlanOut(
+                stage=stage.name,
+                reason=choose_design(stage.protocol, items, plan.judgments).reason if plan.automatic else "",
+                sentences=list(description.sentences),
+                warnings=list(description.warnings),
+                judgments=size.judgments,
+                per_item=round(size.per_item, 2),
+                automatic=plan.automatic,
+            )
+        )
+        distinct = getattr(stage.design, "judgments", 1) if stage.design.name == "per_item" else size.annotators
+        least = max(least, int(distinct))
+        estimate += size.judgments * task_seconds(stage.protocol)
+    judgments = sum(stage.judgments for stage in stages)
+    quality = config.quality
+    extra = quality.repeat_rate + (0.0 if quality.checks is None else quality.checks.rate)
+    tasks = ceil(judgments / max(1 - extra, 0.05))
+    typical = round(estimate / max(judgments, 1), 1)
+    each = config.annotators.max_tasks or _TASKS_PER_ANNOTATOR
+    people = annotators or max(least, ceil(tasks / each))
+    hours = tasks * (seconds or typical) / 3600
+    rates = config.pay.rates
+    earned = rates.earned(tasks, hours, people)
+    return PlanOut(
+        stages=stages,
+        judgments=judgments,
+        tasks=tasks,
+        seconds=seconds or typical,
+        is_estimate=seconds is None,
+        hours=hours,
+        annotators=people,
+        least_annotators=least,
+        tasks_each=tasks / people,
+        minutes_each=60 * hours / people,
+        cost=rates.cost(tasks, hours, people) if rates.any else None,
+        per_hour=earned / hours if rates.any and hours else None,
+        currency=config.pay.currency,
+    )
