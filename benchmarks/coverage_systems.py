@@ -16,7 +16,7 @@ import numpy as np
 
 from steelyard.models.systems.comparison import Method, SystemComparison, SystemOptions, compare
 from steelyard.models.systems.judgments import SystemJudgments
-from steelyard.observations import Comparisons, Index, Ratings
+from steelyard.observations import Comparisons, Index, Labels, Ratings
 
 METHODS: tuple[Method, ...] = ("two_way", "bootstrap", "wmt")
 
@@ -36,6 +36,8 @@ class Scene:
     system_source_sd: float = 8.0
     system_annotator_sd: float = 3.0
     noise_sd: float = 15.0
+    threshold: float = 50.0
+    """The rating from which an output is labelled good."""
 
     @property
     def truth(self) -> np.ndarray:
@@ -93,6 +95,17 @@ def votes(scene: Scene, rng: np.random.Generator) -> SystemJudgments:
         annotator=annotator.astype(np.int32),
     )
     return SystemJudgments(comparisons, source.astype(np.int32), names(scene.sources))
+
+
+def labels(scene: Scene, rng: np.random.Generator) -> SystemJudgments:
+    """Label items as the ratings say: good from `threshold` on."""
+    judgments = ratings(scene, rng)
+    rated = judgments.observations
+    if not isinstance(rated, Ratings):
+        raise TypeError("ratings expected")
+    is_bad = (rated.value < scene.threshold).astype(np.int32)
+    own = {name: getattr(rated, name) for name in ("items", "item", "annotators", "annotator")}
+    return replace(judgments, observations=Labels(label=is_bad, classes=Index(["good", "bad"]), **own))
 
 
 def effects(
@@ -183,6 +196,13 @@ def main() -> None:
         "50 sources, 5 annotators": replace(usual, annotators=5),
     }
     coverage_table(votes, comparisons, replications, methods)
+    print()
+    classes = {
+        "labels: half good, 50 sources, 10 annotators, 2 per item": usual,
+        "nine in ten good": replace(usual, threshold=18.0),
+        "20 sources, 5 annotators": replace(usual, sources=20, annotators=5),
+    }
+    coverage_table(labels, classes, replications, [method for method in methods if method != "wmt"])
     print()
     power_table(max(replications // 4, 20))
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard import registry
-from steelyard.web.calculator import CalculatorProcess
+from steelyard.web.calculator_process import CalculatorProcess
 
 NAME = "always_fails"
 REASON = "float division by zero"

@@ -16,7 +16,7 @@ from steelyard.cli.app import app
 from steelyard.report.builder import build_report
 from steelyard.report.document import Document, Table
 from steelyard.web import calculator
-from steelyard.web.calculator import Source
+from steelyard.web.calculator_process import Source
 
 TOURNAMENT = """
 [protocol]
@@ -159,9 +159,9 @@ def places(request, tmp_path_factory):
         work(study)
         document = build_report(study, real_ids=True)
     source = Source(str(folder), None)
-    board, reliability = calculator.compute_overview(source), calculator.compute_reliability(source)
+    board = {name: calculator.compute(source, name) for name in calculator.PARTS}
     calculator.close(source)
-    return folder, document, board, reliability
+    return folder, document, board
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
@@ -171,8 +171,8 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_every_statistic_of_reliability_is_the_same_in_all_four_places(places, tmp_path):
-    folder, document, _, reliability = places
-    dashboard = numbers(reliability.statistics)
+    folder, document, board = places
+    dashboard = numbers(board["reliability"].tables["statistics"])
     assert dashboard.height > 2
     assert dashboard["value"].drop_nulls().len() > 1
     report = pl.concat([table(document, "reliability"), table(document, "order")], how="diagonal_relaxed")
@@ -191,15 +191,15 @@ def test_every_statistic_of_reliability_is_the_same_in_all_four_places(places, t
 
 
 def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
-    folder, document, board, _ = places
-    first = "score" if "score" in board.tables["scores"].columns else "probability"
-    keys = ["item", *(["criterion"] if "criterion" in board.tables["scores"].columns else [])]
+    folder, document, board = places
+    first = "score" if "score" in board["scores"].tables["scores"].columns else "probability"
+    keys = ["item", *(["criterion"] if "criterion" in board["scores"].tables["scores"].columns else [])]
     columns = [*keys, first, *(["lower", "upper"] if first == "score" else []), "judgments"]
 
     def scores(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.select(columns).sort(keys)
 
-    dashboard = scores(board.tables["scores"])
+    dashboard = scores(board["scores"].tables["scores"])
     section = next(section for section in document.sections if section.key == "scores")
     tables = [block.frame for block in section.blocks if isinstance(block, Table)]
     report = pl.concat([frame for frame in tables if "item" in frame.columns], how="diagonal_relaxed")
@@ -213,14 +213,14 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
 
 
 def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
-    folder, document, board, _ = places
-    if "systems" not in board.tables:
+    folder, document, board = places
+    if "systems" not in board["scores"].tables:
         # A study of comparisons may hold none within a source.
-        assert board.systems_problem
+        assert board["scores"].systems_problem
         assert table(document, "systems").is_empty()
         return
     for what, option in (("systems", ()), ("differences", ("--differences",))):
-        dashboard = board.tables[{"differences": "system_differences"}.get(what, what)]
+        dashboard = board["scores"].tables[{"differences": "system_differences"}.get(what, what)]
         assert dashboard.height > 3
         name = {"differences": "system-differences"}.get(what, what)
         section = next(section for section in document.sections if section.key == "systems")
@@ -234,9 +234,9 @@ def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path)
 
 
 def test_every_number_about_annotators_is_the_same_in_dashboard_report_and_command_line(places):
-    folder, document, board, _ = places
+    folder, document, board = places
     shared = ["annotator", "judgments", "agreement", "too_fast", "constant"]
-    dashboard = board.tables["annotators"].select(shared).sort("annotator")
+    dashboard = board["annotators"].tables["annotators"].select(shared).sort("annotator")
     assert dashboard["agreement"].drop_nulls().len() > 1
     assert_frame_equal(table(document, "annotators").select(shared).sort("annotator"), dashboard, abs_tol=0)
     printed = command("quality", folder, "--format", "json").select(shared).sort("annotator")
@@ -244,13 +244,13 @@ def test_every_number_about_annotators_is_the_same_in_dashboard_report_and_comma
 
 
 def test_counts_are_the_same_in_all_places(places):
-    folder, document, board, reliability = places
+    folder, document, board = places
     status = command("status", folder, "--format", "json")
     with Study.open(folder) as study:
         frame = study.judgments()
     counted = frame.filter(~pl.col("set_aside") & ~pl.col("purpose").is_in(["check", "repeat"])).height
-    assert board.judgments == frame.height == status["judgments"][0]
-    assert reliability.judgments == counted
+    assert board["scores"].judgments == board["progress"].judgments == frame.height == status["judgments"][0]
+    assert board["reliability"].judgments == counted
     summary = {row["what"]: row["value"] for row in table(document, "summary").iter_rows(named=True)}
     assert summary["judgments that count"] == counted
     assert (

@@ -86,7 +86,16 @@ def _known_ids(server: Server, headers: dict[str, str]) -> list[tuple[str, str]]
     return [(task["judgment_id"], task["items"][0]["id"]) for task in tasks] or [("none", "w0")]
 
 
-def _likely(case: Any, known: list[tuple[str, str]], draw: Callable[[Any], Any]) -> None:
+def _drafts(server: Server, headers: dict[str, str], label: str) -> list[str]:
+    """Drafts of a new study and of changes to one, for operations on drafts."""
+    if "{draft}" not in label or "Authorization" not in headers:
+        return ["0" * 16]
+    place = f"studies/{server.slug}/manage" if "{study}" in label else "manage"
+    response = httpx.post(f"{server.url}/api/v1/{place}/drafts", json={}, headers=headers)
+    return [response.json()["id"]]
+
+
+def _likely(case: Any, known: list[tuple[str, str]], drafts: list[str], draw: Callable[[Any], Any]) -> None:
     """Put in what is there, so that not everything is refused at the door."""
     name, item = draw(st.sampled_from(known))
     values = {
@@ -94,6 +103,7 @@ def _likely(case: Any, known: list[tuple[str, str]], draw: Callable[[Any], Any])
         "judgment_id": [name],
         "language": ["en", "de"],
         "annotator": ["ann", "zoe"],
+        "draft": drafts,
     }
     likely = {**values, "number": [1, 2], "name": ["zoe"], "invite": [None], "state": ["open"], "seconds": [2.5]}
     if isinstance(case.body, dict) and draw(st.booleans()):
@@ -150,12 +160,13 @@ class Trial:
 
     def try_out(self, operation: Any, mode: GenerationMode) -> None:
         ids = _known_ids(self.server, self.headers)
+        drafts = _drafts(self.server, self.headers, operation.label)
         short = 4 if self.headers else 2
 
         @examples(short, 150)
         @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
         def tried_out(case: Any, data: st.DataObject) -> None:
-            _likely(case, ids, data.draw)
+            _likely(case, ids, drafts, data.draw)
             try:
                 status, sent, body = _send(self.client, self.server, case, self.headers)
             except (UnicodeEncodeError, httpx.InvalidURL, TypeError, ValueError, httpx.LocalProtocolError):

@@ -120,7 +120,7 @@ def test_a_large_study_is_drawn_by_items_spread_over_its_ranks():
     scores = pl.DataFrame({"item": [str(n) for n in range(10_000)], "score": [float(-n) for n in range(10_000)]})
     chart = charts.caterpillar(scores.with_columns(lower=pl.col("score") - 1, upper=pl.col("score") + 1))
     values = data_of(chart)
-    assert len(values) == charts.MOST_DRAWN
+    assert len(values) == charts.MOST_ITEMS
     assert (values[0]["place"], values[-1]["place"]) == (1, 10_000)
 
 

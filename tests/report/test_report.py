@@ -117,7 +117,10 @@ def test_texts_show_the_numbers_behind_them(made):
         for cell in (cell for row in rows for cell in row if "value" in cell):
             first = re.match(r"-?[\d,]+(\.\d+)?", cell["text"].strip())
             assert first, (name, cell)
-            value = float(cell["value"]) * (100 if "%" in cell["text"] else 1)
+            # Durations are hours, shown in the unit that suits them.
+            unit = re.match(r"[\d.,]+ (s|min|h|days)\b", cell["text"].strip())
+            factor = {"s": 3600, "min": 60, "h": 1, "days": 1 / 24}[unit[1]] if unit else 1
+            value = float(cell["value"]) * (100 if "%" in cell["text"] else factor)
             displayed = float(first[0].replace(",", ""))
             assert displayed == pytest.approx(value, rel=0.06, abs=0.51 * 10.0 ** -len((first[1] or ".")[1:])), (
                 name,

@@ -15,8 +15,9 @@ from steelyard.report.builder import build_report
 from steelyard.report.html import html_page
 from steelyard.study import events as ev
 from steelyard.study.leases import MAX_ACTIVE_SECONDS, active_seconds, seconds_limit
-from steelyard.web.calculator import Source, compute_overview
 from steelyard.web.calculator import close as close_board
+from steelyard.web.calculator import compute
+from steelyard.web.calculator_process import Source
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -106,7 +107,7 @@ def test_even_a_log_full_of_impossible_times_gives_finite_costs(make_study):
             while (task := study.ask(name)) is not None:
                 study.tell(task, {task.item_ids[0]: len(name) + int(task.item_ids[0][1:])}, seconds=1e308)
         source = Source(str(folder), None)
-        board = compute_overview(source)
+        board = compute(source, "progress")
         close_board(source)
         costs = board.tables["costs"].select("hours", "cost", "lower", "upper")
         assert all(math.isfinite(value) for row in costs.iter_rows() for value in row)

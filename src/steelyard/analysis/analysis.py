@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,16 +13,19 @@ from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import History, history_of, observations_of
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
+from steelyard.analysis.verdict import Verdict, verdict_of
 from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
-from steelyard.models.systems.comparison import SystemComparison
 from steelyard.observations import Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
+
+if TYPE_CHECKING:
+    from steelyard.models.systems.comparison import SystemComparison
 
 
 @dataclass(eq=False)
@@ -138,6 +142,11 @@ class Analysis:
         tables = [part.table() for part in self.reliability]
         schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the scores are reliable enough, and how many judgments are missing."""
+        return verdict_of(self)
 
     @cached_property
     def tournaments(self) -> TournamentAnalysis | None:

@@ -48,6 +48,7 @@ _PICKS = {
     "weight": pl.Float64,
     "propensity": pl.Float64,
     "purpose": pl.String,
+    "lease_end": TIME,
 }
 _NOTES = {
     "kind": pl.String,
@@ -134,6 +135,7 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
 def _picks(study: Study) -> pl.DataFrame:
     stages = [stage.name for stage in study.config.stages]
     withdrawn = {event.judgment_id for event in study.events((ev.Withdrawn.kind,))}
+    renewed = {event.judgment_id: event.data.lease_end for event in study.events((ev.Renewed.kind,))}
     rows = [
         (
             event.seq,
@@ -146,6 +148,7 @@ def _picks(study: Study) -> pl.DataFrame:
             event.data.weight,
             event.data.propensity,
             event.data.purpose,
+            renewed.get(event.judgment_id, event.data.lease_end),
         )
         for event in study.events((ev.Picked.kind,))
         if event.judgment_id not in withdrawn

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special
 
 from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
@@ -25,6 +25,8 @@ from steelyard.study import Status, Study, StudyConfig
 from steelyard.study.config.tables import Stop
 
 HOUR = timedelta(hours=1)
+_IDLE = timedelta(minutes=5)
+"""Time without a sign of an annotator after which they count as having stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +92,64 @@ def rate(history: History, now: datetime, *, window: timedelta = HOUR, level: fl
     # At least a minute, because a study that is a few seconds old has no meaningful rate.
     hours = max(now - since, timedelta(minutes=1)) / HOUR
     tail = (1 - level) / 2
-    lower = float(stats.chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
-    upper = float(stats.chi2.ppf(1 - tail, 2 * count + 2)) / 2
+    lower = float(special.gammaincinv(count, tail)) if count else 0.0
+    upper = float(special.gammaincinv(count + 1, 1 - tail))
     return Estimate(count / hours, lower / hours, upper / hours)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The remaining work: `tasks` to be answered, and the `hours` they take at the present rate."""
+    """The remaining work: `tasks` to be answered, and the `hours` they take at the present rate.
+
+    `held_tasks` of them are leased by annotators who have stopped; they become free by `held_until` at the latest.
+    """
 
     tasks: float
     hours: Estimate | None
+    held_tasks: int = 0
+    held_until: datetime | None = None
 
 
 def forecast(history: History, status: Status, now: datetime) -> Forecast:
-    """Predict how long the remaining tasks take at the present rate; the interval is that of the rate."""
+    """Predict how long the remaining tasks take at the present rate; the interval is that of the rate.
+
+    Tasks that are held by annotators who have stopped take at least until their leases end. If nothing else remains,
+    there is no prediction.
+    """
     done = sum(stage.done for stage in status.stages)
     left = sum(max(0, stage.total - stage.done) for stage in status.stages)
     answered = history.judgments.filter(~pl.col("excluded")).height
     # A goal may count single items of tasks with several; checks and repeats are additional tasks.
     tasks = left * answered / done if done and answered else float(left)
+    leases = idle_leases(history, now) if tasks else history.picks.head(0)
+    last = leases["lease_end"].max()
+    held_until = last if isinstance(last, datetime) else None
     speed = rate(history, now)
-    if speed is None or not speed.value or not tasks:
-        return Forecast(tasks, None)
+    if speed is None or not speed.value or not tasks or leases.height >= tasks:
+        return Forecast(tasks, None, leases.height, held_until)
+    wait = 0.0 if held_until is None else (held_until - now) / HOUR
+    hours = tasks / speed.value
     longest = tasks / speed.lower if speed.lower else inf
-    return Forecast(
-        tasks, Estimate(tasks / speed.value, tasks / (speed.upper or inf), longest if longest < inf else None)
+    interval = Estimate(
+        max(hours, wait), max(tasks / (speed.upper or inf), wait), max(longest, wait) if longest < inf else None
     )
+    return Forecast(tasks, interval, leases.height, held_until)
+
+
+def idle_leases(history: History, now: datetime) -> pl.DataFrame:
+    """Return the tasks leased by annotators who seem to have stopped.
+
+    These are the annotators who have neither answered nor fetched a task for five minutes, or for four times the
+    median time of an answer if that is longer.
+    """
+    open_tasks = history.open_tasks().filter(pl.col("lease_end") > now)
+    if open_tasks.is_empty():
+        return open_tasks
+    middle = history.judgments["seconds"].median()
+    patience = max(_IDLE, timedelta(seconds=4 * float(middle)) if isinstance(middle, int | float) else _IDLE)
+    events = pl.concat([history.judgments.select("annotator", "at"), history.picks.select("annotator", "at")])
+    active = events.filter(pl.col("at") > now - patience)["annotator"].unique()
+    return open_tasks.filter(~pl.col("annotator").is_in(active.implode()))
 
 
 def answers_to_target(value: float, rule: Stop, answers: float) -> float | None:
@@ -162,7 +195,7 @@ def costs(
     seconds = own["seconds"].drop_nulls().to_numpy()
     mean = float(seconds.mean()) if len(seconds) else 0.0
     standard_error = float(seconds.std(ddof=1)) / sqrt(len(seconds)) if len(seconds) > 1 else 0.0
-    margin = standard_error * float(stats.t.ppf((1 + level) / 2, max(len(seconds) - 1, 1)))
+    margin = standard_error * float(special.stdtrit(max(len(seconds) - 1, 1), (1 + level) / 2))
 
     done = float(own.height)
     visits, bonuses = (0.0, 0.0) if people is None else (float(people.height), float(people["bonus"].sum()))

@@ -13,7 +13,6 @@ from steelyard.cli.prolific_printing import print_bonuses, print_reviews
 if TYPE_CHECKING:
     from steelyard.recruitment.ledger import Batch
     from steelyard.recruitment.review import Review
-    from steelyard.study import Study
 
 
 def approve(
@@ -114,7 +113,7 @@ def bonus(
 
     with open_study(folder) as study, open_client(api, dry_run) as client:
         currency = study.config.pay.currency
-        earned = _earned(study)
+        earned = bonuses.earned_bonuses(study)
 
         def send_again(batch: Batch) -> bool:
             request = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
@@ -157,15 +156,6 @@ def _named(reviews: list[Review], participants: list[str]) -> list[Review]:
         if name not in by_name:
             raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")
     return [by_name[name] for name in participants]
-
-
-def _earned(study: Study) -> dict[str, int]:
-    from steelyard.errors import ConfigError
-
-    if study.config.pay.formula is None:
-        raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
-    table = study.annotators.pay()
-    return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
 
 
 def _chunks(names: list[str], size: int) -> list[list[str]]:

@@ -6,7 +6,7 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 
 
 def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
-    """Print a study's reliability and agreement statistics.
+    """Print a study's reliability against its target, and all agreement statistics.
 
     The dashboard and the report show the same numbers.
 
@@ -22,6 +22,7 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         analysis = Analysis.of(study)
         table = analysis.reliability_table()
         notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
+        verdict = analysis.verdict
     if form is not Format.table:
         print_frame(table, form)
         return
@@ -29,5 +30,6 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     if table.is_empty():
         console.print("No judgments count yet.")
         return
+    console.print(verdict.sentence, style="bold", markup=False, soft_wrap=True)
     console.print(plain_table(table.select("stage", "criterion", "label", "value", "lower", "upper", "n"), ""))
     print_notes(notes)

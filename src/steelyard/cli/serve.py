@@ -27,8 +27,12 @@ SERVER_OPTIONS: dict[str, Any] = {
     "timeout_keep_alive": 75,
 }
 
+_MOST_PREPARED = 3
+"""Number of studies whose results are computed before the first page is opened."""
+
 
 def serve(
+    context: typer.Context,
     folders: Annotated[
         list[Path] | None,
         typer.Argument(help="Folders of studies; default: a workspace.", metavar="[DIR...]", show_default=False),
@@ -81,6 +85,9 @@ def serve(
     import os
     import secrets
 
+    if workers == 1:
+        start_calculator(context, folders or [], database)
+
     from steelyard.web.addresses import read_proxies, read_public_url
     from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, WORKSPACE, configure_logging
     from steelyard.web.identity import check_strength
@@ -115,6 +122,18 @@ def serve(
         }
         os.environ |= {name: value for name, value in settings.items() if value is not None}
         _serve_in_workers([served.folder for served in studies.all()], listener, workers)
+
+
+def start_calculator(context: typer.Context, folders: list[Path], database: str | None) -> None:
+    """Start the process that computes for the dashboards, before anything that takes long to import.
+
+    So it imports and computes while this process imports the server and opens the studies. It ends with the command.
+    """
+    from steelyard.web.calculator_process import CalculatorProcess, Source
+
+    sources = [Source(str(folder.resolve()), database) for folder in folders if (folder / "study.toml").is_file()]
+    CalculatorProcess.start(*sources[:_MOST_PREPARED])
+    context.call_on_close(CalculatorProcess.end)
 
 
 def listen(host: str, port: int) -> socket:
@@ -184,7 +203,7 @@ def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
 
     from steelyard.web.app import create_app
 
-    config = uvicorn.Config(create_app(studies, **options), **SERVER_OPTIONS)
+    config = uvicorn.Config(create_app(studies, prepare_dashboards=True, **options), **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from functools import singledispatch
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy
 
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
@@ -125,7 +125,7 @@ class _Work:
         sizes = np.array(self.chances)
         most = max(self.places.values())
         # Bonferroni correction: the most frequent of several positions was selected after the fact.
-        tail = float(stats.binom.sf(most - 1, len(sizes), float((1 / sizes).mean())))
+        tail = float(scipy.stats.binom.sf(most - 1, len(sizes), float((1 / sizes).mean())))
         return min(1.0, tail * int(sizes.max()))
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steelyard.errors import ConfigError
 from steelyard.recruitment.client import Client, PlatformError, UnsureError
 from steelyard.recruitment.ledger import Batch, PlatformLedger, read_submission
 from steelyard.recruitment.prolific import drafted_id, ledger_of
@@ -30,6 +31,14 @@ _CONCURRENT = "another command is dealing with bonuses at this moment."
 
 class PendingError(PlatformError):
     """A payment was requested, and it is too early to tell whether it was made."""
+
+
+def earned_bonuses(study: Study) -> dict[str, int]:
+    """Return the bonus of each annotator by the study's formula, in minor units; refuse a study without a formula."""
+    if study.config.pay.formula is None:
+        raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
+    table = study.annotators.pay()
+    return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
 
 
 def received_bonuses(submissions: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from steelyard.observations import FloatArray, Labels
 from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
@@ -22,8 +22,8 @@ def largest_class_chance(answers: int, classes: int) -> FloatArray:
     The exact multinomial, as [xᵐ] (Σ_{j≤s} xʲ/j!)ᴷ · m!/Kᵐ, with the terms scaled to Poisson(m/K)
     probabilities so that nothing overflows.
     """
-    term = stats.poisson.pmf(np.arange(answers + 1), answers / classes)
-    whole = stats.poisson.pmf(answers, answers)
+    term = scipy.stats.poisson.pmf(np.arange(answers + 1), answers / classes)
+    whole = scipy.stats.poisson.pmf(answers, answers)
     chance = np.zeros(answers + 1)
     for size in range(-(-answers // classes), answers + 1):
         term_up_to = np.where(np.arange(answers + 1) <= size, term, 0.0)
@@ -114,7 +114,7 @@ def majority_histogram(labels: Labels, level: float = 0.95) -> pl.DataFrame:
 
 
 def _wilson(hits: NDArray[np.int64], total: int, level: float) -> tuple[FloatArray, FloatArray]:
-    z = float(stats.norm.ppf(0.5 + level / 2))
+    z = float(scipy.stats.norm.ppf(0.5 + level / 2))
     share = hits / total
     centre = (share + z * z / (2 * total)) / (1 + z * z / total)
     reach = z / (1 + z * z / total) * np.sqrt(share * (1 - share) / total + z * z / (4 * total * total))

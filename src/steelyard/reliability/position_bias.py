@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from steelyard.errors import DataError
 from steelyard.models.labels.majority import wilson
@@ -69,9 +69,9 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
             low=0.0,
         )
         if statistic.lower is not None:
-            p_value = float(2 * stats.t.sf(abs(share - 0.5) / sd, len(annotators) - 1))
+            p_value = float(2 * scipy.stats.t.sf(abs(share - 0.5) / sd, len(annotators) - 1))
             return Significance(_with_p(statistic, p_value, CLUSTERED), p_value, 0.5, CLUSTERED)
-    p_value = float(stats.binomtest(int(left.sum()), total).pvalue)
+    p_value = float(scipy.stats.binomtest(int(left.sum()), total).pvalue)
     lower, upper = wilson(np.array([left.sum()], np.int32), np.array([total], np.int32), level)
     low, high = max(float(lower[0]), 0.0), min(float(upper[0]), 1.0)
     statistic = Statistic(NAME, share, low, high, "wilson(comparisons)", total, note)

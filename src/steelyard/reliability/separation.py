@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -292,4 +293,4 @@ def _half_width(
         how = f"infinitesimal {how}"
         influence = row_sums(of, _influence(decisions, fit, epsilon), units)
         error = float(np.std(influence) * units / np.sqrt(units - 1))
-    return float(stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * error, how, ""
+    return float(scipy.stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * error, how, ""

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.models.fit import Model
@@ -274,7 +274,7 @@ def split_half_difference(
     )
     p_value = None
     if statistic.lower is not None:
-        p_value = float(2 * stats.t.sf(abs(one.mean - other.mean) / np.sqrt(variance), count - 1))
+        p_value = float(2 * scipy.stats.t.sf(abs(one.mean - other.mean) / np.sqrt(variance), count - 1))
     return Significance(statistic, p_value, 0.0, "paired t over items")
 
 

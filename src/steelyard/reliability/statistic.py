@@ -63,6 +63,52 @@ LABELS = {
 }
 """The display text of every statistic. Code identifies statistics by their keys."""
 
+_ALPHA = "Agreement between annotators beyond chance: 1 is perfect, 0 is chance; .80 is good, below .67 is low."
+_KAPPA = "Agreement beyond chance: 1 is perfect, 0 is chance; .60 to .80 is substantial (Landis & Koch 1977)."
+_OBSERVED = "Proportion of pairs of answers about the same items that agree. Not corrected for chance."
+_ITA = "Mean correlation of each annotator with the mean of the others: 1 is perfect; .70 and above is good."
+_SPLIT = "Correlation of scores from two random halves of the judgments: how well half of the data would replicate."
+_CORRECTED = (
+    "Split-half correlation extrapolated to all judgments: reliability of the scores. .80 is good, .90 excellent."
+)
+_INCONSISTENT = "Proportion of repeated questions that the same annotator answered differently. Lower is better."
+_INTRA = "Proportion of repeated questions that the same annotator answered alike. Higher is better."
+_EXPERTS = "Mean correlation between annotators of these groups: 1 is perfect."
+_SCORE_GAP = "Difference between scores from two independent sets of judgments. Lower is better."
+_RANK_GAP = "Difference between ranks from two independent sets of judgments. Lower is better."
+
+EXPLANATIONS = {
+    **dict.fromkeys((key for key in LABELS if key.startswith("alpha_")), _ALPHA),
+    **dict.fromkeys((key for key in LABELS if key.startswith("observed_agreement")), _OBSERVED),
+    **dict.fromkeys(("kappa_fixed_chance", "fleiss_kappa", "cohen_kappa", "intra_annotator_kappa"), _KAPPA),
+    **dict.fromkeys(("ita_pearson", "ita_spearman"), _ITA),
+    **dict.fromkeys(("split_half_spearman", "split_half_pearson"), _SPLIT),
+    **dict.fromkeys(("split_half_spearman_corrected", "split_half_pearson_corrected"), _CORRECTED),
+    **dict.fromkeys((key for key in LABELS if key.startswith("inconsistency_rate")), _INCONSISTENT),
+    **dict.fromkeys((key for key in LABELS if key.startswith("intra_annotator_agreement")), _INTRA),
+    **dict.fromkeys(("expert_expert", "expert_all", "non_expert_expert", "non_expert_all"), _EXPERTS),
+    **dict.fromkeys(("mean_score_difference", "median_score_difference"), _SCORE_GAP),
+    **dict.fromkeys(("mean_rank_difference", "median_rank_difference"), _RANK_GAP),
+    "mean_absolute_difference": "Mean distance between two ratings of the same item, on the scale. Lower is better.",
+    "absolute_majority": "Proportion of items for which more than half of the annotators chose the same label.",
+    "position_bias": "Proportion of choices for the left item: .50 means that the position does not matter.",
+    "difference_if_inconsistent": "Mean distance between repeated ratings that differ, on the scale.",
+    "difference_of_repeats": "Mean distance between repeated ratings by the same annotator. Lower is better.",
+    "correlation_of_repeats": "Correlation of repeated ratings by the same annotator: 1 is perfect.",
+    "scale_separation_reliability": "Proportion of the scores' variance that is not error: .80 is good, .90 excellent.",
+    "separation_index": "Ratio of the items' standard deviation to the standard error: 2 corresponds to .80, 3 to .90.",
+    "decision_consistency": "Probability that a repeated study would decide a comparison of two items alike.",
+    "cyclic_graphs": "Proportion of sets of comparisons with a contradiction (A > B > C > A). Lower is better.",
+    "items_in_no_cycle": "Proportion of items that take part in no contradiction. Higher is better.",
+    "circular_triads": "Number of contradictions among three items (A > B > C > A). Lower is better.",
+    "coefficient_of_consistence": "1 without contradictions, 0 with as many as possible (Kendall & Smith 1940).",
+    "split_half_difference_spearman": "Difference between two split-half reliabilities; 0 means equally reliable.",
+    "split_half_difference_pearson": "Difference between two split-half reliabilities; 0 means equally reliable.",
+    "spearman": "Rank correlation: 1 is the same order, 0 no relation.",
+    "pearson": "Linear correlation: 1 is perfect, 0 no relation.",
+}
+"""What each statistic is and which values are good, in one or two sentences."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statistic:

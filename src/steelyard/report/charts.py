@@ -5,10 +5,12 @@ They are public as `steelyard.plot`. `svg` and `png` draw one without a browser.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
+from xml.sax.saxutils import quoteattr
 
 import altair as alt
 import polars as pl
@@ -22,9 +24,10 @@ Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.FacetCha
 Theme: TypeAlias = Literal["light", "dark"]
 
 WIDTH, HEIGHT = 640, 260
-MOST_LABELLED = 40
-"""Maximum number of items with names in a caterpillar plot."""
-MOST_DRAWN = 250
+MOST_ITEMS = 40
+"""Maximum number of items in a caterpillar plot; of more items, some are drawn, spread evenly over the ranks."""
+MOST_ANNOTATORS = 40
+"""Maximum number of annotators in a chart with one row for each; of more, those with the lowest agreement are drawn."""
 _RHO = "split-half Spearman’s ρ"
 
 _COLOURS: dict[str, dict[str, str]] = {
@@ -43,6 +46,26 @@ def values_of(frame: pl.DataFrame) -> alt.InlineData:
     return alt.InlineData(values=plain)
 
 
+def count_axis(counts: pl.Series, **options: Any) -> alt.Axis:
+    """Return an axis for whole numbers; every tick is a whole number."""
+    most = max([0, *counts.to_list()])
+    # Vega places ticks at fractions on short axes and rounds their labels: 1 1 2 2 3.
+    if most <= 10:
+        options["values"] = list(range(int(most) + 1))
+    return alt.Axis(format=",d", tickMinStep=1, labelOverlap="greedy", **options)
+
+
+def item_labels(scores: pl.DataFrame) -> list[str]:
+    """Return a label for each row: the item's id; with its text, if the ids are numbers, which would read as ranks."""
+    ids = [str(identifier) for identifier in scores[scores.columns[0]].to_list()]
+    if "text" not in scores.columns or not all(identifier.isdecimal() for identifier in ids):
+        return [shorten(identifier) for identifier in ids]
+    texts = scores["text"].fill_null("").to_list()
+    return [
+        shorten(f"{identifier}: {text}" if text else identifier) for identifier, text in zip(ids, texts, strict=True)
+    ]
+
+
 def titled(chart: Any, title: str, subtitle: str | Sequence[str] = "") -> Any:
     """Set the title of a chart, which states the finding."""
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
@@ -53,7 +76,7 @@ def _time(field: str, table: pl.DataFrame) -> alt.X:
     """Return a time axis in UTC; its range determines how much of the date is shown."""
     days = (table["at"][-1] - table["start"][0]) / timedelta(days=1) if table.height else 0
     form = "%H:%M:%S" if days < 1 / 48 else "%H:%M" if days < 1.5 else "%d %b"
-    axis = alt.Axis(format=form, tickCount=6, labelOverlap=True)
+    axis = alt.Axis(format=form, tickCount=6, labelOverlap="greedy", labelSeparation=8)
     return alt.X(f"{field}:T", title="time (UTC)", axis=axis, scale=alt.Scale(type="utc"))
 
 
@@ -74,7 +97,7 @@ def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Char
         .mark_area(line=True, opacity=0.25)
         .encode(
             x=_time("at", table),
-            y=alt.Y("cumulative:Q", title="judgments", axis=alt.Axis(tickMinStep=1, format=",d")),
+            y=alt.Y("cumulative:Q", title="judgments", axis=count_axis(line["cumulative"])),
         )
     )
     return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
@@ -105,29 +128,22 @@ def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
 
 def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
     """Draw scores with their intervals, the highest on top; `ranked` is that of `ranked_items`."""
-    name = ranked.columns[0]
     scored = ranked.filter(pl.col("score").is_not_null()).with_row_index("place", offset=1)
-    labelled = scored.height <= MOST_LABELLED
-    selection = scored if scored.height <= MOST_DRAWN else scored[_spread(scored.height, MOST_DRAWN)]
-    rows = selection.select(
-        "place", "score", "lower", "upper", pl.col(name).map_elements(shorten, pl.String).alias("name")
-    )
-    if labelled:
-        y: Any = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=220))
-        height: Any = alt.Step(20)
-    else:
-        y = alt.Y("place:Q", title="rank", scale=alt.Scale(reverse=True, zero=False, nice=False))
-        height = 420
+    selection = scored if scored.height <= MOST_ITEMS else scored[_spread(scored.height, MOST_ITEMS)]
+    labels = item_labels(selection.drop("place"))
+    rows = selection.select("place", "score", "lower", "upper", pl.Series("name", labels, pl.String))
+    # By place, as two items may have the same label.
+    named = {str(place): label for place, label in zip(rows["place"], labels, strict=True)}
+    axis = alt.Axis(labelLimit=220, labelExpr=f"({json.dumps(named)})[datum.value]")
+    y = alt.Y("place:O", sort=None, title=None, axis=axis)
     x = f"score, with {level:.0%} intervals".replace("%", " %")
     scale = alt.Scale(zero=False)
     base = alt.Chart(values_of(rows)).encode(y=y)
-    rules = base.mark_rule(opacity=1 if labelled else 0.45).encode(
-        x=alt.X("lower:Q", title=x, scale=scale), x2="upper:Q"
-    )
-    points = base.mark_point(filled=True, size=46 if labelled else 12, opacity=1).encode(x=alt.X("score:Q", title=x))
+    rules = base.mark_rule().encode(x=alt.X("lower:Q", title=x, scale=scale), x2="upper:Q")
+    points = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("score:Q", title=x))
     return titled(  # type: ignore[no-any-return]
-        alt.layer(rules, points).properties(width=WIDTH - (140 if labelled else 0), height=height),
-        _finding(scored, name),
+        alt.layer(rules, points).properties(width=WIDTH - 140, height=alt.Step(20)),
+        _finding(scored.drop("place")),
         ""
         if selection.height == scored.height
         else f"{selection.height} of {scored.height:,} items, spread evenly over the ranks",
@@ -138,13 +154,16 @@ def _spread(count: int, wanted: int) -> list[int]:
     return sorted({round(step * (count - 1) / (wanted - 1)) for step in range(wanted)})
 
 
-def _finding(known: pl.DataFrame, name: str) -> str:
+def _finding(known: pl.DataFrame) -> str:
     if known.is_empty():
         return "No item has a score yet"
-    first, last = known.row(0, named=True), known.row(-1, named=True)
+    ends = known[[0, -1]]
+    first, last = (
+        {**row, "label": label} for row, label in zip(ends.iter_rows(named=True), item_labels(ends), strict=True)
+    )
 
     def placed(row: dict[str, Any]) -> str:
-        return f"{shorten(row[name], 24)}, {format_interval(Estimate(row['score'], row['lower'], row['upper']))}"
+        return f"{shorten(row['label'], 24)}, {format_interval(Estimate(row['score'], row['lower'], row['upper']))}"
 
     if known.height == 1:
         return f"One item has a score: {placed(first)}"
@@ -165,9 +184,9 @@ def histogram(table: pl.DataFrame, *, what: str = "score") -> Chart:
         alt.Chart(values_of(table))
         .mark_bar(binSpacing=1)
         .encode(
-            x=alt.X("lower:Q", bin="binned", title=what),
+            x=alt.X("lower:Q", bin="binned", title=what, axis=alt.Axis(labelOverlap="greedy", labelSeparation=8)),
             x2="upper:Q",
-            y=alt.Y("items:Q", title="items", axis=alt.Axis(tickMinStep=1, format=",d")),
+            y=alt.Y("items:Q", title="items", axis=count_axis(table["items"])),
         )
     )
     return titled(chart.properties(width=WIDTH, height=HEIGHT), title)  # type: ignore[no-any-return]
@@ -184,7 +203,7 @@ def labels(table: pl.DataFrame) -> Chart:
         alt.Chart(values_of(table))
         .mark_bar()
         .encode(
-            x=alt.X("items:Q", title="items", axis=alt.Axis(tickMinStep=1, format=",d")),
+            x=alt.X("items:Q", title="items", axis=count_axis(table["items"])),
             y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         )
     )
@@ -204,12 +223,13 @@ def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
         value = format_interval(Estimate(last["value"], last["lower"], last["upper"]), 2)
         each = last["per_half"]
         title = f"Split-half reliability is {value} with {each} judgment{'s' if each != 1 else ''} in each half"
+    most = max([1, *rated["per_half"]])
     base = alt.Chart(values_of(rated.select("per_half", "value", "lower", "upper"))).encode(
         x=alt.X(
             "per_half:Q",
             title="judgments in each half, of an item or task",
-            axis=alt.Axis(tickMinStep=1, format="d"),
-            scale=alt.Scale(domain=[0.5, max([1, *rated["per_half"]]) + 0.5], nice=False),
+            axis=count_axis(rated["per_half"]),
+            scale=alt.Scale(domain=[0.5, most + 0.5], nice=False),
         )
     )
     y = alt.Y("value:Q", title=_RHO, scale=alt.Scale(domain=[0, 1], clamp=True))
@@ -227,11 +247,15 @@ def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
 
 
 def annotators(table: pl.DataFrame) -> Chart:
-    """Draw each annotator's agreement with the others against the judgments; `table` is that of `annotator_table`."""
-    comparable = table.filter(pl.col("agreement").is_not_null()).with_columns(
-        pl.when(pl.col("excluded").is_null()).then(pl.lit("counted")).otherwise(pl.lit("excluded")).alias("state"),
+    """Draw each annotator's agreement with the others, one row for each; `table` is that of `annotator_table`."""
+    comparable = (
+        table.filter(pl.col("agreement").is_not_null())
+        .with_columns(
+            pl.when(pl.col("excluded").is_null()).then(pl.lit("counted")).otherwise(pl.lit("excluded")).alias("state"),
+        )
+        .sort("agreement")
     )
-    low = far_below(comparable.filter(pl.col("excluded").is_null()).sort("agreement"))
+    low = far_below(comparable.filter(pl.col("excluded").is_null()))
     if comparable.is_empty():
         title = "Agreement is not known yet: nobody shares enough items with others"
     elif low:
@@ -239,28 +263,26 @@ def annotators(table: pl.DataFrame) -> Chart:
         title = f"{len(low)} of {comparable.height} annotators agree clearly less than the rest: {named}"
     else:
         title = f"No annotator of {comparable.height} agrees clearly less with the others than the rest do"
-    measure = comparable["measure"][0] if comparable.height else "agreement"
-    columns = comparable.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
-    states, legend = _states(comparable["excluded"].drop_nulls().len() > 0)
+    measure = str(comparable["measure"][0]) if comparable.height else "agreement"
+    rows = comparable.head(MOST_ANNOTATORS).reverse()
+    columns = rows.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
+    states, legend = _states(rows["state"].n_unique() > 1)
     base = alt.Chart(values_of(columns)).encode(
-        x=alt.X(
-            "judgments:Q",
-            title="judgments",
-            axis=alt.Axis(format=",d", tickMinStep=1, tickCount=6),
-            scale=alt.Scale(zero=False),
-        ),
+        y=alt.Y("annotator:N", sort=None, title=None, axis=alt.Axis(labelLimit=160)),
         color=alt.Color("state:N", title=None, scale=states, legend=legend),
     )
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        y=alt.Y("agreement:Q", title="agreement", scale=alt.Scale(zero=False))
-    )
+    x = alt.X("agreement:Q", title="agreement, with 95 % intervals", scale=alt.Scale(zero=False))
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(x=x)
     if legend is not None:
         points = points.encode(shape=alt.Shape("state:N", title=None, scale=states, legend=legend))
-    intervals = base.mark_rule(opacity=0.4).encode(
-        y=alt.Y("agreement_lower:Q", title="agreement"), y2="agreement_upper:Q"
+    intervals = base.mark_rule(opacity=0.5).encode(
+        x=alt.X("agreement_lower:Q", title="agreement, with 95 % intervals"), x2="agreement_upper:Q"
     )
-    chart = alt.layer(intervals, points)
-    return titled(chart.properties(width=WIDTH, height=HEIGHT), title, measure)  # type: ignore[no-any-return]
+    chart = alt.layer(intervals, points).properties(width=WIDTH - 140, height=alt.Step(20))
+    lines = [measure]
+    if rows.height < comparable.height:
+        lines.append(f"the {rows.height} with the lowest agreement of {comparable.height}")
+    return titled(chart, title, lines)  # type: ignore[no-any-return]
 
 
 def _states(both: bool) -> tuple[alt.Scale, Any]:
@@ -399,9 +421,18 @@ def _fit(made: dict[str, Any], width: int) -> None:
         )
 
 
+def load_renderer() -> None:
+    """Start the library that draws charts, which takes about a second, before the first chart is needed."""
+    svg(histogram(pl.DataFrame({"lower": [0.0], "upper": [1.0], "items": [1]})))
+
+
 def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, embed_font: bool = True) -> str:
-    """Draw a chart as SVG; with `embed_font`, it holds its typeface and looks the same everywhere."""
+    """Draw a chart as SVG, with its title as the drawing's name.
+
+    With `embed_font`, it holds its typeface and looks the same everywhere.
+    """
     drawing = str(typeface.renderer().vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
+    drawing = drawing.replace("<svg ", f"<svg aria-label={quoteattr(title_of(chart))} ", 1)
     return typeface.embed_in_svg(drawing) if embed_font else drawing
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from steelyard.analysis.tables import Estimate
-from steelyard.report.formatting import format_interval, format_number, shorten
+from steelyard.report.formatting import format_duration, format_interval, format_number, shorten
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -184,6 +184,13 @@ def money_column(name: str, head: str) -> Column:
     )
 
 
+def duration_column(name: str, head: str) -> Column:
+    """Show a number of hours as a duration: 40 s, 12 min, 3.5 h."""
+    return Column(
+        name, head, lambda row: Cell(DASH) if row[name] is None else Cell(format_duration(row[name]), float(row[name]))
+    )
+
+
 def share_column(name: str, head: str) -> Column:
     """Show a proportion in per cent."""
     return Column(
@@ -267,6 +274,8 @@ def _fact_cell(row: Row) -> Cell:
         lower, upper = (None if end is None else 100 * end for end in (estimate.lower, estimate.upper))
         percentages = Estimate(100 * estimate.value, lower, upper)
         text = f"{format_interval(percentages, 2)}\u00a0%"
+    elif row["unit"] == "hours" and estimate.lower is None:
+        text = format_duration(estimate.value)
     else:
         whole = estimate.lower is None and float(estimate.value).is_integer()
         text = f"{estimate.value:,.0f}" if whole else format_interval(estimate, 2)

@@ -109,7 +109,9 @@ def leaderboard(scores: pl.DataFrame, *, level: float = 0.95) -> Chart:
         pl.col("system").map_elements(shorten, pl.String).alias("name")
     )
     y = alt.Y("name:N", sort=rows["name"].to_list(), title=None, axis=alt.Axis(labelLimit=220))
-    title = f"score, with {level:.0%} intervals".replace("%", " %")
+    is_labelled = "label" in scores.columns and scores.height > 0
+    name = f"proportion of “{shorten(scores['label'][0])}”" if is_labelled else "score"
+    title = f"{name}, with {level:.0%} intervals".replace("%", " %")
     base = alt.Chart(values_of(rows)).encode(y=y)
     ranges = base.mark_rule().encode(x=alt.X("lower:Q", title=title, scale=alt.Scale(zero=False)), x2="upper:Q")
     points = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("score:Q", title=title))

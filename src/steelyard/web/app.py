@@ -13,7 +13,18 @@ from starlette.staticfiles import StaticFiles
 
 from steelyard.report import typeface
 from steelyard.version import __version__
-from steelyard.web import api, live_updates, manage_api, manage_pages, new_study_api, pages, team_api, webhooks
+from steelyard.web import (
+    api,
+    live_updates,
+    manage_api,
+    manage_pages,
+    new_study_api,
+    pages,
+    prolific,
+    reports,
+    team_api,
+    webhooks,
+)
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
 from steelyard.web.catalogue import catalogues
@@ -41,18 +52,23 @@ def create_app(
     limits: Limits | None = None,
     proxies: Sequence[Network] = (),
     public_url: str | None = None,
+    prepare_dashboards: bool = False,
 ) -> FastAPI:
     """Build the application for these studies; `token` authenticates the manager.
 
     `X-Forwarded-…` headers are trusted from `proxies` only: the ASGI server must not apply them itself (uvicorn does
-    unless `proxy_headers` is False). `public_url` is the address used in links.
+    unless `proxy_headers` is False). `public_url` is the address used in links. `prepare_dashboards` computes the first
+    results when the server starts rather than when the first page is opened.
     """
     check_strength(token)
     limits = limits or Limits()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        background = BackgroundJobs(studies, live_updates.dashboards_of(app))
+        dashboards = live_updates.dashboards_of(app)
+        if prepare_dashboards:
+            dashboards.warm_up(studies.all())
+        background = BackgroundJobs(studies, dashboards)
         background.start()
         yield
         await background.stop()
@@ -79,6 +95,8 @@ def create_app(
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
+    app.include_router(reports.router)
+    app.include_router(prolific.router)
     app.include_router(new_study_api.router)
     app.include_router(team_api.router)
     app.include_router(live_updates.router)
@@ -107,6 +125,7 @@ def app_from_environment() -> FastAPI:
         limits=limits,
         proxies=read_proxies([os.environ.get(TRUSTED_PROXIES, "")]),
         public_url=read_public_url(public_url) if public_url else None,
+        prepare_dashboards=True,
     )
 
 

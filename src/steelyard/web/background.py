@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from steelyard.errors import SteelyardError
 from steelyard.study import Study
-from steelyard.web.calculator import Source
+from steelyard.web.calculator_process import Source
 from steelyard.web.dashboard import Dashboards
 from steelyard.web.studies import ServedStudy, Studies
 

@@ -1,31 +1,21 @@
-"""The calculator process: computes, draws and exports what the dashboard shows, so that no annotator has to wait.
+"""What the calculator process computes, draws and exports for the dashboards, so that no annotator has to wait.
 
-The module-level functions run in that process, where studies stay open from one call to the next. The server calls
-them through `CalculatorProcess`.
+These functions run in that process, where studies stay open from one call to the next; the server calls them through
+`CalculatorProcess`. Results come in parts, the quickest first, so that a page shows what is ready.
 """
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
-import os
-import signal
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from multiprocessing.connection import wait
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from steelyard.analysis.activity import SCHEMA, activity
 from steelyard.analysis.analysis import Analysis
-from steelyard.analysis.history import History
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.tables import (
     Estimate,
@@ -41,37 +31,51 @@ from steelyard.analysis.tables import (
     rate,
     score_histogram,
 )
+from steelyard.analysis.verdict import Verdict
 from steelyard.errors import ModelFailedError, StoreError
+from steelyard.reliability.statistic import EXPLANATIONS
 from steelyard.study import Status, Study
 from steelyard.study.fitting import on_rating_scale
+from steelyard.web.calculator_process import Source, lower_priority
 
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
 _SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
 _LATEST = 100
 """Maximum number of flags, skips and leased tasks on the page; the log has them all."""
 
-T = TypeVar("T")
+PROGRESS_LIFETIME = timedelta(seconds=30)
+"""The part with rates and forecasts is computed again after this time, as they change while nobody judges."""
+
+PartName: TypeAlias = Literal["progress", "scores", "annotators", "reliability"]
+PARTS: tuple[PartName, ...] = ("progress", "scores", "annotators", "reliability")
+"""The parts in the order in which a page needs them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a study is stored."""
-
-    folder: str
-    database: str | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Overview:
-    """Everything on the dashboard except reliability, which takes longer to compute; as of event `seq`."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Part:
+    """One part of the results, as of event `seq`: its tables, and the names of the charts that can be drawn."""
 
     seq: int
     judgments: int
     at: datetime
-    duration: float
+    duration: float = 0.0
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    charts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Progress(Part):
+    """How far the study is, at what rate and cost."""
+
     status: Status
     rate: Estimate | None
     forecast: Forecast
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scores(Part):
+    """Scores of items, systems and tournaments."""
+
     model: str
     level: float
     notes: tuple[str, ...]
@@ -82,98 +86,38 @@ class Overview:
     systems_notes: tuple[str, ...] = ()
     systems_problem: str = ""
     """Why the systems cannot be compared; empty if they can, or if there are none."""
-    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
-    titles: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reliability:
-    """Reliability and agreement of the judgments, as of event `seq`."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Annotators(Part):
+    """Each annotator's work, speed, agreement and checks."""
 
-    seq: int
-    judgments: int
-    duration: float
-    statistics: pl.DataFrame
-    curve: pl.DataFrame
-    title: str
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reliability(Part):
+    """Reliability and agreement of the judgments that count, and what follows from them."""
+
     target: float | None
+    verdict: Verdict
 
 
 # The process
 
 
-def initialise() -> None:
-    """Set up the calculator process: it ends with its parent and runs at low priority."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(5)
-    warnings.simplefilter("ignore")
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def load_modules() -> bool:
-    """Import the modules that take long to import."""
+def load_modules() -> None:
+    """Import the modules that draw charts, which take long to import."""
     from steelyard.report import charts
 
-    return bool(charts)
+    charts.load_renderer()
 
 
-def _end_with_parent() -> None:
-    """End this process when the server's process ends, even if that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(0)
-
-
-@contextmanager
-def _without_sigint() -> Iterator[None]:
-    """Block SIGINT in processes started in the block: the parent ends them, so they print nothing at Ctrl-C."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def prepare(source: Source) -> None:
+    """Compute the first parts of a study; what fails here is reported when a page asks for it."""
     try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-class CalculatorProcess:
-    """The server's side of the calculator process, which all studies share. It starts at the first call."""
-
-    _pool: ClassVar[ProcessPoolExecutor | None] = None
-
-    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in the process, and wait for the result without blocking the event loop."""
-        try:
-            return await self._submit(function, *arguments)
-        except BrokenProcessPool:
-            # The process was killed or ran out of memory; try once in a new one.
-            CalculatorProcess._pool = None
-            return await self._submit(function, *arguments)
-
-    def _submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        if CalculatorProcess._pool is None:
-            context = multiprocessing.get_context("spawn")
-            CalculatorProcess._pool = ProcessPoolExecutor(1, mp_context=context, initializer=initialise)
-        with _without_sigint():
-            return asyncio.get_running_loop().run_in_executor(CalculatorProcess._pool, function, *arguments)
-
-    @staticmethod
-    def end() -> None:
-        """End the process at once; a running computation is abandoned."""
-        pool, CalculatorProcess._pool = CalculatorProcess._pool, None
-        if pool is not None:
-            # From Python 3.14 on there is pool.terminate_workers().
-            for process in list(pool._processes.values()):
-                process.terminate()
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def close_study(self, source: Source) -> None:
-        """Close a study in the process, if it is running."""
-        if CalculatorProcess._pool is not None:
-            with suppress(BrokenProcessPool, RuntimeError):
-                CalculatorProcess._pool.submit(close, source)
+        for name in PARTS[:2]:
+            _compute(_open(source), name, None)
+    except Exception:  # noqa: S110 - every exception: computed again, and reported, when a page asks
+        pass
 
 
 # Open studies
@@ -184,14 +128,14 @@ class _OpenStudy:
 
     def __init__(self, source: Source) -> None:
         self.study = Study.open(source.folder, database=source.database)
-        self.overview: Overview | None = None
-        self.charts: dict[str, Any] = {}
-        self.reliability: Reliability | None = None
+        self.parts: dict[str, Any] = {}
+        self.activity: tuple[int, pl.DataFrame] = (-1, pl.DataFrame(schema=SCHEMA))
         self._analysis: Analysis | None = None
 
-    def analysis(self) -> Analysis:
-        """Return the current analysis; it is computed again only if there are new events."""
-        if self._analysis is None or self._analysis.seq < self.study.last_seq():
+    def analysis(self, seq: int | None = None) -> Analysis:
+        """Return an analysis as of event `seq` or later, by default of the last one; computed only if needed."""
+        latest = self.study.last_seq() if seq is None else seq
+        if self._analysis is None or self._analysis.seq < latest:
             self._analysis = Analysis.of(self.study, real_ids=True, picks=True)
         return self._analysis
 
@@ -215,47 +159,69 @@ def close(source: Source) -> None:
 # Results
 
 
-def compute_overview(source: Source) -> Overview:
-    """Compute everything except reliability; a study whose configuration has changed is opened again."""
+def compute(source: Source, name: PartName, seq: int | None = None) -> Any:
+    """Compute a part of the results as of event `seq` or later; by default, as of the last event.
+
+    A part that is recent enough is returned as it is. A study whose configuration has changed is opened again.
+    """
+    lower_priority()
     try:
-        return _overview(_open(source))
+        return _compute(_open(source), name, seq)
     except StoreError:
         close(source)
-        return _overview(_open(source))
+        return _compute(_open(source), name, seq)
 
 
-def _overview(opened: _OpenStudy) -> Overview:
-    study = opened.study
-    begin = time.perf_counter()
-    now = datetime.now(UTC)
-    analysis = opened.analysis()
-    history = analysis.history
+def _compute(opened: _OpenStudy, name: PartName, seq: int | None) -> Part:
+    latest = opened.parts.get(name)
+    needed = opened.study.last_seq() if seq is None else seq
+    # Rates and forecasts change with time even if nothing happens.
+    is_stale = name == "progress" and latest is not None and datetime.now(UTC) - latest.at > PROGRESS_LIFETIME
+    if latest is None or latest.seq < needed or is_stale:
+        begin = time.perf_counter()
+        analysis = opened.analysis(needed)
+        latest = _COMPUTE[name](analysis, {"seq": analysis.seq, "at": datetime.now(UTC)}, begin)
+        opened.parts[name] = latest
+    return latest
+
+
+def _progress(analysis: Analysis, common: dict[str, Any], begin: float) -> Progress:
+    study, history, now = analysis.study, analysis.history, common["at"]
     status = study.status()
     remaining = forecast(history, status, now)
     tables = {
         "progress": progress_over_time(history),
         "speed": progress_over_time(history, points=30),
         "costs": costs(history, study.config, remaining.tasks, paid_people(history, study)),
-        "annotators": _with_pseudonyms(analysis.annotators, study),
         "checks": pl.DataFrame([asdict(check) for check in study.quality.checks()]),
         "leased_tasks": history.open_tasks().head(_LATEST),
         "notes": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
     }
-    fit = analysis.fit
-    if not isinstance(fit, str):
-        tables |= _score_tables(study, history, ranked_items(fit.scores, study.items))
-    systems = analysis.systems
-    if systems is not None and not isinstance(systems, str):
-        tables |= {"systems": systems.scores, "system_differences": systems.differences}
-    tables |= _tournament_tables(analysis)
-    overview = Overview(
-        seq=analysis.seq,
+    return Progress(
+        **common,
         judgments=status.judgments,
-        at=now,
         duration=time.perf_counter() - begin,
         status=status,
         rate=rate(history, now),
         forecast=remaining,
+        tables=tables,
+        charts=("progress", "speed") if tables["progress"].height else (),
+    )
+
+
+def _scores(analysis: Analysis, common: dict[str, Any], begin: float) -> Scores:
+    study, fit, systems = analysis.study, analysis.fit, analysis.systems
+    tables: dict[str, pl.DataFrame] = {}
+    if not isinstance(fit, str):
+        tables |= _score_tables(analysis, ranked_items(fit.scores, study.items))
+    is_compared = systems is not None and not isinstance(systems, str)
+    if systems is not None and not isinstance(systems, str):
+        tables |= {"systems": systems.scores, "system_differences": systems.differences}
+    tables |= _tournament_tables(analysis)
+    return Scores(
+        **common,
+        judgments=study.status().judgments,
+        duration=time.perf_counter() - begin,
         model=study.config.model.name,
         level=0.95 if isinstance(fit, str) else fit.level,
         notes=() if isinstance(fit, str) else fit.notes,
@@ -264,10 +230,57 @@ def _overview(opened: _OpenStudy) -> Overview:
         systems_notes=systems.notes if systems is not None and not isinstance(systems, str) else (),
         systems_problem=systems if isinstance(systems, str) else "",
         tables=tables,
+        charts=(
+            *(("scores",) if "histogram" in tables else ()),
+            *(name for name in ("histogram", "labels", "matching") if name in tables),
+            *(("systems", "significance") if is_compared else ()),
+        ),
     )
-    opened.charts = _charts(overview)
-    opened.overview = replace(overview, titles=_titles(opened.charts), duration=time.perf_counter() - begin)
-    return opened.overview
+
+
+def _annotators(analysis: Analysis, common: dict[str, Any], begin: float) -> Annotators:
+    table = _with_pseudonyms(analysis.annotators, analysis.study)
+    return Annotators(
+        **common,
+        judgments=analysis.study.status().judgments,
+        duration=time.perf_counter() - begin,
+        tables={"annotators": table},
+        charts=("annotators",) if table["agreement"].drop_nulls().len() else (),
+    )
+
+
+def _reliability(analysis: Analysis, common: dict[str, Any], begin: float) -> Reliability:
+    curve = next((part.curve for part in analysis.reliability if part.curve.height), pl.DataFrame())
+    return Reliability(
+        **common,
+        judgments=analysis.history.counted.height,
+        tables={"statistics": _explained(analysis.reliability_table()), "reliability": curve},
+        charts=("reliability",) if curve.height else (),
+        target=analysis.split_half_target,
+        verdict=analysis.verdict,
+        duration=time.perf_counter() - begin,
+    )
+
+
+def _explained(statistics: pl.DataFrame) -> pl.DataFrame:
+    """Add what each statistic is and which values are good."""
+    meaning = pl.col("statistic").replace_strict(EXPLANATIONS, default="", return_dtype=pl.String)
+    return statistics.with_columns(meaning.alias("explanation"))
+
+
+_COMPUTE: dict[str, Callable[[Analysis, dict[str, Any], float], Part]] = {
+    "progress": _progress,
+    "scores": _scores,
+    "annotators": _annotators,
+    "reliability": _reliability,
+}
+"""How each part is computed."""
+PART_OF_TABLE: dict[str, PartName] = {
+    **dict.fromkeys(("progress", "speed", "costs", "checks", "leased_tasks", "notes"), "progress"),
+    "annotators": "annotators",
+    **dict.fromkeys(("statistics", "reliability"), "reliability"),
+}
+"""The part with each table; all others are of the scores."""
 
 
 def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
@@ -289,7 +302,8 @@ def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
     return annotators.with_columns(pl.Series("pseudonym", pseudonyms, pl.String))
 
 
-def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _score_tables(analysis: Analysis, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    study = analysis.study
     scales = study.config.stages[0].protocol.scales()
     tables = {"scores": ranked, "least_certain": least_certain(ranked)}
     if "score" not in ranked.columns:
@@ -298,7 +312,7 @@ def _score_tables(study: Study, history: History, ranked: pl.DataFrame) -> dict[
     first = _first_criterion(ranked)
     name = first["criterion"][0] if "criterion" in first.columns and first.height else ""
     tables["histogram"] = score_histogram(first, scale=scales.get(name) if rated else None)
-    matching = match_quality_by_round(history, study, ranked)
+    matching = match_quality_by_round(analysis.history, study, ranked)
     return {**tables, "matching": matching} if matching.height else tables
 
 
@@ -309,96 +323,84 @@ def _first_criterion(ranked: pl.DataFrame) -> pl.DataFrame:
     return ranked.filter(pl.col("criterion") == ranked["criterion"][0])
 
 
-def compute_reliability(source: Source) -> Reliability:
-    """Compute reliability and agreement of the judgments that count."""
-    opened = _open(source)
-    begin = time.perf_counter()
-    analysis = opened.analysis()
-    statistics = analysis.reliability_table()
-    curve = next((part.curve for part in analysis.reliability if part.curve.height), pl.DataFrame())
-    from steelyard.report import charts
-
-    title = charts.title_of(charts.reliability(curve)) if curve.height else ""
-    duration = time.perf_counter() - begin
-    counted = analysis.history.counted.height
-    opened.reliability = Reliability(
-        analysis.seq, counted, duration, statistics, curve, title, analysis.split_half_target
-    )
-    return opened.reliability
-
-
 def compute_item(source: Source, item: str) -> pl.DataFrame:
     """Return every judgment of an item."""
     opened = _open(source)
     return item_judgments(opened.analysis().history, opened.study.config, item)
 
 
+def compute_activity(source: Source) -> pl.DataFrame:
+    """Return what happened in the study, latest first."""
+    opened = _open(source)
+    seq = opened.study.last_seq()
+    if opened.activity[0] < seq:
+        analysis = opened.analysis(seq)
+        opened.activity = (analysis.seq, activity(opened.study, analysis.history))
+    return opened.activity[1]
+
+
 # Charts
 
 
-def _titles(drawings: dict[str, Any]) -> dict[str, str]:
-    from steelyard.report import charts
+def _chart(opened: _OpenStudy, source: Source, name: str) -> Any:
+    """Return a chart of the latest results; None if there is no such chart at present."""
+    from steelyard.report import charts, systems
 
-    return {name: charts.title_of(chart) for name, chart in drawings.items()}
-
-
-def _charts(overview: Overview) -> dict[str, Any]:
-    from steelyard.report import charts
-
-    tables = overview.tables
-    done, total = (sum(getattr(stage, name) for stage in overview.status.stages) for name in ("done", "total"))
-    drawings: dict[str, Any] = {}
-    if tables["progress"].height:
-        drawings["progress"] = charts.progress(tables["progress"], done, total, overview.forecast)
-        drawings["speed"] = charts.speed(tables["speed"], overview.rate)
-        drawings["annotators"] = charts.annotators(tables["annotators"])
-    if "histogram" in tables:
-        drawings["scores"] = charts.caterpillar(_first_criterion(tables["scores"]), level=overview.level)
-        drawings["histogram"] = charts.histogram(tables["histogram"])
-    if "systems" in tables:
-        drawings |= _system_charts(tables["systems"], tables["system_differences"], overview.level)
-    if "labels" in tables:
-        drawings["labels"] = charts.labels(tables["labels"])
-    if "matching" in tables:
-        drawings["matching"] = charts.match_quality_map(tables["matching"])
-    return drawings
-
-
-def _system_charts(systems: pl.DataFrame, differences: pl.DataFrame, level: float) -> dict[str, Any]:
-    """Draw the leaderboard and the significance matrix of the first criterion and label; the tables have them all."""
-    from steelyard.report.systems import leaderboard, significance_matrix
-
-    keys = systems.columns[: systems.columns.index("system")]
-    first = [pl.col(key) == systems[key][0] for key in keys] if systems.height else []
-    scores, pairs = systems.filter(*first), differences.filter(*first)
+    part = opened.parts.get(_part_of_chart(name)) or compute(source, _part_of_chart(name))
+    if name not in part.charts:
+        return None
+    tables = part.tables
+    if name in {"systems", "significance"}:
+        # Of the first criterion and label; the tables have them all.
+        keys = tables["systems"].columns[: tables["systems"].columns.index("system")]
+        first = [pl.col(key) == tables["systems"][key][0] for key in keys] if tables["systems"].height else []
+        scores, pairs = tables["systems"].filter(*first), tables["system_differences"].filter(*first)
+        if name == "systems":
+            return systems.leaderboard(scores, level=part.level)
+        return systems.significance_matrix(pairs, scores["system"].to_list())
+    if name == "progress":
+        done, total = (sum(getattr(stage, key) for stage in part.status.stages) for key in ("done", "total"))
+        return charts.progress(tables["progress"], done, total, part.forecast)
     return {
-        "systems": leaderboard(scores, level=level),
-        "significance": significance_matrix(pairs, scores["system"].to_list()),
-    }
+        "speed": lambda: charts.speed(tables["speed"], part.rate),
+        "scores": lambda: charts.caterpillar(_first_criterion(tables["scores"]), level=part.level),
+        "histogram": lambda: charts.histogram(tables["histogram"]),
+        "labels": lambda: charts.labels(tables["labels"]),
+        "matching": lambda: charts.match_quality_map(tables["matching"]),
+        "annotators": lambda: charts.annotators(tables["annotators"]),
+        "reliability": lambda: charts.reliability(tables["reliability"], target=part.target),
+    }[name]()
+
+
+def _part_of_chart(name: str) -> PartName:
+    return PART_OF_TABLE.get(name, "scores")
 
 
 def draw(
-    source: Source, name: str, form: str, theme: Any, width: int, item: str | None = None, real_ids: bool = True
+    source: Source,
+    name: str,
+    form: str,
+    theme: Any,
+    width: int,
+    item: str | None = None,
+    real_ids: bool = True,
+    embed_font: bool = True,
 ) -> bytes | None:
     """Draw a chart as svg, png or json (its specification); None if there is no such chart at present.
 
-    Without `real_ids`, annotators have pseudonyms, as in every export.
+    Without `real_ids`, annotators have pseudonyms, as in every export. A drawing for a page that has the typeface
+    needs no `embed_font`.
     """
     from steelyard.report import charts
 
     opened = _open(source)
-    if name == "item" and item is not None:
-        chart = _item_chart(opened, source, item, real_ids)
-    elif name == "reliability":
-        latest = opened.reliability
-        chart = charts.reliability(latest.curve, target=latest.target) if latest and latest.curve.height else None
+    if name == "item":
+        chart = _item_chart(opened, source, item, real_ids) if item is not None else None
     else:
-        if opened.overview is None:
-            compute_overview(source)
-        opened = _open(source)
-        chart = opened.charts.get(name)
-        if name == "annotators" and chart is not None and not real_ids and opened.overview is not None:
-            chart = charts.annotators(opened.study.privacy.names().frame(opened.overview.tables["annotators"]))
+        chart = _chart(opened, source, name)
+        if name == "annotators" and chart is not None and not real_ids:
+            table = opened.parts["annotators"].tables["annotators"]
+            chart = charts.annotators(opened.study.privacy.names().frame(table))
     if chart is None:
         return None
     if form == "png":
@@ -407,7 +409,7 @@ def draw(
         import json
 
         return json.dumps(charts.spec(chart, theme, width)).encode()
-    return charts.svg(chart, theme, width=width).encode()
+    return charts.svg(chart, theme, width=width, embed_font=embed_font).encode()
 
 
 def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -> Any:
@@ -446,7 +448,7 @@ def export(
     elif what == "items":
         frame = item_table(opened.study.items)
     else:
-        frame = _table(opened, source, what)
+        frame = _table(source, what)
     if frame is None:
         return None
     if not real_ids:
@@ -458,15 +460,11 @@ def export(
         return path.read_bytes()
 
 
-def _table(opened: _OpenStudy, source: Source, what: str) -> pl.DataFrame | None:
-    if what in {"statistics", "reliability"}:
-        latest = opened.reliability or compute_reliability(source)
-        return latest.statistics if what == "statistics" else latest.curve
+def _table(source: Source, what: str) -> pl.DataFrame | None:
     # The chart of the differences is named after what it shows.
     what = {"differences": "system_differences", "significance": "system_differences"}.get(what, what)
-    overview = opened.overview
-    if overview is None or overview.seq < opened.study.last_seq():
-        overview = compute_overview(source)
-    if overview.failure and what in _SCORE_TABLES:
-        raise ModelFailedError(overview.problem, MODEL_REMEDY)
-    return overview.tables.get(what)
+    part = compute(source, PART_OF_TABLE.get(what, "scores"))
+    if isinstance(part, Scores) and part.failure and what in _SCORE_TABLES:
+        raise ModelFailedError(part.problem, MODEL_REMEDY)
+    table: pl.DataFrame | None = part.tables.get(what)
+    return table

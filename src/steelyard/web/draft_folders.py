@@ -31,6 +31,7 @@ from steelyard.formats.uploads import ReadingOptions, UploadedTable, read_upload
 from steelyard.records import Item
 from steelyard.study import Study
 from steelyard.study.config import CONFIG_FILE
+from steelyard.study.config.tables import ItemsSource
 from steelyard.study.confinement import MARKER_FILE, confine, confinement_problems, is_confined, plain_file
 from steelyard.study.recipes import choose_design
 from steelyard.web.content import MEDIA_ENDINGS, MediaFolder, begins_as_named
@@ -196,15 +197,17 @@ class DraftFolder:
 
     def items(self) -> list[Item]:
         """The items, as far as they can be read."""
-        values = self._values_or_empty().get("items", ITEMS_FILE)
-        source = values if isinstance(values, Mapping) else {"file": values}
-        path = self.path / str(source.get("file", ITEMS_FILE))
+        table = self._values_or_empty().get("items", ITEMS_FILE)
+        try:
+            source = ItemsSource(file=table) if isinstance(table, str) else ItemsSource.model_validate(table)
+        except ValidationError:
+            return []
+        path = self.path / source.file
         if self.file_problems() or not path.is_file():
             return []
-        columns, ignore = source.get("columns") or {}, source.get("ignore") or []
         status = path.stat()
         try:
-            return _read_items_once(path, repr((columns, ignore)), status.st_mtime_ns, status.st_size)
+            return _read_items_once(path, source.model_dump_json(), status.st_mtime_ns, status.st_size)
         except SteelyardError:
             return []
 
@@ -228,23 +231,15 @@ class DraftFolder:
             raise Refusal(
                 422, "columns_invalid", str(error.errors()[0]["msg"]), f"Roles: {', '.join(ROLES)}."
             ) from None
-        upload = self.read_upload(about)
+        upload = _upload(self.path, about)
         if set(about.roles) != set(upload.table.frame.columns):
             about.roles = guess_roles(upload)
         self._write_items(about, upload)
 
-    def read_upload(self, about: Upload) -> UploadedTable:
-        """Read the uploaded file again."""
-        options = ReadingOptions(about.has_header, about.separator, about.encoding, about.sheet)
-        return read_upload((self.path / about.file).read_bytes(), about.name, options)
-
     def reading(self, about: Upload) -> tuple[UploadedTable, ItemsReading | None, list[Problem]]:
         """Return the uploaded table, its items, and what is wrong with them."""
-        upload = self.read_upload(about)
-        try:
-            return upload, items_of_upload(upload, about.roles, drop_repeats=about.drop_repeats), []
-        except DataError as error:
-            return upload, None, list(error.problems)
+        status = (self.path / about.file).stat()
+        return _read_upload_once(self.path, about.model_dump_json(), status.st_mtime_ns, status.st_size)
 
     def _write_items(self, about: Upload, upload: UploadedTable) -> None:
         self.about.upload = about
@@ -542,13 +537,29 @@ def _config_digest(served: ServedStudy) -> str:
     return hashlib.sha256((served.folder / CONFIG_FILE).read_bytes()).hexdigest()
 
 
+def _upload(folder: Path, about: Upload) -> UploadedTable:
+    options = ReadingOptions(about.has_header, about.separator, about.encoding, about.sheet)
+    return read_upload((folder / about.file).read_bytes(), about.name, options)
+
+
+@lru_cache(maxsize=4)
+def _read_upload_once(
+    folder: Path, about_json: str, changed: int, size: int
+) -> tuple[UploadedTable, ItemsReading | None, list[Problem]]:
+    """Read an upload; `changed` and `size` tell when the file must be read again."""
+    about = Upload.model_validate_json(about_json)
+    upload = _upload(folder, about)
+    try:
+        return upload, items_of_upload(upload, about.roles, drop_repeats=about.drop_repeats), []
+    except DataError as error:
+        return upload, None, list(error.problems)
+
+
 @lru_cache(maxsize=8)
 def _read_items_once(path: Path, settings: str, changed: int, size: int) -> list[Item]:
     """Read items; `settings`, `changed` and `size` tell when the file must be read again."""
-    import ast
-
-    columns, ignore = ast.literal_eval(settings)
-    return read_items(path, columns=columns, ignore=ignore)
+    source = ItemsSource.model_validate_json(settings)
+    return read_items(path, columns=source.columns, ignore=source.ignore)
 
 
 def stage_tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:

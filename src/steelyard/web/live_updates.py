@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from steelyard.web.calculator import CalculatorProcess
+from steelyard.web.calculator_process import CalculatorProcess
 from steelyard.web.dashboard import Dashboard, Dashboards
 from steelyard.web.identity import StudyDep, Viewer
 from steelyard.web.studies import ServedStudy
@@ -26,6 +26,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     dashboards_of(app).close()
     if stopping():
         CalculatorProcess.end()
+        if hasattr(app.state, "report_processes"):
+            app.state.report_processes.end()
 
 
 router = APIRouter(prefix="/api/v1/studies/{study}/manage", tags=["manage"], lifespan=_lifespan)
@@ -58,7 +60,7 @@ async def summary_of(dashboard: Dashboard) -> SummaryOut:
 
 @router.get("/live", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
 async def live(served: StudyDep, request: Request, _: Viewer) -> StreamingResponse:
-    """Send an event at each change: `summary` (as /summary), and `overview` or `reliability` for new results."""
+    """Send an event `summary` (as /summary) now and at each change; its `parts` say which results are new."""
     dashboard = dashboard_of(request, served)
 
     async def events() -> AsyncIterator[str]:
@@ -67,17 +69,15 @@ async def live(served: StudyDep, request: Request, _: Viewer) -> StreamingRespon
             silent = 0
             while not stopping():
                 try:
-                    updates = {await asyncio.wait_for(queue.get(), 1)}
+                    await asyncio.wait_for(queue.get(), 1)
                 except TimeoutError:
                     silent += 1
                     if silent % _HEARTBEAT == 0:
                         yield ": still here\n\n"
                     continue
                 while not queue.empty():
-                    updates.add(queue.get_nowait())
+                    queue.get_nowait()
                 yield f"event: summary\ndata: {(await summary_of(dashboard)).model_dump_json()}\n\n"
-                for name in sorted(updates & {"overview", "reliability"}):
-                    yield f"event: {name}\ndata: {{}}\n\n"
 
     return StreamingResponse(events(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 

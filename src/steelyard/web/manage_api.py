@@ -16,6 +16,7 @@ from starlette.responses import StreamingResponse
 from steelyard.errors import ConfigError, SteelyardError, TaskError
 from steelyard.study import exported_log, forgetting
 from steelyard.web import calculator
+from steelyard.web.calculator import Scores
 from steelyard.web.dashboard import Dashboard
 from steelyard.web.drafts import (
     Draft,
@@ -35,6 +36,7 @@ from steelyard.web.drafts import (
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import Identity, Manager, Owner, StudyDep, Viewer
 from steelyard.web.live_updates import dashboard_of, summary_of
+from steelyard.web.reports import delete_reports, report_rows
 from steelyard.web.schemas import ErrorOut
 from steelyard.web.studies import ServedStudy
 from steelyard.web.summary import SummaryOut
@@ -51,7 +53,7 @@ router = APIRouter(tags=["manage"], responses=_REFUSALS)
 
 _MOST_ROWS = 500
 _RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
-_OVERVIEW_TABLES = Literal[
+_TABLES = Literal[
     "scores",
     "systems",
     "system_differences",
@@ -70,8 +72,10 @@ _OVERVIEW_TABLES = Literal[
     "sources",
     "adequacy",
     "effort",
+    "statistics",
+    "reliability",
+    "activity",
 ]
-_RELIABILITY_TABLES = Literal["statistics", "reliability"]
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
@@ -169,7 +173,7 @@ async def table(
     served: StudyDep,
     request: Request,
     viewer: Viewer,
-    name: _OVERVIEW_TABLES | _RELIABILITY_TABLES,
+    name: _TABLES,
     search: str = "",
     sort: str | None = None,
     descending: bool = False,
@@ -178,7 +182,7 @@ async def table(
 ) -> TableOut:
     """A page of one of the dashboard's tables, sorted and filtered."""
     dashboard = dashboard_of(request, served)
-    frame, as_of = _table(dashboard, name)
+    frame, as_of = await _table(dashboard, name)
     if frame is None:
         return TableOut(columns=[], rows=[], total=0, as_of=as_of)
     if sort is not None and sort not in frame.columns:
@@ -189,19 +193,25 @@ async def table(
     return TableOut(columns=frame.columns, rows=_rows(rows[offset : offset + limit]), total=rows.height, as_of=as_of)
 
 
-def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | None]:
-    if name in {"statistics", "reliability"}:
-        reliability = dashboard.reliability
-        if reliability is None:
-            return None, None
-        return reliability.statistics if name == "statistics" else reliability.curve, reliability.judgments
-    overview = dashboard.overview
-    return (None, None) if overview is None else (overview.tables.get(name), overview.judgments)
+async def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | None]:
+    if name == "activity":
+        frame = await dashboard.run(calculator.compute_activity)
+        reports = await run_in_threadpool(report_rows, dashboard.served.folder)
+        frame = pl.concat([frame, reports]).sort("at", descending=True, maintain_order=True)
+        return frame, dashboard.served.study.status().judgments
+    part = dashboard.parts.get(calculator.PART_OF_TABLE.get(name, "scores"))
+    return (None, None) if part is None else (part.tables.get(name), part.judgments)
 
 
 def _visible(frame: pl.DataFrame, served: ServedStudy, viewer: Identity) -> pl.DataFrame:
     """Replace annotators' names by pseudonyms for those who may only look."""
-    return frame if viewer.may_manage else served.study.privacy.names().frame(frame)
+    if viewer.may_manage:
+        return frame
+    names = served.study.privacy.names()
+    visible = names.frame(frame)
+    # Sentences of the activity name annotators.
+    is_activity = {"category", "text"} <= set(frame.columns)
+    return visible.with_columns(pl.col("text").map_elements(names.within, pl.String)) if is_activity else visible
 
 
 def _check_real_ids(real_ids: bool, viewer: Identity) -> None:
@@ -225,33 +235,27 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 @router.get(_STUDY + "/scores")
 async def scores(served: StudyDep, request: Request, _: Viewer) -> TableOut:
     """All scores, computed now if there are new judgments."""
-    dashboard = dashboard_of(request, served)
-    overview = dashboard.overview
-    if overview is None or overview.seq < await run_in_threadpool(served.study.last_seq):
-        overview = await dashboard.refresh()
-    if overview.failure:
-        raise Refusal(409, "model_failed", overview.problem, calculator.MODEL_REMEDY)
-    if overview.problem:
-        raise Refusal(409, "no_scores", overview.problem, "Collect some judgments first.")
-    frame = overview.tables["scores"]
-    return TableOut(columns=frame.columns, rows=_rows(frame), total=frame.height, as_of=overview.judgments)
+    part: Scores = await dashboard_of(request, served).current("scores")
+    if part.failure:
+        raise Refusal(409, "model_failed", part.problem, calculator.MODEL_REMEDY)
+    if part.problem:
+        raise Refusal(409, "no_scores", part.problem, "Collect some judgments first.")
+    frame = part.tables["scores"]
+    return TableOut(columns=frame.columns, rows=_rows(frame), total=frame.height, as_of=part.judgments)
 
 
 @router.get(_STUDY + "/systems")
 async def systems(served: StudyDep, request: Request, _: Viewer) -> SystemsOut:
     """The comparison of all systems, computed now if there are new judgments."""
-    dashboard = dashboard_of(request, served)
-    overview = dashboard.overview
-    if overview is None or overview.seq < await run_in_threadpool(served.study.last_seq):
-        overview = await dashboard.refresh()
-    if "systems" not in overview.tables:
-        problem = overview.systems_problem or "The items do not belong to two or more systems."
+    part: Scores = await dashboard_of(request, served).current("scores")
+    if "systems" not in part.tables:
+        problem = part.systems_problem or "The items do not belong to two or more systems."
         raise Refusal(409, "no_systems", problem, "Name each item's system in the items file, and collect judgments.")
     return SystemsOut(
-        scores=_rows(overview.tables["systems"]),
-        differences=_rows(overview.tables["system_differences"]),
-        notes=list(overview.systems_notes),
-        as_of=overview.judgments,
+        scores=_rows(part.tables["systems"]),
+        differences=_rows(part.tables["system_differences"]),
+        notes=list(part.systems_notes),
+        as_of=part.judgments,
     )
 
 
@@ -265,17 +269,17 @@ async def item_page(
     if record is None:
         raise Refusal(404, "no_such_item", f"There is no item '{item}' in this study.", "Look it up in the scores.")
     judgments = await dashboard.run(calculator.compute_item, item)
-    overview = dashboard.overview
+    part = dashboard.scores
     own: list[dict[str, Any]] = []
-    if overview is not None and "scores" in overview.tables:
-        frame = overview.tables["scores"]
+    if part is not None and "scores" in part.tables:
+        frame = part.tables["scores"]
         own = _rows(frame.filter(pl.col(frame.columns[0]) == item))
     content = {field.name: getattr(record, field.name) for field in fields(record)}
     return ItemPage(
         item=content,
         scores=own,
         judgments=_rows(_visible(judgments, served, viewer)),
-        as_of=overview.judgments if overview is not None else None,
+        as_of=part.judgments if part is not None else None,
     )
 
 
@@ -300,9 +304,7 @@ async def chart(
     else:
         # The dashboard shows real ids to managers; a downloaded file has them only on request.
         real_ids = real_ids or (viewer.may_manage and not download)
-        body = await dashboard.run(
-            calculator.draw, name, form, theme, width, item, real_ids or (viewer.may_manage and not download)
-        )
+        body = await dashboard.run(calculator.draw, name, form, theme, width, item, real_ids, download)
     if body is None:
         raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
@@ -393,9 +395,12 @@ def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut
     except TaskError as error:
         problem = error.problems[0]
         raise Refusal(404, "nobody", problem.what, problem.remedy, field="annotator") from None
+    effects = report.did() if body.confirm else report.would()
+    if body.confirm and delete_reports(served.folder):
+        effects = [*effects, "The reports kept on the server are deleted; create them again."]
     return ForgetOut(
         done=body.confirm,
-        effects=report.did() if body.confirm else report.would(),
+        effects=effects,
         remaining_steps=report.still_to_do(),
     )
 

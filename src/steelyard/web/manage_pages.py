@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.analysis.match_quality import matched_stage
-from steelyard.study import Stage
+from steelyard.study import Stage, Study
 from steelyard.study.fitting import tournament_design
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
@@ -36,6 +36,7 @@ from steelyard.web.identity import sign_out as end_sessions
 from steelyard.web.live_updates import dashboard_of, dashboards_of, summary_of
 from steelyard.web.pages import page
 from steelyard.web.studies import ServedStudy, Studies
+from steelyard.web.summary import SummaryOut
 
 router = APIRouter(include_in_schema=False)
 
@@ -184,35 +185,108 @@ def _new_study_page(request: Request, *, draft: str = "", study: str = "", title
     )
 
 
+TABS = {
+    "overview": ("./", "Overview"),
+    "results": ("results", "Results"),
+    "quality": ("quality", "Quality"),
+    "annotators": ("annotators", "Annotators"),
+    "activity": ("activity", "Activity"),
+    "export": ("export", "Export"),
+}
+"""The tabs of a dashboard: their addresses, relative to the study's, and titles."""
+
+
 @router.get("/manage/{study}/")
 async def dashboard(served: StudyDep, request: Request, token: str | None = None) -> Response:
-    """Show the dashboard of a study with the results so far; later ones arrive as live updates."""
+    """Show the overview of a study with the results so far; later ones arrive as live updates."""
     if token is not None:
         return await run_in_threadpool(_sign_in, request, token, f"/manage/{served.slug}/", served)
-    if not await run_in_threadpool(_admitted, request):
+    return await _dashboard_page(served, request, "overview")
+
+
+async def _dashboard_page(served: ServedStudy, request: Request, tab: str) -> Response:
+    identity = await run_in_threadpool(_admitted, request)
+    if identity is None:
         return _login(request)
     summary = await _within_patience(summary_of(dashboard_of(request, served)))
+    return await run_in_threadpool(_render_dashboard, served, request, tab, summary, identity.may_manage)
+
+
+def _render_dashboard(
+    served: ServedStudy, request: Request, tab: str, summary: SummaryOut | None, may_manage: bool
+) -> Response:
     config = served.study.config
-    return await run_in_threadpool(
-        lambda: page(
-            request,
-            "manage/dashboard.html",
-            language="en",
-            csrf=manage_csrf(request),
-            study=served.slug,
-            title=config.title,
-            question=config.question,
-            judge=served.url,
-            state=summary.state if summary is not None else "open",
-            texts=summary.texts if summary is not None else defaultdict(str),
-            first=summary.model_dump_json() if summary is not None else "",
-            about=[_about(stage) for stage in config.stages],
-            matching=matched_stage(served.study) is not None,
-            checks=config.quality.checks is not None,
-            systems=has_systems(served.study.items),
-            tournaments=tournament_design(config.stages) is not None,
-        )
+    return page(
+        request,
+        f"manage/{tab}.html",
+        language="en",
+        csrf=manage_csrf(request),
+        study=served.slug,
+        title=config.title,
+        question=config.question,
+        judge=served.url,
+        may_manage=may_manage,
+        tab=tab,
+        tabs=[{"name": name, "url": url, "title": title} for name, (url, title) in TABS.items()],
+        state=summary.state if summary is not None else "open",
+        texts=summary.texts if summary is not None else defaultdict(str),
+        verdict=summary.verdict if summary is not None else None,
+        steps=summary.steps if summary is not None else [],
+        first=summary.model_dump_json() if summary is not None else "",
+        **_tab_context(served.study, tab),
     )
+
+
+def _tab_context(study: Study, tab: str) -> dict[str, Any]:
+    """Return what only one tab needs."""
+    stages, items = study.config.stages, study.items
+    if tab == "results":
+        return {"systems": has_systems(items), "tournaments": tournament_design(stages) is not None}
+    if tab == "quality":
+        return {
+            "about": [_about(stage) for stage in stages],
+            "matching": matched_stage(study) is not None,
+            "checks": study.config.quality.checks is not None,
+        }
+    if tab == "annotators":
+        return {"checks": study.config.quality.checks is not None}
+    if tab == "export":
+        return {"downloads": _downloads(has_systems(items), tournament_design(stages) is not None)}
+    return {}
+
+
+def _downloads(systems: bool, tournaments: bool) -> list[dict[str, Any]]:
+    """Return the tables that can be downloaded, with what each is for."""
+    rows = [
+        ("scores", "Scores", "One row per item: score, interval, rank, number of judgments."),
+        ("judgments", "Judgments", "One row per judgment, as steelyard fit and import read them; for other models."),
+        ("answers", "Answers", "Every answer as it was given, with times, checks and repeats; for audits."),
+        ("annotators", "Annotators", "One row per annotator: work, speed, agreement, checks, exclusions."),
+        ("statistics", "Reliability", "Every statistic of reliability and agreement with its interval."),
+        ("items", "Items", "The items as they were shown."),
+    ]
+    if systems:
+        rows[1:1] = [
+            ("systems", "Systems", "One row per system: score, interval, rank range, cluster."),
+            ("differences", "Differences of systems", "Every two systems: difference, interval, p-values."),
+        ]
+    if tournaments:
+        rows += [
+            ("sources", "Tournaments", "One row per source and annotator: comparisons and cycles."),
+            ("adequacy", "Adequacy", "Adequacy labels and harmonized ranks of the items."),
+            ("effort", "Effort", "How many adequacy labels were asked for and how many inferred."),
+        ]
+    tables = [
+        {"name": name, "title": title, "purpose": purpose, "forms": ("csv", "jsonl", "parquet")}
+        for name, title, purpose in rows
+    ]
+    log = {
+        "name": "log",
+        "title": "Log",
+        "purpose": "Every event; the study can be rebuilt from it.",
+        "forms": ("jsonl",),
+    }
+    return [*tables, log]
 
 
 async def _within_patience(pending: Awaitable[T]) -> T | None:
@@ -233,6 +307,16 @@ def _about(stage: Stage) -> dict[str, str]:
         "why": why,
         "settings": settings,
     }
+
+
+@router.get("/manage/{study}/results")
+@router.get("/manage/{study}/quality")
+@router.get("/manage/{study}/annotators")
+@router.get("/manage/{study}/activity")
+@router.get("/manage/{study}/export")
+async def dashboard_tab(served: StudyDep, request: Request) -> Response:
+    """Show a tab of the dashboard other than the overview."""
+    return await _dashboard_page(served, request, request.url.path.rpartition("/")[2])
 
 
 @router.get("/manage/{study}/item")

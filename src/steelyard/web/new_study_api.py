@@ -57,7 +57,13 @@ from steelyard.web.identity import (
 )
 from steelyard.web.schemas import ErrorOut, TaskOut
 from steelyard.web.settings_forms import FormsOut, forms
-from steelyard.web.study_plan import PlanOut, plan_of
+from steelyard.web.study_plan import (
+    MAX_SIMULATED_TASKS,
+    PlanOut,
+    ReliabilityOut,
+    expected_reliability,
+    plan_of,
+)
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorOut, "description": "Not the manager."},
@@ -286,6 +292,23 @@ def finish_draft(folder: DraftDep, request: Request, response: Response) -> Save
     if result.problems:
         response.status_code = 422
     return result
+
+
+@draft_router.post("/reliability")
+def estimate_reliability(folder: DraftDep) -> list[ReliabilityOut]:
+    """Simulate the study with typical annotators: how reliable its scores would be."""
+    config, items, problems = checked(folder.path) if not folder.file_problems() else (None, [], [])
+    if config is None or problems:
+        raise Refusal(409, "draft_incomplete", "The study is not complete yet.", "Complete the steps before first.")
+    plan = plan_of(config, items, folder.plans(folder.values()), folder.about.annotators, folder.about.seconds)
+    if plan.tasks > MAX_SIMULATED_TASKS:
+        raise Refusal(
+            409,
+            "plan_too_large",
+            f"Plans of more than {MAX_SIMULATED_TASKS:,} tasks are not simulated in the browser.",
+            "Create the study, then use steelyard simulate.",
+        )
+    return _refusing(lambda: expected_reliability(config, items, plan.annotators))
 
 
 # Files

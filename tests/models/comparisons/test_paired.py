@@ -158,8 +158,8 @@ def test_a_long_list_of_gaps_is_cut_short():
     winner, loser = np.arange(0, 40, 2, dtype=np.int32), np.arange(1, 40, 2, dtype=np.int32)
     sentences = Gaps.find(winner, loser, [f"i{code}" for code in range(40)]).sentences()
     assert sentences == [
-        "the items form 20 groups that were never compared with one another, and 40 items were never beaten or never "
-        "won, so the judgments do not determine the order between them"
+        "the items form 20 groups, such as sources, that were never compared with one another, so the judgments do not "
+        "determine the order of items of different groups"
     ]
 
 

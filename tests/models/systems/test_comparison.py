@@ -15,6 +15,7 @@ from steelyard.models.systems.bootstrap import resampled_means
 from steelyard.models.systems.comparison import compare
 from steelyard.models.systems.judgments import SystemJudgments
 from steelyard.observations import Comparisons, Index
+from steelyard.report.systems import leaderboard
 from tests.models.systems.data import complete, ratings
 
 
@@ -100,6 +101,8 @@ def test_by_gives_one_comparison_for_each_value():
     assert whole.scores.columns[:2] == ["domain", "system"]
     alone = compare_systems(frame.filter(pl.col("domain") == "chat"), scale=(1, 5))
     assert whole.scores.filter(pl.col("domain") == "chat").drop("domain").equals(alone.scores)
+    # What holds for every part is noted once.
+    assert [note for note in whole.notes if "annotators are not known" in note] == [alone.notes[0]]
     assert whole.draws.shape[1] == whole.scores.height == 4
 
 
@@ -179,3 +182,4 @@ def test_of_two_labels_the_positive_one_is_compared_and_a_proportion_of_one_has_
     exact = stats.binomtest(20, 20).proportion_ci(method="exact")
     assert comparison.scores["lower"][0] == pytest.approx(exact.low)
     assert any("proportion of “yes”" in note for note in comparison.notes)
+    assert "proportion of “yes”, with 95 % intervals" in leaderboard(comparison.scores).to_json(ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -111,3 +112,13 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert not errors, errors
+
+
+@pytest.fixture(scope="module")
+def axe() -> Any:
+    """axe-core, which finds barriers on a page."""
+    try:
+        # By name, because the package has no types.
+        return importlib.import_module("axe_playwright_python.sync_playwright").Axe()
+    except ImportError:
+        missing_tool("axe-playwright-python is not installed")

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import Study
 from steelyard.web import calculator
-from steelyard.web.calculator import CalculatorProcess
+from steelyard.web.calculator_process import CalculatorProcess, Source
 from steelyard.web.dashboard import Dashboards, RefreshIntervals
 from steelyard.web.studies import Studies
 from tests.web.manage.test_manage_api import DESIGN, judge
@@ -46,20 +46,20 @@ def test_a_burst_of_answers_is_computed_at_most_once_per_pause(studies):
         dashboards = Dashboards(RefreshIntervals(poll=0.02, pause=1.0, pause_factor=0.0))
         dashboard = dashboards.of(studies.all()[0])
         async with dashboard.listen() as updates:
-            await until(lambda: dashboard.overview is not None)
-            begin, overviews = time.monotonic(), 0
+            await until(lambda: dashboard.scores is not None)
+            begin, computations = time.monotonic(), 0
             for number in range(10):
                 await asyncio.to_thread(rate_once, studies.all()[0].folder, f"p{number // 5}")
                 await asyncio.sleep(0.05)
-            await until(lambda: dashboard.overview.judgments == 15)
+            await until(lambda: dashboard.scores.judgments == 15)
             elapsed = time.monotonic() - begin
             while not updates.empty():
-                overviews += updates.get_nowait() == "overview"
+                computations += updates.get_nowait() == "scores"
         dashboards.close()
-        return overviews, elapsed
+        return computations, elapsed
 
-    overviews, elapsed = asyncio.run(scenario())
-    assert 1 <= overviews <= elapsed / 1.0 + 2
+    computations, elapsed = asyncio.run(scenario())
+    assert 1 <= computations <= elapsed / 1.0 + 2
 
 
 def test_results_are_not_computed_while_nobody_is_watching(studies):
@@ -70,13 +70,13 @@ def test_results_are_not_computed_while_nobody_is_watching(studies):
         await until(lambda: dashboard.reliability is not None)
         # There was no request for the idle time, so the refresh loop ends.
         await until(dashboard._task.done)
-        before = dashboard.overview.judgments
+        before = dashboard.scores.judgments
         await asyncio.to_thread(rate_once, studies.all()[0].folder, "late")
         await asyncio.sleep(0.1)  # five polls
-        unseen = dashboard.overview.judgments
+        unseen = dashboard.scores.judgments
         assert dashboard._task.done()
         dashboard.keep_fresh()
-        await until(lambda: dashboard.overview.judgments == before + 1)
+        await until(lambda: dashboard.scores.judgments == before + 1)
         dashboards.close()
         return before, unseen
 
@@ -108,7 +108,7 @@ def test_a_study_that_cannot_be_computed_reports_the_reason(studies, caplog):
         await until(lambda: dashboard.error)
         error = dashboard.error
         toml.write_text(text, encoding="utf-8")
-        await until(lambda: dashboard.overview is not None)
+        await until(lambda: not dashboard.error and dashboard.reliability is not None)
         dashboards.close()
         return error, dashboard.error
 
@@ -120,13 +120,13 @@ def test_a_study_that_cannot_be_computed_reports_the_reason(studies, caplog):
 
 def test_a_changed_configuration_is_used_in_the_next_computation(studies):
     served = studies.all()[0]
-    source = calculator.Source(str(served.folder), None)
+    source = Source(str(served.folder), None)
     try:
-        before = calculator.compute_overview(source)
+        before = calculator.compute(source, "progress")
         toml = served.folder / "study.toml"
         toml.write_text(toml.read_text(encoding="utf-8").replace("judgments = 3", "judgments = 4"), encoding="utf-8")
         served.reopen()
-        after = calculator.compute_overview(source)
-        assert [sum(stage.total for stage in overview.status.stages) for overview in (before, after)] == [15, 20]
+        after = calculator.compute(source, "progress")
+        assert [sum(stage.total for stage in part.status.stages) for part in (before, after)] == [15, 20]
     finally:
         calculator.close(source)

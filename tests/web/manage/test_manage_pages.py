@@ -8,7 +8,10 @@ import httpx
 import pytest
 
 from steelyard import Study
+from steelyard.web.calculator import PARTS
+from tests.web.manage.conftest import wait_for
 from tests.web.manage.test_manage_api import DESIGN, judge
+from tests.web.pages.test_accessibility import complaints_light_and_dark
 
 MOST_BYTES = 100_000
 
@@ -44,27 +47,28 @@ def test_a_wrong_token_is_refused_in_words_and_the_right_one_opens_the_page(judg
 def test_the_dashboard_shows_an_answer_by_itself_as_soon_as_it_arrives(judged, open_page):
     page = open_page(judged, f"/manage/{judged.slug}/")
     page.get_by_text("10 of 15").first.wait_for()
-    page.get_by_text("as of 10 judgments").first.wait_for()
+    page.get_by_role("img", name=re.compile("10 of 15 judgments")).wait_for()
     person = judged.person("cleo")
     task = person.task()
     person.tell(task, {task["items"][0]["id"]: 50})
     page.get_by_text("11 of 15").first.wait_for(timeout=5000)
-    page.get_by_text("as of 11 judgments").first.wait_for()
+    page.get_by_role("img", name=re.compile("11 of 15 judgments")).wait_for()
+    page.get_by_role("link", name="Annotators").click()
     page.locator("#annotators-table").get_by_text("cleo").wait_for()
 
 
 def test_charts_stand_there_with_the_finding_as_their_text_and_can_be_downloaded(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/results")
     chart = page.get_by_role("img", name=re.compile("Highest: w3, 91.5"))
     chart.wait_for()
-    assert chart.evaluate("image => image.complete && image.naturalWidth > 100")
+    assert chart.locator("svg").bounding_box()["width"] > 100
     with page.expect_download() as download:
         page.locator("[data-chart=scores] [data-form=svg]").click()
     assert download.value.suggested_filename == "study-scores.svg"
 
 
 def test_tables_sort_by_their_heads_and_are_searched(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/results")
     table = page.get_by_role("table", name="Scores")
     first = table.locator("tbody tr").first
     first.get_by_text("w3", exact=True).wait_for()
@@ -80,7 +84,7 @@ def test_tables_sort_by_their_heads_and_are_searched(judged, open_page):
 
 
 def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/annotators")
     page.get_by_role("button", name="Exclude bob").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Exclude").click()
@@ -90,11 +94,12 @@ def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_pa
     page.get_by_text("excluded: copied").wait_for()
     assert judged.study.annotators.excluded == {"bob": "copied"}
     # The scores are those of ann alone.
-    page.get_by_role("img", name=re.compile("Highest: w3, 90")).wait_for()
+    results = open_page(judged, f"/manage/{judged.slug}/results")
+    results.get_by_role("img", name=re.compile("Highest: w3, 90")).wait_for()
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Exclude bob").wait_for()
     assert judged.study.annotators.excluded == {}
-    page.get_by_role("img", name=re.compile("Highest: w3, 91.5")).wait_for()
+    results.get_by_role("img", name=re.compile("Highest: w3, 91.5")).wait_for()
 
 
 def test_the_study_is_paused_with_a_reason_and_reopened(judged, open_page):
@@ -110,7 +115,7 @@ def test_the_study_is_paused_with_a_reason_and_reopened(judged, open_page):
 
 
 def test_an_item_has_a_page_with_every_judgment(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/results")
     page.get_by_role("table", name="Scores").get_by_role("link", name="w3").click()
     page.get_by_role("heading", name="2 judgments").wait_for()
     rows = page.get_by_role("table", name="Judgments").locator("tbody tr")
@@ -132,7 +137,8 @@ def test_an_empty_study_says_what_to_do_and_a_finished_one_that_it_is(make_study
 
 
 @pytest.mark.parametrize(
-    "path", ["/manage/", "/manage/new", "/manage/study/", "/manage/study/item?id=w3", "/manage/study/edit"]
+    "path",
+    ["/manage/", "/manage/new", "/manage/study/", "/manage/study/annotators", "/manage/study/item?id=w3"],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone_in_light_and_dark(judged, open_page, path, scheme):
@@ -140,7 +146,7 @@ def test_pages_fit_a_phone_in_light_and_dark(judged, open_page, path, scheme):
     page.wait_for_load_state("load")
     page.get_by_role("heading", level=1).wait_for()
     if path == "/manage/study/":
-        page.get_by_role("img", name=re.compile("Highest")).wait_for()
+        page.get_by_role("img", name=re.compile("10 of 15")).wait_for()
     assert no_sideways_scrolling(page)
     ink, paper = page.evaluate(
         "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
@@ -161,7 +167,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_control_on_the_dashboard_has_a_name_and_the_page_is_light(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/results")
     page.get_by_role("img", name=re.compile("Highest")).wait_for()
     nameless = page.evaluate(
         """() => [...document.querySelectorAll('button, a[href], input, textarea, select')]
@@ -185,7 +191,7 @@ def test_every_control_on_the_dashboard_has_a_name_and_the_page_is_light(judged,
 
 
 def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
-    page = open_page(judged, f"/manage/{judged.slug}/")
+    page = open_page(judged, f"/manage/{judged.slug}/annotators")
     page.get_by_role("button", name="Forget bob").click()
     page.get_by_text("Without them, 5 of 5 scores are others").wait_for()
     page.get_by_label("Type bob to confirm").fill("ann")
@@ -227,9 +233,95 @@ def test_tournaments_have_a_panel_with_dominance_effort_and_adequacy(serve_study
                 study.tell(task, {"winner": min(task.item_ids)})
             else:
                 study.tell(task, {task.item_ids[0]: "yes" if task.item_ids[0].endswith("0") else "no"})
-    page = open_page(serve_study(folder), "/manage/tournament/")
+    page = open_page(serve_study(folder), "/manage/tournament/results")
     panel = page.locator("#tournaments")
     panel.get_by_role("cell", name="sys0").wait_for()
     panel.get_by_role("cell", name="of these, by propagation").wait_for()
     panel.get_by_text("Adequacy and harmonized ranks of the items").click()
     panel.get_by_role("cell", name="propagated (inferred)").first.wait_for()
+
+
+TABS = ["Overview", "Results", "Quality", "Annotators", "Activity", "Export"]
+
+
+def test_tabs_have_addresses_work_by_keyboard_and_load_only_what_they_show(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.get_by_text("Reliability").first.wait_for()
+    tabs = page.get_by_role("navigation", name="Dashboard").get_by_role("link")
+    assert tabs.all_inner_texts() == TABS
+    # The keyboard goes from one tab to the next, and Enter opens it.
+    tabs.first.focus()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/manage/study/annotators")
+    page.get_by_role("rowheader", name="ann").wait_for()
+    assert page.locator(".m-tabs [aria-current=page]").inner_text() == "Annotators"
+    page.get_by_role("link", name="Quality").click()
+    page.get_by_text("Correlation of scores from two random halves").first.wait_for()
+    page.go_back()
+    page.wait_for_url("**/manage/study/annotators")
+    page.get_by_role("rowheader", name="bob").wait_for()
+    page.get_by_role("link", name="Activity").click()
+    page.get_by_text("10 judgments by 2 annotators").wait_for()
+    page.get_by_text("This study is not connected to Prolific.").wait_for()
+    page.get_by_role("link", name="Overview").click()
+    page.locator("#verdict-sentence").get_by_text("Reliability").wait_for()
+    tables = {url.split("/tables/")[1].split("?")[0] for url in requests if "/tables/" in url}
+    assert tables == {"annotators", "statistics", "activity", "notes", "leased_tasks"}
+
+
+def test_a_page_misses_no_result_that_was_computed_before_it_listened(judged, open_page, manager_of):
+    """The tables once stayed on "Computing…": the results had come between the first look and the stream."""
+    manager = manager_of(judged)
+
+    def hold(route):
+        wait_for(lambda: set(manager.get("/summary").json()["parts"]) == set(PARTS))
+        route.continue_()
+
+    page = open_page(judged, "/manage/")
+    page.route("**/manage/live", hold)
+    page.goto(f"{judged.url}/manage/{judged.slug}/results")
+    page.get_by_role("table", name="Scores").get_by_role("link", name="w3").wait_for()
+    assert not page.locator("#scores-table").get_by_text("Computing…").is_visible()
+
+
+def test_annotators_are_cards_on_a_phone_with_name_time_and_buttons_in_sight(judged, open_page):
+    page = open_page(judged, f"/manage/{judged.slug}/annotators", width=360, height=740)
+    name = page.get_by_role("rowheader", name="bob")
+    name.wait_for()
+    card = page.locator("tr", has=name)
+    parts = [name, card.get_by_text("just now"), card.get_by_role("button", name="Exclude bob")]
+    boxes = [part.bounding_box() for part in parts]
+    for box in boxes:
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+    # One below the other, so that none covers another.
+    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+    assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
+    assert boxes[1]["height"] < 30, "the time stays on one line"
+    assert no_sideways_scrolling(page)
+
+
+def test_a_report_is_created_in_the_browser_survives_a_reload_and_is_downloaded(judged, open_page, axe, tmp_path):
+    page = open_page(judged, f"/manage/{judged.slug}/export")
+    page.get_by_text("Reports that you create are kept here.").wait_for()
+    page.get_by_role("button", name="Create report").click()
+    page.get_by_text("Creating the report").wait_for()
+    page.reload()
+    link = page.get_by_role("list", name="Reports").get_by_role("link", name="Download HTML")
+    link.wait_for(timeout=90_000)
+    with page.expect_download() as download:
+        link.click()
+    assert download.value.suggested_filename.startswith("study-report-")
+    download.value.save_as(tmp_path / "report.html")
+    report = page.context.new_page()
+    report.goto((tmp_path / "report.html").as_uri())
+    report.get_by_role("heading", name="Words").wait_for()
+    for tab in ("export", "", "results", "quality", "annotators", "activity"):
+        page.goto(f"{judged.url}/manage/{judged.slug}/{tab}")
+        page.wait_for_function("() => ![...document.querySelectorAll('.m-skeleton')].some((e) => e.checkVisibility())")
+        assert complaints_light_and_dark(axe, page) == []

@@ -14,7 +14,7 @@ from steelyard.report.builder import build_report
 from steelyard.report.html import html_page
 from steelyard.study import forget, forgetting
 from steelyard.web.background import run_due_jobs
-from steelyard.web.calculator import Source
+from steelyard.web.calculator_process import Source
 from tests import failing_model
 from tests.web.manage.conftest import wait_for
 

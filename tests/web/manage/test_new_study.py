@@ -206,6 +206,20 @@ def test_hours_and_cost_follow_from_the_plan(wizard):
     assert wizard.state["values"]["design"] == {"name": "per_item", "judgments": 3}
 
 
+def test_more_judgments_are_expected_to_be_more_reliable(wizard):
+    words = "text\n" + "".join(f"word {n}\n" for n in range(30))
+    wizard.upload(words.encode(), "w.csv")
+    assert wizard.http.post(f"{wizard.url}/reliability", json={}).status_code == 409  # there is no question yet
+    wizard.values(**QUESTION)
+    values = []
+    for judgments in (2, 10):
+        wizard.put(plan=[{"automatic": True, "judgments": judgments}], annotators=20)
+        [stage] = wizard.http.post(f"{wizard.url}/reliability", json={}).json()
+        assert stage["lower"] <= stage["value"] <= stage["upper"] <= 1
+        values.append(stage["value"])
+    assert values[0] < values[1]
+
+
 def test_two_stages_each_with_their_own_plan(workspace, wizard):
     wizard.upload(OUTPUTS.encode(), "outputs.csv")
     stages = [
@@ -236,6 +250,25 @@ def test_what_is_typed_as_text_comes_back_into_the_form_and_comments_stay(wizard
     broken = wizard.put(text="title = ")
     assert broken["problems"]
     assert broken["text"] == "title = "
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"items": {"file": "items.csv", "columns": 3}},
+        {"items": 5},
+        {"stage": [{"protocol": 3}, 4]},
+        {"protocol": {"name": "direct", "scale": "wide"}},
+        {"quality": {"checks": 7}},
+        {"page": [1], "model": "best"},
+    ],
+)
+def test_nonsense_is_a_problem_of_the_draft_which_can_be_corrected(wizard, change):
+    wizard.upload(WORDS, "w.csv")
+    wizard.values(**{**QUESTION, **change})
+    assert wizard.state["problems"]
+    wizard.put(values={**QUESTION, "items": "items.csv"})
+    assert wizard.state["problems"] == []
 
 
 def test_merging_values_into_a_text_gives_exactly_these_values():

@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.sparse import csgraph
 
 from steelyard.errors import DataError
@@ -244,7 +245,7 @@ def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: 
         .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
     )
     n = by_group["items"].to_numpy()
-    quantile = pl.Series(stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1)))
+    quantile = pl.Series(scipy.stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1)))
     error = pl.col("deviation") / pl.col("items").sqrt()
     return by_group.select(
         "group",

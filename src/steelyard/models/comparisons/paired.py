@@ -242,11 +242,9 @@ class Gaps:
         """Say in plain words what was found, naming the items (the first few)."""
         sentences = []
         if len(self.islands) > _MOST_ISLANDS_NAMED:
-            n_open = sum(len(group) for group in (*self.top, *self.bottom) if 2 * len(group) <= self.n_items)
-            more = f", and {n_open:,} items were never beaten or never won" if n_open else ""
             return [
-                f"the items form {len(self.islands):,} groups that were never compared with one another{more}, so the "
-                "judgments do not determine the order between them"
+                f"the items form {len(self.islands):,} groups, such as sources, that were never compared with one "
+                "another, so the judgments do not determine the order of items of different groups"
             ]
         if self.islands:
             sentences.append(

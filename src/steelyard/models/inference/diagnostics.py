@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from steelyard.observations import FloatArray
 
@@ -41,7 +42,7 @@ def _split(draws: FloatArray) -> FloatArray:
 def _rank_normalised(draws: FloatArray) -> FloatArray:
     """Replace draws by Gaussian quantiles of their ranks over all chains."""
     flat = draws.reshape(-1, draws.shape[2])
-    ranks = stats.rankdata(flat, axis=0)
+    ranks = scipy.stats.rankdata(flat, axis=0)
     return np.asarray(special.ndtri((ranks - 0.375) / (len(flat) + 0.25))).reshape(draws.shape)
 
 

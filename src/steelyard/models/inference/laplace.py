@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse, stats
+import scipy
+from scipy import linalg, sparse
 
 from steelyard.models.inference.newton import (
     DENSE_ITEMS,
@@ -196,6 +197,10 @@ def bootstrap(
 def around(how: str, settled: Estimate, spread: Spread, level: float, units: int | None = None) -> Uncertainty:
     """Turn a spread into intervals: normal, or Student's t for so many units."""
     centre = settled.theta - settled.theta.mean()
-    reach = stats.norm.ppf((1 + level) / 2) if units is None else stats.t.ppf((1 + level) / 2, max(units - 1, 1))
+    reach = (
+        scipy.stats.norm.ppf((1 + level) / 2)
+        if units is None
+        else scipy.stats.t.ppf((1 + level) / 2, max(units - 1, 1))
+    )
     half = reach * spread.sd
     return Uncertainty(how, centre + spread.draws, spread.sd, centre - half, centre + half)

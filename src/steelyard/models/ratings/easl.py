@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import scipy
 from pydantic import Field
-from scipy import stats
 
 from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
@@ -156,10 +156,12 @@ def highest_density(state: BetaState, level: float) -> tuple[FloatArray, FloatAr
     low, high = np.zeros(len(state.alpha)), np.full(len(state.alpha), 1 - level)
 
     def quantile(probability: FloatArray) -> FloatArray:
-        return np.asarray(stats.beta.ppf(probability, *state))
+        return np.asarray(scipy.stats.beta.ppf(probability, *state))
 
     for _ in range(50):
         tail = (low + high) / 2
-        rises = stats.beta.logpdf(quantile(tail), *state) < stats.beta.logpdf(quantile(tail + level), *state)
+        rises = scipy.stats.beta.logpdf(quantile(tail), *state) < scipy.stats.beta.logpdf(
+            quantile(tail + level), *state
+        )
         low, high = np.where(rises, tail, low), np.where(rises, high, tail)
     return quantile(high), quantile(np.minimum(high + level, 1.0))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from steelyard.errors import DataError
 
@@ -63,7 +63,7 @@ def harmonization_agreement(
         absolute.append(float(np.abs(error).mean()))
         squared.append(float(np.sqrt((error**2).mean())))
         if len(set(before.tolist())) > 1 and len(set(after.tolist())) > 1:
-            rho.append(float(stats.spearmanr(before, after).statistic))
+            rho.append(float(scipy.stats.spearmanr(before, after).statistic))
     rows = [
         _statistic("spearman", rho, level),
         _statistic("mae", absolute, level),
@@ -93,7 +93,7 @@ def _statistic(
     if n == 1:
         return name, mean, None, None, None, 1
     sd = float(np.std(values, ddof=1))
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * sd / n**0.5
+    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1)) * sd / n**0.5
     low = -1.0 if name == "spearman" else 0.0
     high = 1.0 if name == "spearman" else np.inf
     return name, mean, sd, max(mean - half, low), min(mean + half, high), n
@@ -102,6 +102,6 @@ def _statistic(
 def _share(
     name: str, differs: NDArray[np.bool_], level: float
 ) -> tuple[str, float | None, *tuple[float | None, ...], int]:
-    interval = stats.binomtest(int(differs.sum()), len(differs)).proportion_ci(level, method="wilson")
+    interval = scipy.stats.binomtest(int(differs.sum()), len(differs)).proportion_ci(level, method="wilson")
     sd = float(differs.std(ddof=1)) if len(differs) > 1 else None
     return name, float(differs.mean()), sd, float(interval.low), float(interval.high), len(differs)

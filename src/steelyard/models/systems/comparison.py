@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from steelyard.errors import DataError, did_you_mean
 from steelyard.models.comparisons.latent import LatentScale
@@ -314,7 +314,7 @@ def _from_covariance(
     pairwise = compare_pairs(score, covariance, options.level)
     variance, freedom = covariance.of_scores()
     sd = np.sqrt(variance)
-    half = stats.t.ppf((1 + options.level) / 2, freedom) * sd
+    half = scipy.stats.t.ppf((1 + options.level) / 2, freedom) * sd
     ranges = rank_ranges(pairwise.is_better, ~np.isnan(score))
     return _Result(
         score,
@@ -427,7 +427,7 @@ def _coefficients(values: FloatArray, covariance: Covariance, names: list[str], 
     variance, freedom = covariance.of_scores()
     own = slice(len(variance) - len(names), None)
     sd, freedom = np.sqrt(variance[own]), freedom[own]
-    half = stats.t.ppf((1 + level) / 2, freedom) * sd
+    half = scipy.stats.t.ppf((1 + level) / 2, freedom) * sd
     return pl.DataFrame(
         {
             "covariate": names,
@@ -435,7 +435,7 @@ def _coefficients(values: FloatArray, covariance: Covariance, names: list[str], 
             "sd": sd,
             "lower": values - half,
             "upper": values + half,
-            "p_value": 2 * stats.t.sf(np.abs(values) / sd, freedom),
+            "p_value": 2 * scipy.stats.t.sf(np.abs(values) / sd, freedom),
         }
     )
 
@@ -606,11 +606,18 @@ def joined(parts: Sequence[tuple[Mapping[str, str], SystemComparison]]) -> Syste
         np.concatenate([part.draws[:count] for _, part in parts], axis=1),
         first.method,
         first.level,
-        tuple(dict.fromkeys(note for keys, part in parts for note in _named(keys, part.notes))),
+        _joined_notes(parts),
         pl.concat(coefficients) if coefficients else None,
     )
 
 
-def _named(keys: Mapping[str, str], notes: Sequence[str]) -> list[str]:
-    name = ", ".join(value for value in keys.values() if value)
-    return [f"{name}: {note}" if name else note for note in notes]
+def _joined_notes(parts: Sequence[tuple[Mapping[str, str], SystemComparison]]) -> tuple[str, ...]:
+    """Return the notes that all parts have, then those of single parts with the names of the parts."""
+    common = [note for note in parts[0][1].notes if all(note in part.notes for _, part in parts)]
+    named = [
+        f"{', '.join(filter(None, keys.values()))}: {note}"
+        for keys, part in parts
+        for note in part.notes
+        if note not in common
+    ]
+    return tuple(dict.fromkeys([*common, *named]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from steelyard.models.compiled import compiled
 from steelyard.models.systems.clustered import Covariance, spread
@@ -45,10 +45,10 @@ def compare_pairs(score: FloatArray, covariance: Covariance, level: float) -> Pa
     difference = score[:, None] - score
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = difference / sd
-    single = np.asarray(2 * stats.t.sf(np.abs(ratio), freedom))
+    single = np.asarray(2 * scipy.stats.t.sf(np.abs(ratio), freedom))
     count = max(int((~np.isnan(score)).sum()), 2)
-    tail = 2 * stats.norm.sf(stats.studentized_range.ppf(level, count, np.inf) / np.sqrt(2))
-    half = stats.t.isf(tail / 2, freedom) * sd
+    tail = 2 * scipy.stats.norm.sf(scipy.stats.studentized_range.ppf(level, count, np.inf) / np.sqrt(2))
+    half = scipy.stats.t.isf(tail / 2, freedom) * sd
     adjusted = holm(single)
     return Pairwise(
         difference,
@@ -57,7 +57,7 @@ def compare_pairs(score: FloatArray, covariance: Covariance, level: float) -> Pa
         difference + half,
         single,
         adjusted,
-        np.asarray(stats.t.cdf(ratio, freedom)),
+        np.asarray(scipy.stats.t.cdf(ratio, freedom)),
         (adjusted < 1 - level) & (difference > 0),
     )
 
@@ -80,7 +80,7 @@ def pairs_from_draws(score: FloatArray, draws: FloatArray, level: float) -> Pair
         above[i, j] = np.mean(gap > 0) + np.mean(gap == 0) / 2
         above[j, i] = 1 - above[i, j]
     with np.errstate(divide="ignore", invalid="ignore"):
-        single = np.asarray(2 * stats.norm.sf(np.abs(difference) / sd))
+        single = np.asarray(2 * scipy.stats.norm.sf(np.abs(difference) / sd))
     adjusted = holm(single)
     return Pairwise(
         difference,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from steelyard.models.systems.adjusted_means import Cells
 from steelyard.observations import FloatArray, IntArray
@@ -52,7 +52,7 @@ def direct_assessment(cells: Cells) -> DirectAssessment:
     for i in range(n):
         for j in range(n):
             if i != j and len(by_system[i]) and len(by_system[j]):
-                test = stats.mannwhitneyu(by_system[i], by_system[j], alternative="greater", method="asymptotic")
+                test = scipy.stats.mannwhitneyu(by_system[i], by_system[j], alternative="greater", method="asymptotic")
                 p_value[i, j] = test.pvalue
     wins = (p_value < SIGNIFICANCE).sum(axis=1)
     return DirectAssessment(mean, p_value, wins, clusters_of_wins(mean, p_value < SIGNIFICANCE))

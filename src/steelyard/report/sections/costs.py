@@ -17,6 +17,7 @@ from steelyard.report.document import (
     Section,
     Table,
     count_column,
+    duration_column,
     money_column,
     number_column,
     text_column,
@@ -49,8 +50,8 @@ def section(analysis: Analysis) -> Section:
         text_column("stage", "stage"),
         count_column("answers", "answers"),
         count_column("labels", "labels"),
-        number_column("hours", "hours of work"),
-        number_column("elapsed", "hours elapsed"),
+        duration_column("hours", "time worked"),
+        duration_column("elapsed", "time elapsed"),
         number_column("labels_per_hour", "labels per hour elapsed"),
     ]
     absent: tuple[str, ...] = ()
@@ -147,7 +148,7 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
     columns = (
         text_column("part", ""),
         number_column("judgments", "answers", 4),
-        number_column("hours", "hours of work"),
+        duration_column("hours", "time worked"),
         money_column("cost", f"cost ({pay.currency})"),
         money_column("lower", "at least"),
         money_column("upper", "at most"),

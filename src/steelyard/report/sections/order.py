@@ -20,7 +20,7 @@ from steelyard.report.document import (
     share_column,
     text_column,
 )
-from steelyard.report.sections.reliability import numbers_table
+from steelyard.report.sections.reliability import meanings, numbers_table
 
 TITLE = "Cycles and position"
 
@@ -39,6 +39,7 @@ def section(analysis: Analysis) -> Section:
             )
         )
         blocks.append(numbers_table(analysis, "order", "Cycles and position bias.", rows))
+        blocks.append(meanings(statistic for _, statistic in rows))
     places = chosen_places(analysis)
     if places.height:
         columns = (

@@ -8,8 +8,8 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.reliability import StageReliability
+from steelyard.reliability.statistic import EXPLANATIONS, statistics_table
 from steelyard.reliability.statistic import Statistic as Number
-from steelyard.reliability.statistic import statistics_table
 from steelyard.report import charts
 from steelyard.report.document import (
     Block,
@@ -44,9 +44,21 @@ def section(analysis: Analysis) -> Section:
         else:
             absent.append(f"Split-half curve{of}: too few items, pairs or tuples were judged four times or more.")
     blocks.append(numbers_table(analysis, "reliability", "Reliability and agreement statistics.", rows))
+    blocks.append(meanings(statistic for _, statistic in rows))
     notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
     blocks += [Prose("How the statistics were computed: " + "; ".join(notes) + ".")] if notes else []
     return Section("reliability", TITLE, tuple(blocks), tuple(dict.fromkeys(absent)))
+
+
+def meanings(statistics: Iterable[Number]) -> Prose:
+    """Explain statistics: what each is and which values are good; statistics with the same explanation share it."""
+    labels: dict[str, list[str]] = {}
+    for statistic in statistics:
+        names = labels.setdefault(EXPLANATIONS.get(statistic.key, ""), [])
+        if statistic.label not in names:
+            names.append(statistic.label)
+    texts = [f"{', '.join(names)}: {text}" for text, names in labels.items() if text]
+    return Prose("What the statistics mean. " + " ".join(f"{text[:1].upper()}{text[1:]}" for text in texts))
 
 
 def called(analysis: Analysis, part: StageReliability) -> str:

@@ -13,8 +13,8 @@ from steelyard.report.document import (
     Section,
     Table,
     count_column,
+    duration_column,
     interval_column,
-    number_column,
     text_column,
 )
 
@@ -29,7 +29,7 @@ def section(analysis: Analysis) -> Section:
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
     statistics = statistics_table(repeat_statistics(pairs))
     by_time = repeats_by_time(pairs)
-    columns: list[Column] = [number_column("from", "from (hours)"), number_column("to", "to (hours)")]
+    columns: list[Column] = [duration_column("from", "time between, from"), duration_column("to", "to")]
     columns += [
         count_column("pairs", "repeated answers"),
         interval_column("rate", "share that differs", lower="lower", upper="upper"),

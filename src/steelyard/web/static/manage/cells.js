@@ -35,7 +35,20 @@ export function when(text) {
   const minutes = Math.round((Date.now() - time) / 60000);
   const words =
     minutes < 1 ? "just now" : minutes < 90 ? `${minutes} min ago` : minutes < 36 * 60 ? `${Math.round(minutes / 60)} h ago` : time.toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
-  return h("time", { datetime: text, title: time.toLocaleString() }, words);
+  return h("time", { datetime: text, title: time.toLocaleString(), class: "m-time" }, words);
+}
+
+/** A date and time in the reader's time zone. */
+export function clock(text) {
+  if (!text) return "–";
+  const time = new Date(text);
+  const words = time.toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  return h("time", { datetime: text, title: time.toLocaleString(), class: "m-time" }, words);
+}
+
+/** A link to an item's page. */
+export function itemLink(id, text) {
+  return h("a", { href: `item?id=${encodeURIComponent(id)}`, dir: "auto" }, text ?? id);
 }
 
 /** A score with its interval as a line on the scale from `low` to `high`; the numbers stand beside it. */

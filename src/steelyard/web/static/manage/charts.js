@@ -1,7 +1,34 @@
-/** Charts: pictures that the server draws in the page's colours and width; a new one takes the old one's place when it is there. */
+/**
+ * Charts: drawings of the server, in the page's colours, width and typeface. They are part of the page rather than images, as
+ * images cannot use the page's typeface. A new drawing takes the old one's place when it is there.
+ */
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 640px)");
+
+let drawings = 0;
+
+/** Fetch a chart and put it into an element; its finding becomes the element's name. */
+export async function drawInto(place, address, parameters = {}) {
+  const theme = dark.matches ? "dark" : "light";
+  const query = new URLSearchParams({ theme, width: narrow.matches ? 300 : 640, ...parameters });
+  const response = await fetch(`${address}?${query}`);
+  if (!response.ok) throw new Error(`The server answered with ${response.status}.`);
+  drawings += 1;
+  // Ids of several drawings in one page must differ.
+  const text = (await response.text()).replace(/(\bid="|url\(#|href="#)([\w-]+)/g, `$1d${drawings}-$2`);
+  const drawing = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  if (drawing.localName !== "svg") throw new Error("The server sent no drawing.");
+  const name = drawing.getAttribute("aria-label");
+  for (const element of [drawing, ...drawing.querySelectorAll("*")]) element.removeAttribute("style");
+  for (const element of drawing.querySelectorAll("script, foreignObject")) element.remove();
+  drawing.removeAttribute("role");
+  drawing.setAttribute("aria-hidden", "true");
+  place.replaceChildren(document.importNode(drawing, true));
+  place.classList.remove("m-skeleton");
+  if (name) place.setAttribute("aria-label", name);
+  return name;
+}
 
 export class Charts {
   #shown = new Map();
@@ -12,37 +39,32 @@ export class Charts {
     for (const media of [dark, narrow]) media.addEventListener("change", () => this.#summary && this.show(this.#summary));
   }
 
-  /** Show the charts there are, as of the summary's events. */
+  /** Show the charts there are, as of the versions in the summary. */
   show(summary) {
     this.#summary = summary;
     for (const figure of document.querySelectorAll("[data-chart]")) {
-      const name = figure.dataset.chart;
-      const title = summary.charts[name];
-      if (title === undefined) continue;
-      this.#draw(figure, name, title, name === "reliability" ? `t${summary.reliability_as_of}` : `s${summary.seq}`);
+      const { chart, part } = figure.dataset;
+      const version = summary.parts[part];
+      const isThere = summary.charts.includes(chart);
+      // Before its part is computed, nobody knows whether there will be a chart.
+      figure.hidden = !isThere && (version !== undefined || summary.judgments === 0);
+      if (isThere) this.#draw(figure, chart, version);
     }
   }
 
-  #draw(figure, name, title, version) {
-    const query = new URLSearchParams({ theme: dark.matches ? "dark" : "light", width: narrow.matches ? 300 : 640, v: version });
-    const source = `${this.api}/charts/${name}.svg?${query}`;
-    if (this.#shown.get(name) === source) return;
-    this.#shown.set(name, source);
-    const picture = new Image();
-    picture.addEventListener("load", () => {
-      if (this.#shown.get(name) !== source) return;
-      const image = figure.querySelector("img");
-      image.src = source;
-      image.width = picture.naturalWidth;
-      image.height = picture.naturalHeight;
-      image.alt = title;
+  async #draw(figure, chart, version) {
+    const key = [version, dark.matches, narrow.matches].join();
+    if (this.#shown.get(chart) === key) return;
+    this.#shown.set(chart, key);
+    try {
+      const name = await drawInto(figure.querySelector(".m-picture"), `${this.api}/charts/${chart}.svg`, { v: version });
       for (const link of figure.querySelectorAll("[data-form]")) {
-        link.href = `${this.api}/charts/${name}.${link.dataset.form}?download=true`;
-        link.setAttribute("aria-label", `Download “${title}” as ${link.textContent}`);
+        link.href = `${this.api}/charts/${chart}.${link.dataset.form}?download=true`;
+        link.setAttribute("aria-label", `Download “${name}” as ${link.textContent}`);
       }
-      figure.hidden = false;
-    });
-    picture.addEventListener("error", () => this.#shown.delete(name));
-    picture.src = source;
+    } catch {
+      // The next summary tries again.
+      this.#shown.delete(chart);
+    }
   }
 }

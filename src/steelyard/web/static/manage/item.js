@@ -1,6 +1,7 @@
 import { h } from "../annotate/dom.js";
 import { read } from "./api.js";
 import { interval, number, seconds, when } from "./cells.js";
+import { drawInto } from "./charts.js";
 
 /** One item: its content, its scores, and all its judgments. */
 
@@ -54,14 +55,11 @@ function judgments(rows) {
 }
 
 function chart() {
-  const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const width = matchMedia("(max-width: 640px)").matches ? 300 : 640;
-  const query = new URLSearchParams({ theme, width, item });
-  const image = h("img", { alt: `Ratings of ${item}`, src: `${api}/charts/item.svg?${query}` });
+  const picture = h("div", { class: "m-picture m-skeleton", role: "img", "aria-label": `Ratings of ${item}` });
   const link = (form, words) => h("a", { href: `${api}/charts/item.${form}?${new URLSearchParams({ item, download: true })}`, download: true, "aria-label": `Download the ratings of ${item} as ${words}` }, words);
   const links = h("figcaption", { class: "small" }, h("span", { class: "muted" }, "Download:"), link("svg", "SVG"), link("png", "PNG"), link("csv", "data"));
-  const figure = h("figure", { class: "m-chart card" }, image, links);
-  image.addEventListener("error", () => figure.remove());
+  const figure = h("figure", { class: "m-chart card" }, picture, links);
+  drawInto(picture, `${api}/charts/item.svg`, { item }).catch(() => figure.remove());
   return figure;
 }
 

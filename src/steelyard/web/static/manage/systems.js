@@ -2,7 +2,7 @@ import { h } from "../annotate/dom.js";
 import { interval, number } from "./cells.js";
 import { Table } from "./tables.js";
 
-/** The systems panel of the dashboard: scores with clusters, and pairwise differences. A study without systems has none. */
+/** Systems on the tab Results: scores with clusters, and pairwise differences. A study without systems has none. */
 
 const COUNTS = (row) => `${number(row.wins)}–${number(row.ties)}–${number(row.losses)}`;
 const name = (text) => h("span", { dir: "auto" }, text);
@@ -16,13 +16,14 @@ export class Systems {
       url: `${api}/tables/systems`,
       label: "Systems",
       empty: "Systems appear here when judgments tell them apart.",
+      rowClass: (row) => this.#cluster(row),
       columns: [
         { key: "cluster", title: "Cluster", number: true, help: "Every system of a cluster is significantly better than every system of the clusters below", cell: (row) => number(row.cluster) },
         { key: "rank", title: "Rank", number: true, help: "With the range that the significant differences leave open", cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
         { key: "system", title: "System", cell: (row) => name(row.system) },
         { key: "criterion", title: "Criterion", cell: (row) => row.criterion },
         { key: "label", title: "Label", cell: (row) => name(row.label) },
-        { key: "score", title: "Score", number: true, cell: (row) => interval(row.score, row.lower, row.upper) },
+        { key: "score", title: "Score", number: true, help: "With its 95 % interval.", cell: (row) => interval(row.score, row.lower, row.upper) },
         { key: "better_than", title: "Better than", number: true, wide: true, help: "Number of systems it is significantly better than", cell: (row) => number(row.better_than) },
         { key: "wins", title: "Wins–ties–losses", number: true, wide: true, cell: COUNTS },
         { key: "judgments", title: "Judgments", number: true, wide: true, cell: (row) => number(row.judgments) },
@@ -37,11 +38,18 @@ export class Systems {
         { key: "criterion", title: "Criterion", cell: (row) => row.criterion },
         { key: "label", title: "Label", cell: (row) => name(row.label) },
         { key: "difference", title: "Difference", number: true, help: "With its simultaneous interval", cell: (row) => interval(row.difference, row.lower, row.upper) },
-        { key: "p_holm", title: "p (Holm)", number: true, cell: (row) => p(row.p_holm) + (row.significant ? " *" : "") },
-        { key: "probability", title: "P(better)", number: true, wide: true, cell: (row) => number(row.probability, 3) },
+        { key: "p_holm", title: "p (Holm)", number: true, help: "p-value after Holm's correction for the number of pairs; * is below .05.", cell: (row) => p(row.p_holm) + (row.significant ? " *" : "") },
+        { key: "probability", title: "P(better)", number: true, wide: true, help: "Probability that the first system is better.", cell: (row) => number(row.probability, 3) },
         { key: "wins", title: "Wins–ties–losses", number: true, wide: true, cell: COUNTS },
       ],
     });
+  }
+
+  /** A line separates the clusters. */
+  #cluster(row) {
+    const isFirst = this.cluster !== undefined && row.cluster !== this.cluster && row.rank !== 1;
+    this.cluster = row.cluster;
+    return isFirst ? "m-rule" : "";
   }
 
   refresh() {

@@ -3,8 +3,8 @@ import { read } from "./api.js";
 
 /**
  * A table that the server sorts, searches and cuts into pages.
- * `columns` are {key, title, cell(row), help, number (right-aligned), wide (left out on phones), sort (false: not),
- * action (stays in sight when the table is wider than the page)}.
+ * `columns` are {key, title, cell(row), help (its meaning), number (right-aligned), wide (left out on phones), sort (false: not),
+ * heading (of its row), action (buttons)}. With `cards`, a phone shows each row as a card with all columns.
  */
 export class Table {
   #offset = 0;
@@ -13,7 +13,7 @@ export class Table {
   #search = "";
   #wanted = 0;
 
-  constructor(place, { url, columns, label, search = "", empty = "Nothing yet.", size = 25, sort = null, descending = false, rowClass = () => "" }) {
+  constructor(place, { url, columns, label, search = "", empty = "Nothing yet.", size = 25, sort = null, descending = false, rowClass = () => "", cards = false }) {
     // A phone shows fewer rows at a time, so that the parts below stay within reach.
     const rows = matchMedia("(max-width: 640px)").matches ? Math.min(size, 10) : size;
     Object.assign(this, { place, url, columns, empty, size: rows, rowClass });
@@ -21,13 +21,29 @@ export class Table {
     this.#descending = descending;
     this.heads = columns.map((column) => this.#head(column));
     this.body = h("tbody", {});
-    this.words = h("p", { class: "small muted m-table-words", role: "status" }, h("span", { class: "late" }, "Loading…"));
+    this.words = h("p", { class: "small muted m-table-words", role: "status" }, "Computing…");
     this.before = h("button", { type: "button", onclick: () => this.#turn(-1) }, "← Previous");
     this.after = h("button", { type: "button", onclick: () => this.#turn(1) }, "Next →");
     this.pages = h("div", { class: "m-pages", hidden: true }, this.before, this.after);
-    const table = h("table", { class: "m-table", "aria-label": label }, h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": label, hidden: true }, table);
-    place.replaceChildren(search ? this.#searchBox(search) : "", this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages));
+    this.#skeleton(Math.min(rows, 6));
+    const table = h("table", { class: cards ? "m-table m-cards" : "m-table", "aria-label": label }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": `${label}: table` }, table);
+    place.replaceChildren(search ? this.#searchBox(search) : "", this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages), this.#meanings());
+  }
+
+  /** Grey rows until the first ones are there, so that the page does not jump. */
+  #skeleton(rows) {
+    const cells = () => this.columns.map((column) => h("td", { class: this.#classes(column) }, h("span", { class: "m-skeleton-line" }, " ")));
+    this.body.replaceChildren(...Array.from({ length: rows }, () => h("tr", { "aria-hidden": "true" }, cells())));
+  }
+
+  /** What the columns mean, for those who have no pointer to hover with. */
+  #meanings() {
+    const explained = this.columns.filter((column) => column.help);
+    if (!explained.length) return "";
+    const list = explained.flatMap((column) => [h("dt", {}, column.title), h("dd", {}, column.help)]);
+    this.meanings = h("details", { class: "m-details" }, h("summary", { class: "small" }, "What the columns mean"), h("dl", { class: "m-glossary" }, list));
+    return this.meanings;
   }
 
   #head(column) {
@@ -37,8 +53,15 @@ export class Table {
     return h("th", attributes, button);
   }
 
+  #cell(column, row) {
+    const content = column.cell(row);
+    const isBlank = content === "–" || content === "0" || content?.textContent === "–";
+    const attributes = { class: [this.#classes(column), isBlank && "m-blank"].filter(Boolean).join(" ") || null, "data-label": column.title || null };
+    return column.heading ? h("th", { ...attributes, scope: "row" }, content) : h("td", attributes, content);
+  }
+
   #classes(column) {
-    return [column.number && "m-number", column.wide && "m-wide", column.action && "m-action"].filter(Boolean).join(" ") || null;
+    return [column.heading && "m-heading", column.number && "m-number", column.wide && "m-wide", column.action && "m-action"].filter(Boolean).join(" ") || null;
   }
 
   #searchBox(label) {
@@ -80,6 +103,7 @@ export class Table {
       page = await read(`${this.url}?${query}`);
     } catch (refused) {
       this.words.textContent = refused.message;
+      this.words.className = "small error m-table-words";
       return;
     }
     // Whoever types fast gets the answer to what was typed last.
@@ -88,7 +112,12 @@ export class Table {
   }
 
   #show({ rows, total, as_of: asOf, columns }) {
-    const computing = asOf === null;
+    // The skeleton stays until there is something to show.
+    this.words.className = "small muted m-table-words";
+    if (asOf === null) {
+      this.words.textContent = "Computing…";
+      return;
+    }
     const shown = this.columns.map((column) => !column.key || !columns.length || columns.includes(column.key));
     this.columns.forEach((column, place) => {
       const head = this.heads[place];
@@ -102,14 +131,14 @@ export class Table {
         h(
           "tr",
           { class: this.rowClass(row) || null },
-          this.columns.filter((_, place) => shown[place]).map((column) => h("td", { class: this.#classes(column) }, column.cell(row))),
+          this.columns.filter((_, place) => shown[place]).map((column) => this.#cell(column, row)),
         ),
       ),
     );
     this.scroll.hidden = !rows.length;
     const last = Math.min(total, this.#offset + rows.length);
     const range = total > rows.length ? `${(this.#offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
-    this.words.textContent = computing ? "Computing…" : rows.length ? range : this.#search ? "Nothing fits the search." : this.empty;
+    this.words.textContent = rows.length ? range : this.#search ? "Nothing fits the search." : this.empty;
     this.pages.hidden = total <= this.size;
     this.before.disabled = this.#offset === 0;
     this.after.disabled = last >= total;

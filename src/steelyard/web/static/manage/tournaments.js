@@ -2,7 +2,7 @@ import { h } from "../annotate/dom.js";
 import { interval, number } from "./cells.js";
 import { Table } from "./tables.js";
 
-/** The tournaments panel of the dashboard: dominance of systems, cycles by source, adequacy. Other studies have none. */
+/** Tournaments on the tab Results: dominance of systems, cycles by source, adequacy. Other studies have none. */
 
 const name = (text) => h("span", { dir: "auto" }, text ?? "–");
 const yesNo = (value) => (value === null || value === undefined ? "–" : value ? "yes" : "no");

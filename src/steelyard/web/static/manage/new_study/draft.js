@@ -168,6 +168,11 @@ export async function finish() {
   return enqueue(() => request("POST", `${API}/${id}/finish`, "{}"));
 }
 
+/** Simulate the study: how reliable its scores would be. */
+export function estimateReliability() {
+  return changeFiles("POST", "/reliability", "{}");
+}
+
 export async function discard() {
   await queue;
   if (id) await request("DELETE", `${API}/${id}`, "{}");

@@ -50,6 +50,8 @@ function render({ focus, heading, later } = {}) {
     return;
   }
   const active = document.activeElement?.id;
+  // What was opened stays open while the same step is drawn anew.
+  const opened = heading ? [] : [...form.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent);
   clearFields();
   const title = h("h2", { tabindex: "-1", id: "step-title" }, step === TOML ? "study.toml" : STEPS[step][1]);
   const context = { render, forms, goTo, languages, showStage };
@@ -57,6 +59,7 @@ function render({ focus, heading, later } = {}) {
   parts = made.flat().filter(Boolean);
   if (made.update) parts.push({ update: made.update });
   form.replaceChildren(title, h("div", { id: "rest", class: "n-stack" }), ...parts.filter((part) => part instanceof Node), buttons());
+  for (const summary of form.querySelectorAll("details > summary")) if (opened.includes(summary.textContent)) summary.parentElement.open = true;
   drawSteps();
   onState(draft.state);
   if (heading) {
@@ -179,7 +182,7 @@ try {
   step = fromHash() ?? (study ? "items" : draft.state.step);
   if (new URLSearchParams(location.search).has("created")) {
     notice.hidden = false;
-    notice.replaceChildren(h("p", { class: "m-notice", role: "status" }, "The study is ready. Copy its link and send it to your annotators."));
+    notice.replaceChildren(h("p", { class: "m-notice", role: "status" }, "The study is ready. Copy its link, send it to your annotators, and watch the answers on the ", h("a", { href: "./" }, "dashboard"), "."));
   }
   render({});
 } catch (refused) {

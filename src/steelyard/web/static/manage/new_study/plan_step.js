@@ -1,6 +1,6 @@
 import { h } from "../../annotate/dom.js";
-import { checkField, details, generatedField, labelled, numberField, section, selectField, textField, titleOf } from "./controls.js";
-import { change, draft, get, set, valuesChanged } from "./draft.js";
+import { announcement, button, details, generatedField, labelled, numberField, section, selectField, textField, titleOf } from "./controls.js";
+import { change, draft, estimateReliability, get, set, valuesChanged } from "./draft.js";
 import { stagePaths, TYPES, within } from "./question_step.js";
 import { DESIGNS, MODELS, SETTINGS } from "./words.js";
 
@@ -19,6 +19,7 @@ export function planStep({ render, forms }) {
     [
       ...paths.map((prefix, place) => amountFields(prefix, place, paths.length)),
       result,
+      reliabilityPart(),
       section("People and time", null, h("div", { class: "n-columns" }, draftNumber("annotators", "Annotators", "How many you expect. Empty: an estimate.", 1, 1), draftNumber("seconds", "Seconds per task", "Empty: an estimate from the question type.", 1, "any"))),
       paySection(),
       advanced(paths, render, forms),
@@ -81,10 +82,36 @@ function showPlan(place) {
   const short = plan.annotators < plan.least_annotators ? [h("p", { class: "m-notice" }, `Each item needs ${plan.least_annotators} different annotators, but only ${plan.annotators} are expected.`)] : [];
   place.replaceChildren(
     h("dl", { class: "n-tiles" }, tiles.map(([name, value, note]) => h("div", { class: "card" }, h("dt", {}, name), h("dd", {}, h("span", { class: "n-big" }, value), note ? h("span", { class: "small muted" }, note) : null)))),
-    ...plan.stages.map(({ reason, sentences }) => h("p", {}, reason ? `${reason} ` : "", h("span", { class: "muted small" }, sentences.at(-1)))),
+    ...plan.stages.map(({ reason, sentences }, number) => h("p", {}, plan.stages.length > 1 ? `Part ${number + 1}: ` : "", reason ? `${reason} ` : "", h("span", { class: "muted small" }, sentences.at(-1)))),
     ...plan.stages.flatMap(({ warnings }) => warnings.map((warning) => h("p", { class: "m-notice" }, `Please check: ${warning}.`))),
     ...short,
   );
+}
+
+/** How reliable the scores would be, by simulation on demand. */
+function reliabilityPart() {
+  const place = announcement();
+  const estimate = button("Estimate the reliability", async () => {
+    estimate.disabled = true;
+    place.say(h("p", {}, "Simulating ten studies with typical annotators…"));
+    try {
+      const stages = await estimateReliability();
+      place.say(...stages.map((stage) => h("p", {}, sentenceOf(stage, stages.length))));
+    } catch (refused) {
+      place.fail(refused.message);
+    }
+    estimate.disabled = false;
+  });
+  return h("div", { class: "n-stack" }, h("div", { class: "row" }, estimate, h("span", { class: "small muted" }, "Takes a few seconds.")), place.element);
+}
+
+function sentenceOf({ stage, measure, value, lower, upper }, count) {
+  const where = count > 1 ? `${stage}: ` : "";
+  if (value === null) return `${where}With so few judgments the reliability cannot be measured. Plan more judgments per item.`;
+  const [middle, low, high] = [value, lower, upper].map((number) => number.toFixed(2));
+  const verdict = value >= 0.9 ? "Very reliable." : value >= 0.8 ? "Reliable enough for most purposes." : value >= 0.6 ? "Fair; more judgments per item would help." : "Low; plan more judgments per item.";
+  const what = measure.startsWith("split") ? "reliability (correlation of two halves of the annotators)" : "agreement (Krippendorff's α)";
+  return `${where}Expected ${what}: ${middle}, between ${low} and ${high} in most simulated studies. ${verdict}`;
 }
 
 function paySection() {

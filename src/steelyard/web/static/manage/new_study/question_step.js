@@ -238,8 +238,8 @@ function criteriaTable(type, path, fixed, render) {
 function addStage(paths, render) {
   return h(
     "div",
-    {},
-    button("Ask a second way", () => {
+    { class: "n-section n-stack" },
+    button("Add another part", () => {
       const { protocol, design } = draft.values;
       if (paths[0] === "") {
         draft.values.stage = [{ name: "first", protocol: protocol ?? { name: "pairwise", ties: true }, ...(design ? { design } : {}) }];
@@ -274,6 +274,8 @@ function displayOptions() {
     "Display options",
     {},
     selectField({ label: "Texts are", help: "How the texts of items are formatted.", path: "page.content", fallback: "text", options: [["text", "Plain text"], ["markdown", "Markdown"], ["html", "HTML (scripts and styles are removed)"]] }),
+    draft.state.has_sources ? textField({ label: "Heading above the source", help: "For example: German original, or Question.", path: "page.context_label", placeholder: "Context", maxlength: 200 }) : null,
+    textField({ label: "Heading above the reference", help: "Where items have a reference.", path: "page.reference_label", placeholder: "Reference", maxlength: 200 }),
     checkField({ label: "Show the number of a slider", path: "page.show_value", fallback: true }),
     checkField({ label: "Re-sort side-by-side sliders while they are moved", path: "page.sort_live" }),
   );

@@ -1,0 +1,132 @@
+import { h } from "../annotate/dom.js";
+import { post, toast } from "./api.js";
+import { interval, number, seconds, share, when } from "./cells.js";
+import { askReason } from "./dialogs.js";
+import { Table } from "./tables.js";
+
+/** The tab Annotators: their work; excluding, readmitting and forgetting one. */
+
+export function start({ api }) {
+  const annotators = new Annotators(api);
+  return { parts: ["annotators"], refresh: () => annotators.refresh() };
+}
+
+class Annotators {
+  #pending = new Map();
+
+  constructor(api) {
+    this.api = api;
+    const place = document.getElementById("annotators-table");
+    this.hasChecks = "checks" in place.dataset;
+    this.table = new Table(place, {
+      url: `${api}/tables/annotators`,
+      label: "Annotators",
+      search: "Search annotators",
+      empty: "Nobody has judged yet.",
+      cards: true,
+      rowClass: (row) => (this.#excluded(row) === null ? "" : "m-excluded"),
+      columns: [
+        { key: "annotator", title: "Annotator", heading: true, cell: (row) => this.#named(row) },
+        { key: "judgments", title: "Judgments", number: true, help: "Number of answers, checks and repeats included.", cell: (row) => number(row.judgments) },
+        { key: "agreement", title: "Agreement", number: true, help: "Agreement with the other annotators, with its 95 % interval: 1 is perfect, 0 is chance for ratings and .5 for comparisons. It needs four shared answers.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
+        this.hasChecks && { key: "accuracy", title: "Checks right", number: true, help: "Proportion of the questions with known answers that were right, with its 95 % interval.", cell: (row) => h("span", { title: row.checks ? `${number(row.checks)} checks` : "no checks" }, interval(row.accuracy, row.accuracy_lower, row.accuracy_upper, 2, 2)) },
+        { key: "median_seconds", title: "Median time", number: true, help: "Median active time of an answer.", cell: (row) => seconds(row.median_seconds) },
+        { key: "bias", title: "Bias", number: true, help: "Mean difference from the others, in units of the scale: 0 is best.", cell: (row) => signed(row.bias) },
+        { key: "noise", title: "Noise", number: true, help: "Standard deviation of that difference: lower is better.", cell: (row) => number(row.noise, 2) },
+        { key: "self_consistency", title: "Self-consistency", number: true, help: "How alike repeated answers are: 100 % if all are the same.", cell: (row) => h("span", { title: row.repeats ? `${number(row.repeats)} pairs of repeated answers` : "no repeated answers" }, share(row.self_consistency)) },
+        { key: "too_fast", title: "Signs of careless work", help: "Answers answered faster than one can read, nearly always the same answer, or nearly always the same position; only if they are certain.", cell: (row) => h("span", { class: "small" }, signs(row).join("; ") || "none") },
+        { key: "flags", title: "Flags", number: true, help: "Tasks that the annotator commented on.", cell: (row) => number(row.flags) },
+        { key: "skips", title: "Skips", number: true, help: "Tasks that the annotator skipped.", cell: (row) => number(row.skips) },
+        { key: "last", title: "Last seen", cell: (row) => when(row.last) },
+        "manage" in document.body.dataset && { key: "excluded", title: "Actions", sort: false, action: true, cell: (row) => this.#button(row) },
+      ].filter(Boolean),
+    });
+  }
+
+  /** New results are available; they include earlier exclusions. */
+  refresh() {
+    this.#pending.clear();
+    return this.table.refresh();
+  }
+
+  #excluded(row) {
+    return this.#pending.has(row.annotator) ? this.#pending.get(row.annotator) : row.excluded;
+  }
+
+  #named(row) {
+    const reason = this.#excluded(row);
+    const why = reason === null ? null : h("span", { class: "small m-text", dir: "auto", title: reason }, `excluded: ${reason}`);
+    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), why);
+  }
+
+  #button(row) {
+    const forget = h("button", { type: "button", class: "m-small m-plain", onclick: () => this.#forget(row.annotator), "aria-label": `Forget ${row.annotator}` }, "Forget…");
+    return h("div", { class: "m-actions" }, this.#excluding(row), forget);
+  }
+
+  #excluding(row) {
+    const reason = this.#excluded(row);
+    if (reason !== null) return h("button", { type: "button", class: "m-small", onclick: () => this.#readmit(row.annotator, reason), "aria-label": `Readmit ${row.annotator}` }, "Readmit");
+    return h("button", { type: "button", class: "m-small", onclick: () => this.#exclude(row.annotator), "aria-label": `Exclude ${row.annotator}` }, "Exclude…");
+  }
+
+  async #exclude(annotator) {
+    const reason = await askReason({
+      title: `Exclude ${annotator}?`,
+      why: "They get no further tasks. Their judgments are kept but set aside, the scores are computed again, and others are asked instead. You can undo it.",
+      action: "Exclude",
+      needed: true,
+    });
+    if (reason === null) return;
+    await this.#do("exclude", annotator, reason, `${annotator} is excluded.`, () => this.#readmit(annotator, reason));
+  }
+
+  async #forget(annotator) {
+    try {
+      const preview = await post(`${this.api}/forget`, { annotator });
+      const typed = await askReason({
+        title: `Forget ${annotator}?`,
+        why: ["Their judgments, consent, links and all they wrote are deleted. This cannot be undone.", ...preview.effects].join(" "),
+        action: "Forget for good",
+        label: `Type ${annotator} to confirm`,
+        same: annotator,
+      });
+      if (typed === null) return;
+      const done = await post(`${this.api}/forget`, { annotator, confirm: true });
+      toast([...done.effects, ...done.remaining_steps].join(" "));
+      await this.refresh();
+    } catch (refused) {
+      toast(refused.message);
+    }
+  }
+
+  async #readmit(annotator, reason) {
+    await this.#do("readmit", annotator, "", `${annotator} counts again.`, () => this.#do("exclude", annotator, reason, `${annotator} is excluded.`));
+  }
+
+  async #do(what, annotator, reason, words, undo) {
+    try {
+      await post(`${this.api}/${what}`, { annotator, reason });
+    } catch (refused) {
+      toast(refused.message);
+      return;
+    }
+    this.#pending.set(annotator, what === "exclude" ? reason : null);
+    await this.table.refresh();
+    toast(words, undo);
+  }
+}
+
+/** Signs of careless work that are sure: their intervals lie above what anybody would show. */
+function signs(row) {
+  return [
+    row.too_fast_lower > 0.2 && `${share(row.too_fast)} answered faster than one can read`,
+    row.constant_lower > 0.5 && `${share(row.constant)} the same answer`,
+    row.one_sided && `chose position ${row.place} in ${share(row.place_share)}`,
+  ].filter(Boolean);
+}
+
+function signed(value) {
+  if (value === null || value === undefined) return "–";
+  return value > 0 ? `+${number(value, 2)}` : number(value, 2).replace("-", "−");
+}
