@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -148,3 +149,35 @@ def test_a_large_study_is_drawn_by_items_spread_over_its_ranks():
 )
 def test_numbers_are_written_as_people_read_them(said, words):
     assert said == words
+
+
+def ticks_of(drawing: str) -> list[str]:
+    """The labels of the horizontal axis of a drawing."""
+    axis = drawing.split('class="mark-text role-axis-label"')[1].split("</g>", maxsplit=1)[0]
+    return re.findall(r">([^<]+)</text>", axis)
+
+
+@pytest.mark.parametrize("most", [2, 3, 7])
+@pytest.mark.parametrize("width", [300, 640])
+def test_an_axis_of_counts_has_each_whole_number_once(most, width):
+    """The split-half chart once had the ticks 1 1 2 2 3."""
+    halves = list(range(1, most + 1))
+    table = pl.DataFrame({"per_half": halves, "value": [0.5] * most, "lower": [0.4] * most, "upper": [0.6] * most})
+    assert ticks_of(charts.svg(charts.reliability(table), width=width)) == [str(half) for half in halves]
+
+
+def test_the_agreement_chart_has_a_row_for_each_annotator():
+    table = annotators(*[(0.9, 0.85, 0.95)] * 10)
+    drawing = charts.svg(charts.annotators(table), embed_font=False)
+    heights = re.findall(r'translate\([\d.]+,([\d.]+)\)" d="M[\d.]+,0A', drawing)
+    assert len(set(heights)) == 10
+    assert all(f">p{number}</text>" in drawing for number in range(10))
+
+
+def test_items_with_numbers_as_ids_are_labelled_by_their_texts_and_equal_labels_keep_their_rows():
+    ranked = RANKED.with_columns(pl.Series("item", ["1", "2", "3"]))
+    assert charts.item_labels(ranked) == ["1: go", "2: be", "3: ask"]
+    assert charts.item_labels(RANKED) == ["go", "be", "ask"]
+    twins = RANKED.with_columns(pl.Series("item", ["x" * 60 + "a", "x" * 60 + "b", "y"]))
+    drawing = charts.svg(charts.caterpillar(twins), embed_font=False)
+    assert drawing.count(">" + "x" * 31 + "…</text>") == 2

@@ -16,6 +16,7 @@ import pytest
 from steelyard import Study
 from tests.cli.running import run
 from tests.web.conftest import TOKEN
+from tests.web.processes import wait_until_up
 
 pytestmark = pytest.mark.server
 
@@ -113,3 +114,32 @@ def test_invitations_are_links_that_work_and_can_be_replaced(make_study, serve_s
         assert ann.get(first[0].split()[1]).status_code == 403
         assert ann.get(row["link"]).status_code == 303
     assert httpx.get(first[1].split()[1]).status_code == 303
+
+
+def test_without_folders_it_serves_a_workspace_to_which_every_worker_adds_new_studies(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "steelyard", "serve", "--port", "0", "--workers", "2"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "STEELYARD_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        text = "".join(process.stdout.readline() for _ in range(3))
+        assert "Create your first study" in text
+        url = re.search(r"(http://127.0.0.1:\d+)/manage/\?token=", text)[1]
+        wait_until_up(url, lambda: process.poll() is None)
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as manager:
+            draft = f"/api/v1/manage/drafts/{manager.post('/api/v1/manage/drafts', json={}).json()['id']}"
+            manager.put(f"{draft}/items?name=w.csv", content=b"text\na\nb\n", headers={"Content-Type": "text/csv"})
+            values = {"title": "Mood", "question": "How?", "protocol": {"name": "direct"}}
+            assert manager.put(draft, json={"values": values}).json()["problems"] == []
+            assert manager.post(f"{draft}/finish", json={}).status_code == 201
+        # A connection each, so that both processes are asked.
+        assert {httpx.get(f"{url}/s/mood/", timeout=60).status_code for _ in range(12)} == {200}
+        assert (tmp_path / "steelyard-studies" / "mood" / "study.toml").is_file()
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)

@@ -6,6 +6,7 @@ They are public as `steelyard.plot`. `svg` and `png` draw one without a browser.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from textwrap import wrap
@@ -426,17 +427,29 @@ def load_renderer() -> None:
     svg(histogram(pl.DataFrame({"lower": [0.0], "upper": [1.0], "items": [1]})))
 
 
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _drawable(value: Any) -> Any:
+    """Replace characters that XML cannot hold, such as control characters in the id of an item: the renderer aborts."""
+    if isinstance(value, str):
+        return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        return {_drawable(key): _drawable(inner) for key, inner in value.items()}
+    return [_drawable(inner) for inner in value] if isinstance(value, list) else value
+
+
 def svg(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, embed_font: bool = True) -> str:
     """Draw a chart as SVG, with its title as the drawing's name.
 
     With `embed_font`, it holds its typeface and looks the same everywhere.
     """
-    drawing = str(typeface.renderer().vegalite_to_svg(spec(chart, theme, width), allowed_base_urls=[]))
+    drawing = str(typeface.renderer().vegalite_to_svg(_drawable(spec(chart, theme, width)), allowed_base_urls=[]))
     drawing = drawing.replace("<svg ", f"<svg aria-label={quoteattr(title_of(chart))} ", 1)
     return typeface.embed_in_svg(drawing) if embed_font else drawing
 
 
 def png(chart: Chart, theme: Theme = "light", *, width: int = WIDTH, scale: float = 2.0) -> bytes:
     """Draw a chart as PNG, on the background of the page."""
-    specification = {**spec(chart, theme, width), "background": "#ffffff" if theme == "light" else "#1a2027"}
+    specification = {**_drawable(spec(chart, theme, width)), "background": "#ffffff" if theme == "light" else "#1a2027"}
     return bytes(typeface.renderer().vegalite_to_png(specification, scale=scale, allowed_base_urls=[]))
