@@ -129,7 +129,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-# The calibrated scale's kernels take half a minute to compile: once, and not in every test process at the same time.
+# The calibrated scale's kernels take 20 seconds to compile: once, and not in every test process at the same time.
 $(VENV)/.compiled: $(VENV)/.dev $(wildcard src/steelyard/models/calibrated/*.py)
 	$(BIN)/python -m scripts.compile_kernels
 	@touch $@

@@ -1,7 +1,7 @@
-"""Time the calibrated scale: a batch fit of a million judgments, and the online state's update, refit and forecasts.
+"""Time the calibrated scale: compilation, fits of 2,000 and a million judgments, and the online state.
 
-Run: python benchmarks/bench_calibrated.py [rows]. Seconds of the clock and of the processor are both given: on a busy
-machine only the latter mean something.
+Run: python -m benchmarks calibrated, or python benchmarks/bench_calibrated.py [rows]. Wall-clock and processor time are
+both printed: on a busy machine only the latter is meaningful. Fits print whether the chains converged.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import resource
+import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from steelyard.errors import SteelyardWarning
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.calibrated.scale import CalibratedScale
+from steelyard.models.fit import Fit
 from steelyard.observations import Comparisons, Index, Observations, Ratings
 
 ROWS, ITEMS, PEOPLE = 1_000_000, 50_000, 5_000
@@ -63,11 +67,27 @@ def timed(what: str, run: Callable[[], object], times: int = 1) -> None:
     print(f"{what:62s} {1000 * wall:12.3f} ms, processor {1000 * cpu:12.3f} ms", flush=True)
 
 
-def fit(observations: Observations) -> object:
+def fit(observations: Observations) -> Fit:
     """Fit, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SteelyardWarning)
         return CalibratedScale().fit(observations)  # type: ignore[arg-type]
+
+
+def timed_fit(what: str, observations: Observations, times: int = 1) -> None:
+    """Time a fit, and print its convergence and the differences between annotators that it models."""
+    fits: list[Fit] = []
+    timed(what, lambda: fits.append(fit(observations)), times)
+    notes = [note for note in fits[-1].notes if note.startswith(("chains", "annotators"))]
+    print(f"    {'converged' if fits[-1].converged else 'NOT CONVERGED'}; {'; '.join(notes)}", flush=True)
+
+
+def compile_kernels() -> None:
+    """Compile all kernels in a new process with an empty cache."""
+    with TemporaryDirectory() as folder:
+        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+        code = "from scripts.compile_kernels import compile_calibrated_scale; compile_calibrated_scale()"
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def online(rng: np.random.Generator) -> None:
@@ -88,12 +108,18 @@ def main() -> None:
     """Time everything."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
     rng = np.random.default_rng(0)
-    fit(ratings(2000, 100, 20, rng))
-    fit(comparisons(2000, 100, 20, rng))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    timed("start of Python and compilation of all kernels", compile_kernels)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"    processor time of that process {after.ru_utime - before.ru_utime:.1f} s", flush=True)
+    for make in (ratings, comparisons):
+        observations = make(2000, 100, 20, rng)
+        fit(observations)
+        timed_fit(f"batch: {make.__name__}, 2,000 judgments, 100 items, 20 annotators", observations, 5)
     size = f"{rows:,} judgments, {ITEMS:,} items, {PEOPLE:,} annotators"
     for make in (ratings, comparisons):
         observations = make(rows, ITEMS, PEOPLE, rng)
-        timed(f"batch: {make.__name__}, {size}", lambda observations=observations: fit(observations))  # type: ignore[misc]
+        timed_fit(f"batch: {make.__name__}, {size}", observations)
     online(rng)
 
 

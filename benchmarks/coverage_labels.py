@@ -36,13 +36,14 @@ class LabelWorld:
     confusion: FloatArray
     accuracy: FloatArray
     knowing: FloatArray
+    shares: tuple[float, ...] | None = None
 
     @property
     def posterior(self) -> FloatArray:
-        """The probability of every class at the true parameters."""
+        """The probability of every class at the true parameters; classes are equally likely without `shares`."""
         rows = np.log(self.confusion)[self.labels.annotator, :, self.labels.label]
         score = np.stack([np.bincount(self.labels.item, column) for column in rows.T], axis=1)
-        return np.asarray(special.softmax(score, axis=1))
+        return np.asarray(special.softmax(score if self.shares is None else score + np.log(self.shares), axis=1))
 
     @property
     def vote_share(self) -> FloatArray:
@@ -62,11 +63,41 @@ def label_world(seed: int, items: int, annotators: int, per_item: int, classes: 
         by_class = np.clip(knowing[:, None] + rng.uniform(-0.2, 0.2, (annotators, classes)), 0.05, 0.95)
     confusion = by_class[:, :, None] * np.eye(classes) + (1 - by_class[:, :, None]) * guess
     true = rng.integers(0, classes, items).astype(np.int32)
+    labels = draw_labels(rng, true, confusion, per_item)
+    accuracy = confusion.trace(axis1=1, axis2=2) / classes
+    return LabelWorld(labels, true, confusion, accuracy, knowing)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Labels of classes with given shares, by annotators whose accuracies are Beta distributed, class by class."""
+
+    items: int
+    annotators: int
+    per_item: int
+    shares: tuple[float, ...]
+    beta: tuple[float, float]
+
+    def drawn(self, seed: int) -> LabelWorld:
+        """Draw annotators and labels; wrong labels are spread evenly."""
+        rng = np.random.default_rng(seed)
+        classes = len(self.shares)
+        true = rng.choice(classes, self.items, p=self.shares).astype(np.int32)
+        right = rng.beta(*self.beta, size=(self.annotators, classes))
+        confusion = np.repeat(((1 - right) / (classes - 1))[:, :, None], classes, axis=2)
+        confusion[:, np.arange(classes), np.arange(classes)] = right
+        labels = draw_labels(rng, true, confusion, self.per_item)
+        return LabelWorld(labels, true, confusion, right.mean(axis=1), right.mean(axis=1), self.shares)
+
+
+def draw_labels(rng: np.random.Generator, true: IntArray, confusion: FloatArray, per_item: int) -> Labels:
+    """Draw the labels that some annotators give each item."""
+    items, (annotators, classes, _) = len(true), confusion.shape
     item = np.repeat(np.arange(items, dtype=np.int32), per_item)
     annotator = np.concatenate([rng.choice(annotators, per_item, replace=False) for _ in range(items)])
     edges = confusion[annotator, true[item]].cumsum(axis=1)
     label = np.minimum((rng.random(len(item))[:, None] > edges).sum(axis=1), classes - 1)
-    labels = Labels(
+    return Labels(
         items=Index(f"i{k}" for k in range(items)),
         annotators=Index(f"a{k}" for k in range(annotators)),
         classes=Index(f"c{k}" for k in range(classes)),
@@ -74,8 +105,6 @@ def label_world(seed: int, items: int, annotators: int, per_item: int, classes: 
         annotator=annotator.astype(np.int32),
         label=label.astype(np.int32),
     )
-    accuracy = confusion.trace(axis1=1, axis2=2) / classes
-    return LabelWorld(labels, true, confusion, accuracy, knowing)
 
 
 def share_held(lower: FloatArray, upper: FloatArray, truth: FloatArray) -> float:
@@ -121,6 +150,12 @@ def one_label_set(
     known_labels: dict[str, str | float] = {f"i{k}": f"c{world.true[k]}" for k in range(n_gold)}
     fit = model.fit(world.labels, gold=known_labels) if isinstance(model, GoldCalibrated) else model.fit(world.labels)
     return measure_labels(fit, world, world.vote_share if isinstance(model, Majority) else world.posterior, gold)
+
+
+def one_population(population: Population, seed: int) -> SIMULATED:
+    """Simulate, fit and measure one data set of a population."""
+    world = population.drawn(seed)
+    return measure_labels(DawidSkene().fit(world.labels), world, world.posterior)
 
 
 def one_rating_set(shape: Mapping[str, float], seed: int) -> SIMULATED:
@@ -189,6 +224,17 @@ LABEL_SHAPES: tuple[dict[str, int], ...] = (
 )
 
 
+POPULATIONS = {
+    "alike, 60": Population(60, 12, 4, (0.5, 0.5), (40, 10)),
+    "varied, 60": Population(60, 12, 4, (0.5, 0.5), (4, 2)),
+    "varied, 300": Population(300, 20, 5, (0.5, 0.5), (4, 2)),
+    "5 : 3 : 2, 150": Population(150, 15, 4, (0.5, 0.3, 0.2), (5, 2)),
+    "7 : 3, 100": Population(100, 15, 4, (0.7, 0.3), (5, 2)),
+    "85 : 15, 60": Population(60, 12, 4, (0.85, 0.15), (6, 2)),
+    "85 : 15, 300": Population(300, 20, 5, (0.85, 0.15), (6, 2)),
+}
+
+
 def main() -> None:
     """Print one line for each model and shape of data."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
@@ -196,16 +242,18 @@ def main() -> None:
     for ratings_shape in RATING_SHAPES:
         settings = " ".join(f"{key}={value:g}" for key, value in ratings_shape.items())
         report(f"gaussian_calibration {settings}", partial(one_rating_set, ratings_shape), count)
+    for name, population in POPULATIONS.items():
+        report(f"dawid_skene {name}", partial(one_population, population), count)
     for shape in LABEL_SHAPES:
         settings = " ".join(f"{key}={value}" for key, value in shape.items())
-        for name, model, kind, gold in (
+        for model_name, model, kind, gold in (
             ("majority", Majority(), "confusion", 0.0),
             ("dawid_skene", DawidSkene(), "confusion", 0.0),
             ("dawid_skene bootstrap", DawidSkene(interval="bootstrap"), "confusion", 0.0),
             ("mace", MACE(max_iterations=5000), "mace", 0.0),
             ("gold_calibrated 30% gold", GoldCalibrated(), "confusion", 0.3),
         ):
-            report(f"{name} {settings}", partial(one_label_set, model, shape, kind, gold), count)
+            report(f"{model_name} {settings}", partial(one_label_set, model, shape, kind, gold), count)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from reproductions.calibrated.methods import PAPER, read_slider_tasks
 from reproductions.cheap_fast.recordings import read_affect, read_similarities
 from reproductions.easl.sliders import SLIDERS
 from steelyard.models.calibrated.chain import Chain
+from steelyard.models.calibrated.checks import opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.ladder import RUNGS, choose_rung
 from steelyard.models.calibrated.responder_kernels import (
@@ -103,7 +104,7 @@ def predict(training: Ratings, rest: Ratings, draws: int, rng: np.random.Generat
     named = evidence.annotator != UNKNOWN
     responder[evidence.annotator[named]] = np.flatnonzero(named)
     item, who = place[rest.item], responder[rest.annotator]
-    rung = choose_rung(evidence, np.random.SeedSequence(0)).rung
+    rung = choose_rung(evidence, opposition(evidence), np.random.SeedSequence(0)).rung
     chain = Chain(evidence, rng, RUNGS[rung])
     chain.collect(150, 1)
     predictions = np.full((draws, len(rest)), np.nan)

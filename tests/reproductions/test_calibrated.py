@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
@@ -69,6 +70,11 @@ def test_held_out_judgments_are_predicted(shared_data: Path):
 def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
     outcome = NonInferior().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
-    # One trial a set, of few judgments: the mean gain has a standard error of about .01.
-    assert outcome.table["gain"].to_numpy().mean() > -0.03
     assert {"affect, anger", "RTE", "WMT 2021 cs-en", "word similarity"} <= set(outcome.table["data"])
+    # One trial a set, of few judgments; .033 and -.001 when written. WMT is left out: with systems as items, single
+    # trials gave -.002, -.07 and -.13. docs/concepts/calibrated-scale.md reports losses of that kind.
+    is_compared = pl.col("data").str.contains("session")
+    ratings = outcome.table.filter(~is_compared & ~pl.col("data").str.starts_with("WMT"))
+    comparisons = outcome.table.filter(is_compared)
+    assert ratings["gain"].to_numpy().mean() > 0.015
+    assert comparisons["gain"].to_numpy().mean() > -0.01

@@ -14,7 +14,7 @@ from steelyard.errors import ConvergenceWarning, SteelyardWarning
 from steelyard.models.calibrated.chain import Chain
 from steelyard.models.calibrated.checks import opposition
 from steelyard.models.calibrated.evidence import Evidence
-from steelyard.models.calibrated.ladder import RUNGS, choose_rung, fullest
+from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung, fullest
 from steelyard.models.calibrated.posterior import sample
 from steelyard.models.calibrated.reference import disagreement
 from steelyard.models.calibrated.scale import CalibratedScale
@@ -44,6 +44,11 @@ def scores(fit: Fit) -> np.ndarray:
     return fit.scores.sort("item")["score"].to_numpy()
 
 
+def chosen(observations: Observations) -> Choice:
+    evidence = Evidence.of("calibrated_scale", observations)
+    return choose_rung(evidence, opposition(evidence), SEED)
+
+
 def warned_by(observations: Observations, draws: int = 100) -> tuple[Fit, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -58,13 +63,13 @@ def warned_by(observations: Observations, draws: int = 100) -> tuple[Fit, list[s
 def test_with_few_annotators_only_bias_is_modelled(annotators: int, rung: str):
     rng = np.random.default_rng(0)
     values = np.clip(rng.uniform(20, 80, 40) + rng.normal(0, 10, (annotators, 40)), 0, 100)
-    choice = choose_rung(Evidence.of("calibrated_scale", panel(values)), SEED)
+    choice = chosen(panel(values))
     assert (choice.rung, choice.tried) == (rung, ())
 
 
 def test_a_crowd_that_differs_is_calibrated_and_one_that_does_not_loses_nothing():
     data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
-    choice = choose_rung(Evidence.of("calibrated_scale", data), SEED)
+    choice = chosen(data)
     assert choice.rung in ("slope", "noise", "random")
     assert choice.gain > 0
     alike, truth = rated(np.random.default_rng(1), bias=0.0, use=0.0, each=8)

@@ -16,12 +16,12 @@ from benchmarks.sbc_calibrated import adjusted, check_invariance, check_ranks
 from steelyard.models.calibrated.evidence import Evidence
 from tests.sizes import FULL
 
-SHORT_SCENES = ("pages", "ties", "best_worst")
+SHORT_SCENES = ("slider", "pages", "steps", "ties", "best_worst")
 
 
 @pytest.mark.parametrize("scene", SCENES if FULL else SHORT_SCENES)
 def test_sweeps_leave_the_joint_distribution_as_it_is(scene: str):
-    findings = check_invariance(scene, "random", range(2000 if FULL else 250))
+    findings = check_invariance(scene, "random", range(2000 if FULL else 400))
     failures = [
         finding for finding, p_value in zip(findings, adjusted(findings), strict=True) if p_value < 1e-3 / len(SCENES)
     ]

@@ -130,21 +130,33 @@ def test_random_answers_cost_little_and_those_who_give_them_are_named():
     assert random[8:].mean() < 0.3 * random[:8].mean()
 
 
-def test_an_annotator_with_three_answers_is_hardly_corrected():
-    told, truth = rated(np.random.default_rng(6), each=8, people=20)
-    newcomer = replace(
-        told,
-        annotators=Index([*told.annotators.ids, "new"]),
-        item=np.append(told.item, np.arange(3)).astype(np.int32),
-        value=np.append(told.value, np.clip(truth[:3] + 15, 0, 100)),
-        annotator=np.append(told.annotator, [20, 20, 20]).astype(np.int32),
-        task=np.append(told.task, [UNKNOWN] * 3).astype(np.int32),
-    )
-    people = fitted(newcomer).annotators
-    assert people is not None
-    row = people.row(by_predicate=pl.col("annotator") == "new", named=True)
-    assert 0 < row["bias"] < 0.75 * 15
-    assert row["bias_upper"] - row["bias_lower"] > 10
+def test_a_bias_is_corrected_as_far_as_the_answers_show_it():
+    """Bias 15, noise 18, population sd of biases 8.
+
+    By hand, for Gaussian biases: of three answers, 8² / (8² + (18² + 6²) / 3) = .35 of the bias; of forty, .88. Biases
+    of the model have heavier tails, so that a large one is corrected somewhat more.
+    """
+    judgments, truth = rated(np.random.default_rng(6), each=8, people=20)
+    middle = np.argsort(np.abs(truth - 50))
+    bias = {}
+    for count in (3, 42):
+        # Residuals of three answers in turn: -22, 0 and 22, with an sd of 18.
+        residual = np.tile([-22.0, 0.0, 22.0], count // 3)
+        new = replace(
+            judgments,
+            annotators=Index([*judgments.annotators.ids, "new"]),
+            item=np.append(judgments.item, middle[:count]).astype(np.int32),
+            value=np.append(judgments.value, np.clip(truth[middle[:count]] + 15 + residual, 0, 100)),
+            annotator=np.append(judgments.annotator, np.full(count, 20)).astype(np.int32),
+            task=np.append(judgments.task, np.full(count, UNKNOWN)).astype(np.int32),
+        )
+        table = fitted(new).annotators
+        assert table is not None
+        row = table.row(by_predicate=pl.col("annotator") == "new", named=True)
+        bias[count] = row["bias"]
+        assert row["bias_lower"] < 15 < row["bias_upper"]
+    assert 0.25 * 15 < bias[3] < 0.6 * 15
+    assert 0.75 * 15 < bias[42] < 1.1 * 15
 
 
 def test_one_who_always_answers_nothing_does_not_pull_all_items_down():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.coverage_labels import one_label_set
+from benchmarks.coverage_labels import POPULATIONS, one_label_set, one_population
 from steelyard.models.labels.calibration import STRENGTHS, ConfusionPrior, softened
 from steelyard.models.labels.dawid_skene import DawidSkene
 from steelyard.models.labels.mace import MACE
@@ -31,6 +31,14 @@ def test_intervals_cover_the_posterior_at_the_true_parameters():
     sets = 100 if FULL else 15
     coverage = [one_label_set(DawidSkene(), SHAPE, "confusion", 0.0, seed)["probability"] for seed in range(sets)]
     assert 0.9 <= np.mean(coverage) <= 0.99
+
+
+@pytest.mark.parametrize("name", ["85 : 15, 60", "85 : 15, 300"])
+def test_intervals_cover_the_posterior_where_one_class_is_rare(name):
+    # .69 and .66 if the intervals rely on the prior of the classes' shares.
+    sets = 100 if FULL else 15
+    coverage = [one_population(POPULATIONS[name], seed)["probability"] for seed in range(sets)]
+    assert 0.85 <= np.mean(coverage) <= 0.99
 
 
 @pytest.mark.parametrize("model", [DawidSkene(interval="none"), MACE(interval="none", restarts=2)])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated.chain_kernels import Draw, Problem, Rows, Trace, run
-from steelyard.models.calibrated.evidence import GOLD_NOISE, Evidence
+from steelyard.models.calibrated.chain_kernels import MANY_PAIRS, Draw, EndRows, Problem, Rows, Trace, run
+from steelyard.models.calibrated.evidence import BEYOND, GOLD_NOISE, Evidence
 from steelyard.models.calibrated.gibbs_kernels import HELD_OUT
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.calibrated.responder_kernels import (
@@ -46,6 +46,12 @@ SLIDER_FLOOR, STEP_FLOOR = 0.01, 0.2
 USUAL_SPREAD = 0.2
 """Typical sd of items on a rating scale of length 1, from which the slopes of comparisons beside ratings start."""
 
+END_PROPORTION = 0.4
+"""Proportion of an item's ratings at an end of the scale from which it is drawn with responses integrated out."""
+
+CLEAR_LEAD = 0.3
+"""Wins less losses, as a fraction of the comparisons, from which an item of a large study is drawn like that."""
+
 WITNESSES = 3
 """Number of other annotators with whom somebody must share items to be classified as random."""
 
@@ -63,7 +69,10 @@ class HoldOut:
 
 
 class Chain:
-    """One chain on a rung of the model; `rng` is its only source of randomness."""
+    """One chain on a rung of the model; `rng` is its only source of randomness.
+
+    `estimate` is the result of `simple_estimate`, which chains on the same evidence can share.
+    """
 
     def __init__(
         self,
@@ -71,9 +80,12 @@ class Chain:
         rng: np.random.Generator,
         rung: Ladder,
         start: str = STARTS[0],
+        *,
         held_out: HoldOut | None = None,
+        estimate: FloatArray | None = None,
     ) -> None:
         self.rng = rng
+        self.is_validated = held_out is not None
         whole = Rows(evidence.ratings, evidence.pairs, evidence.tuples)
         rows = _without(whole, held_out) if held_out else whole
         is_rated = evidence.groups[0].rates
@@ -83,6 +95,8 @@ class Chain:
         self.problem = Problem(
             rows,
             whole,
+            _end_rows(evidence),
+            _moved_items(evidence),
             rung,
             ORIGIN if is_rated else 0.0,
             np.array([group.bounded for group in evidence.groups]),
@@ -90,7 +104,7 @@ class Chain:
             edges,
         )
         self.crowd = _crowd(evidence, rung)
-        x = _start(evidence)
+        x = simple_estimate(evidence) if estimate is None else estimate.copy()
         scale = USUAL_SPREAD if is_rated else 1.0
         if start == "random":
             x = self.problem.origin + scale * rng.standard_normal(len(x))
@@ -103,13 +117,13 @@ class Chain:
     def collect(self, burn_in: int, draws: int) -> Trace:
         """Discard `burn_in` sweeps, then return the trace of `draws` more."""
         rows, n_responders = self.problem.rows, len(self.crowd.line)
-        n_ratings, n_tuples = len(rows.ratings.item), len(rows.tuples.responder)
+        sizes = (len(rows.ratings.item), len(rows.pairs.left), len(rows.tuples.responder), len(rows.ratings.item))
         trace = Trace(
             x=np.empty((draws, len(self.draw.x))),
             population=np.empty((draws, *self.crowd.population.shape)),
             common=np.empty((draws, 4)),
             line=np.zeros((2, 5, n_responders)),
-            score=(np.zeros(n_ratings), np.zeros(len(rows.pairs.left)), np.zeros(n_tuples), np.zeros(n_ratings)),
+            score=tuple(np.zeros(size if self.is_validated else 0) for size in sizes),  # type: ignore[arg-type]
         )
         run(self.rng, self.problem, self.draw, self.crowd, trace, burn_in)
         return trace
@@ -127,6 +141,32 @@ def _without(rows: Rows, held_out: HoldOut) -> Rows:
         pairs._replace(outcome=outcome),
         tuples._replace(responder=responder),
     )
+
+
+def _end_rows(evidence: Evidence) -> EndRows:
+    """List the items that lie near an end of the scale by their ratings, if there are only ratings."""
+    ratings, n_items = evidence.ratings, len(evidence.item)
+    is_open = (ratings.lower < ratings.upper) & ((ratings.lower <= -BEYOND) | (ratings.upper >= 1 + BEYOND))
+    count, at_end = (np.bincount(ratings.item, weight, minlength=n_items) for weight in (None, is_open))
+    is_chosen = at_end > END_PROPORTION * count
+    if len(evidence.pairs.left) or len(evidence.tuples.item):
+        is_chosen[:] = False
+    items = np.flatnonzero(is_chosen)
+    rows = np.flatnonzero(is_chosen[ratings.item])
+    rows = rows[np.argsort(ratings.item[rows], kind="stable")]
+    start = np.append(0, np.cumsum(count[items])).astype(np.int64)
+    responder = np.repeat(np.arange(len(evidence.annotator)), np.diff(ratings.first))
+    return EndRows(items, start, rows, responder[rows])
+
+
+def _moved_items(evidence: Evidence) -> NDArray[np.int64]:
+    """Return all compared items or, of many comparisons, the items that nearly always win or nearly always lose."""
+    pairs, n_items = evidence.pairs, len(evidence.item)
+    if len(pairs.left) <= MANY_PAIRS:
+        return np.arange(n_items)
+    outcome = pairs.outcome.astype(np.float64)
+    lead = np.bincount(pairs.left, outcome, minlength=n_items) - np.bincount(pairs.right, outcome, minlength=n_items)
+    return np.flatnonzero(np.abs(lead) > CLEAR_LEAD * np.diff(pairs.start))
 
 
 def _crowd(evidence: Evidence, rung: Ladder) -> Crowd:
@@ -190,7 +230,7 @@ def _draw(evidence: Evidence, crowd: Crowd, x: FloatArray, rung: Ladder) -> Draw
     )
 
 
-def _start(evidence: Evidence) -> FloatArray:
+def simple_estimate(evidence: Evidence) -> FloatArray:
     """Return initial locations: mean ratings, or estimates from comparisons and tiers."""
     n_items = len(evidence.item)
     if evidence.groups[0].rates:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
+    LEAST_CHANCE,
     Items,
     PairAnswers,
     Responders,
     ShiftSums,
+    chance_below,
     draw_items,
     draw_items_jointly,
     draw_pairs,
@@ -41,6 +43,7 @@ from steelyard.models.calibrated.responder_kernels import (
     LAPSE_PRIOR,
     LOG_NOISE,
     LOG_SLOPE,
+    MIN_LOG_SD,
     OMEGA_A,
     OMEGA_B,
     RANDOM,
@@ -61,7 +64,7 @@ from steelyard.models.calibrated.responder_kernels import (
     slice_sd,
     variance_of,
 )
-from steelyard.models.compiled import compiled
+from steelyard.models.compiled import compiled, compiled_part, inlined
 from steelyard.observations import FloatArray
 
 MEAN_PRIOR = (0.5, 0.5)
@@ -77,10 +80,16 @@ MARGIN_PRIOR = (log(0.4), 1.0)
 """Prior mean and sd of the log tie margin."""
 
 MANY_PAIRS = 100_000
-"""Above this many comparisons, moves that pass over all of them are made in every tenth sweep only."""
+"""Above this many comparisons, moves that pass over all of them several times are made in every tenth sweep only."""
 
 ITEM_MOVES = 3
-"""Every how many sweeps compared items are drawn with responses integrated out, which costs as much as two sweeps."""
+"""Every how many sweeps items are drawn with responses integrated out, which costs as much as one or two sweeps."""
+
+RANDOM_AFTER = 20
+"""Sweeps before anybody is classified as random: at first, items are not where annotators see them."""
+
+SLOPE_SD_MOVES = 3
+"""Steps of the random walk of the sd of slopes in a sweep, with responses integrated out."""
 
 STRETCHES = 4
 """Steps of the random walk of the items' scale against the slopes in a sweep."""
@@ -97,14 +106,26 @@ class Rows(NamedTuple):
     tuples: TupleRows
 
 
+class EndRows(NamedTuple):
+    """Items with many ratings at an end of the scale, and all ratings of each: `row[start[k]:start[k + 1]]`."""
+
+    item: NDArray[np.int64]
+    start: NDArray[np.int64]
+    row: NDArray[np.int64]
+    responder: NDArray[np.int64]
+
+
 class Problem(NamedTuple):
     """What a chain draws from: the rows to use, all rows, the rung of the model, and the origin of the scale.
 
-    By group: whether ratings are bounded, the number of steps above the lowest, and the `edges` between steps.
+    `moved` are the compared items that are drawn with responses integrated out, too. By group: whether ratings are
+    bounded, the number of steps above the lowest, and the `edges` between steps.
     """
 
     rows: Rows
     whole: Rows
+    ends: EndRows
+    moved: NDArray[np.int64]
     rung: Ladder
     origin: float
     bounded: NDArray[np.bool_]
@@ -135,7 +156,7 @@ class Trace(NamedTuple):
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
     `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
-    expected answers of ratings.
+    expected answers of ratings; empty if no rows are held out.
     """
 
     x: FloatArray
@@ -145,7 +166,7 @@ class Trace(NamedTuple):
     score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-@compiled
+@compiled_part
 def total_of(values: FloatArray) -> float:
     """Return a sum; loops like this one compile much faster than array expressions."""
     total = 0.0
@@ -154,7 +175,7 @@ def total_of(values: FloatArray) -> float:
     return total
 
 
-@compiled
+@compiled_part
 def squares_of(values: FloatArray, middle: float) -> float:
     """Return the sum of squared deviations."""
     total = 0.0
@@ -163,20 +184,20 @@ def squares_of(values: FloatArray, middle: float) -> float:
     return total
 
 
-@compiled
+@compiled_part
 def multiply(values: FloatArray, factor: float) -> None:
     """Multiply in place."""
     for at in range(len(values)):
         values[at] *= factor
 
 
-@compiled
+@compiled_part
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
     return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
 
 
-@compiled
+@compiled_part
 def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
     """Copy intercepts, slopes and noise variances to where the draws of responses read them."""
     for r in range(len(crowd.line)):
@@ -186,7 +207,7 @@ def set_lines(crowd: Crowd, draw: Draw, intercept: FloatArray) -> None:
         draw.noise[r] = variance_of(line[LOG_NOISE], crowd.population[crowd.group[r], FLOOR])
 
 
-@compiled
+@compiled_part
 def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bool) -> None:
     """Update the tie margin and, if items are free to stretch, their scale, with the responses integrated out."""
     common = draw.common
@@ -214,13 +235,14 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
 
 
-@compiled
+@compiled_part
 def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
     """Return the log density of a compared item's location given the other items, with responses integrated out."""
     left, right, responder, outcome, start, row = rows
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    product = 1.0
     for at in range(start[i], start[i + 1]):
         m = row[at]
         if outcome[m] == HELD_OUT:
@@ -228,20 +250,24 @@ def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
         difference = location - draw.x[right[m]] if left[m] == i else draw.x[left[m]] - location
         r = responder[m]
         chance = pair_chance(draw.slope[r] * difference, outcome[m], margin)
-        total += log(max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, 1e-300))
-    return total
+        product *= max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
+        if product < LEAST_CHANCE:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
 
 
-@compiled
-def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
-    """Draw compared items one after the other by slice sampling, with the responses integrated out.
+@compiled_part
+def move_items(rng: np.random.Generator, items: NDArray[np.int64], rows: PairRows, draw: Draw) -> None:
+    """Draw some compared items one after the other by slice sampling, with the responses integrated out.
 
     Given the responses, an item that won or lost all its comparisons hardly moves.
     """
-    for i in range(len(draw.x)):
+    for i in items:
         value = draw.x[i]
         level = item_density(rows, draw, i, value) - rng.standard_exponential()
-        width = draw.common[SD]
+        # About three posterior sds; a comparison has an information of about .3.
+        width = 3.0 / sqrt(1.0 / draw.common[SD] ** 2 + 0.3 * (rows.start[i + 1] - rows.start[i]))
         low = value - width * rng.random()
         high = low + width
         while item_density(rows, draw, i, low) > level:
@@ -259,21 +285,92 @@ def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw) -> None:
                 high = other
 
 
-@compiled
+@compiled_part
+def end_density(
+    problem: Problem, responders: Responders, k: int, location: float, precision: float, pull: float
+) -> float:
+    """Return the log density of the location of item k of `ends`, with the responses integrated out.
+
+    `precision` and `pull` are those of its prior and its exact ratings.
+    """
+    ends, ratings = problem.ends, problem.rows.ratings
+    total = location * (pull - 0.5 * precision * location)
+    product = 1.0
+    for at in range(ends.start[k], ends.start[k + 1]):
+        o, r = ends.row[at], ends.responder[at]
+        lower, upper = ratings.lower[o], ratings.upper[o]
+        if lower == upper or (lower == -inf and upper == inf):
+            continue
+        sd = sqrt(responders.noise[r])
+        middle = responders.intercept[r] + responders.slope[r] * (location - problem.origin)
+        middle += responders.shift[ratings.shift[o]]
+        low, high = (lower - middle) / sd, (upper - middle) / sd
+        # In the lower tail, where differences of small probabilities are exact.
+        chance = chance_below(high) - chance_below(low) if low < 0.0 else chance_below(-low) - chance_below(-high)
+        product *= max(chance, LEAST_CHANCE)
+        if product < LEAST_CHANCE:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
+
+
+@compiled_part
+def move_end_items(rng: np.random.Generator, problem: Problem, draw: Draw, responders: Responders) -> None:
+    """Draw items with many ratings at an end by slice sampling, with the responses integrated out.
+
+    Given responses beyond the end of the scale, such an item hardly moves.
+    """
+    ends, ratings = problem.ends, problem.rows.ratings
+    for k in range(len(ends.item)):
+        precision = 1.0 / draw.common[SD] ** 2
+        pull = draw.common[MEAN] * precision
+        information = 0.0
+        for at in range(ends.start[k], ends.start[k + 1]):
+            o, r = ends.row[at], ends.responder[at]
+            gain = responders.slope[r] / responders.noise[r]
+            information += 0.3 * gain * responders.slope[r]
+            if ratings.lower[o] == ratings.upper[o]:
+                level = responders.intercept[r] - responders.slope[r] * problem.origin
+                precision += gain * responders.slope[r]
+                pull += gain * (ratings.lower[o] - level - responders.shift[ratings.shift[o]])
+        width = 3.0 / sqrt(precision + information)
+        value = draw.x[ends.item[k]]
+        height = end_density(problem, responders, k, value, precision, pull) - rng.standard_exponential()
+        low = value - width * rng.random()
+        high = low + width
+        while end_density(problem, responders, k, low, precision, pull) > height:
+            low -= width
+        while end_density(problem, responders, k, high, precision, pull) > height:
+            high += width
+        for _ in range(60):
+            other = low + (high - low) * rng.random()
+            if end_density(problem, responders, k, other, precision, pull) >= height:
+                draw.x[ends.item[k]] = other
+                break
+            if other < value:
+                low = other
+            else:
+                high = other
+
+
+@compiled_part
 def slope_density(rows: PairRows, draw: Draw, r: int, span: NDArray[np.int64], log_slope: float) -> float:
     """Return the log likelihood of one responder's comparisons at a slope, with the responses integrated out."""
     left, right, _, outcome, _, _ = rows
     margin, lapse, slope = draw.common[MARGIN], draw.lapse_rate[r], exp(log_slope)
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
-    total = 0.0
+    total, product = 0.0, 1.0
     for m in range(span[0], span[1]):
         if outcome[m] != HELD_OUT:
             chance = pair_chance(slope * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
-            total += log(max((1.0 - lapse) * chance + lapse * guess, 1e-300))
-    return total
+            product *= max((1.0 - lapse) * chance + lapse * guess, LEAST_CHANCE)
+            if product < LEAST_CHANCE:
+                total += log(product)
+                product = 1.0
+    return total + log(product)
 
 
-@compiled
+@compiled_part
 def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
     """Return the log prior density of a responder's log slope."""
     if line[RANDOM] > 0.0:
@@ -283,7 +380,7 @@ def slope_prior(line: FloatArray, prior: FloatArray, log_slope: float) -> float:
     return -0.5 * float(off * off)
 
 
-@compiled
+@compiled_part
 def move_slopes(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd) -> None:
     """Draw the slopes of responders who compare by slice sampling, with the responses integrated out."""
     span = np.zeros(2, np.int64)
@@ -317,16 +414,10 @@ def move_slopes(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Cro
         span[0] = span[1]
 
 
-@compiled
-def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd, g: int) -> None:
-    """Stretch the deviations of the slopes of a group that compares, with their sd, by a random walk.
-
-    The responses are integrated out.
-    """
-    prior = crowd.population[g]
-    step = 0.4 * rng.standard_normal()
-    other = log(prior[OMEGA_A]) + step
-    gain = prior_density(RUNTIME[OMEGA_A], other, prior) - prior_density(RUNTIME[OMEGA_A], log(prior[OMEGA_A]), prior)
+@compiled_part
+def stretched_density(rows: PairRows, draw: Draw, crowd: Crowd, g: int, times: float) -> float:
+    """Return the log likelihood of a group's comparisons if deviations of slopes were `times` as large."""
+    alpha, total = crowd.population[g, ALPHA], 0.0
     span = np.zeros(2, np.int64)
     while span[0] < len(rows.left):
         r = rows.responder[span[0]]
@@ -334,20 +425,36 @@ def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: C
         while span[1] < len(rows.left) and rows.responder[span[1]] == r:
             span[1] += 1
         if crowd.group[r] == g and crowd.own[r] and crowd.line[r, RANDOM] == 0.0:
-            now = crowd.line[r, LOG_SLOPE]
-            then = prior[ALPHA] + (now - prior[ALPHA]) * exp(step)
-            gain += slope_density(rows, draw, r, span, then) - slope_density(rows, draw, r, span, now)
+            total += slope_density(rows, draw, r, span, alpha + (crowd.line[r, LOG_SLOPE] - alpha) * times)
         span[0] = span[1]
-    if log(rng.random()) < gain and other > -12.0:
-        prior[OMEGA_A] = exp(other)
-        for r in range(crowd.first[g], crowd.first[g + 1]):
-            line = crowd.line[r]
-            if crowd.own[r] and line[RANDOM] == 0.0:
-                line[LOG_SLOPE] = prior[ALPHA] + (line[LOG_SLOPE] - prior[ALPHA]) * exp(step)
-                draw.slope[r] = exp(line[LOG_SLOPE])
+    return total
 
 
-@compiled
+@compiled_part
+def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: Crowd, g: int) -> None:
+    """Stretch the deviations of the slopes of a group that compares, with their sd, by a random walk.
+
+    The responses are integrated out.
+    """
+    prior = crowd.population[g]
+    now = stretched_density(rows, draw, crowd, g, 1.0)
+    for _ in range(SLOPE_SD_MOVES):
+        # Steps of many sizes: a small sd varies by orders of magnitude, a large one by little.
+        step = (0.1 + 1.2 * rng.random()) * rng.standard_normal()
+        value = log(prior[OMEGA_A])
+        then = stretched_density(rows, draw, crowd, g, exp(step))
+        gain = prior_density(RUNTIME[OMEGA_A], value + step, prior) - prior_density(RUNTIME[OMEGA_A], value, prior)
+        if log(rng.random()) < gain + then - now and value + step > MIN_LOG_SD:
+            now = then
+            prior[OMEGA_A] = exp(value + step)
+            for r in range(crowd.first[g], crowd.first[g + 1]):
+                line = crowd.line[r]
+                if crowd.own[r] and line[RANDOM] == 0.0:
+                    line[LOG_SLOPE] = prior[ALPHA] + (line[LOG_SLOPE] - prior[ALPHA]) * exp(step)
+                    draw.slope[r] = exp(line[LOG_SLOPE])
+
+
+@compiled_part
 def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: FloatArray, work: FloatArray) -> None:
     """Update every responder's lapse rate by a random walk on the log scale, with lapses integrated out."""
     left, right, responder, outcome, _, _ = rows
@@ -379,7 +486,7 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
             draw.lapse_rate[r] = other[r]
 
 
-@compiled
+@compiled_part
 def stretch_shifts(
     rng: np.random.Generator, rows: RatingRows, draw: Draw, responders: Responders, origin: float
 ) -> None:
@@ -408,7 +515,7 @@ def stretch_shifts(
     draw.common[SHIFT] = sd
 
 
-@compiled
+@compiled_part
 def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
     """Fill the sums by responder from the latent responses."""
     sums = crowd.sums
@@ -446,7 +553,7 @@ def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
             sums[r, ZZ] += 2.0 * draw.tuple_response[o] ** 2
 
 
-@compiled
+@compiled_part
 def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -> None:
     """Draw the mean (of rated items) and the sd of the items."""
     x, common = draw.x, draw.common
@@ -458,7 +565,7 @@ def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -
     common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
 
 
-@compiled
+@compiled_part
 def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
     for i in range(len(draw.x)):
@@ -475,7 +582,7 @@ def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
                 draw.tuple_response[o] += exp(crowd.line[r, LOG_SLOPE]) * by
 
 
-@compiled
+@compiled_part
 def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, rung: Ladder) -> None:
     """Draw the common level of items against intercepts, where only their priors determine it."""
     common = draw.common
@@ -499,7 +606,7 @@ def draw_level(rng: np.random.Generator, rows: Rows, draw: Draw, crowd: Crowd, r
     move_level(rows, draw, crowd, pull / weight + rng.standard_normal() / sqrt(weight))
 
 
-@compiled
+@compiled_part
 def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -> None:
     """Stretch all items against all slopes by a random walk: no answer changes, only priors do."""
     common, population = draw.common, crowd.population
@@ -542,7 +649,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
             crowd.line[r, LOG_SLOPE] -= step
 
 
-@compiled
+@inlined
 def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:  # noqa: PLR0912  # one step each
     """Draw every unknown once, given all others."""
     rows, rung, origin = problem.rows, problem.rung, problem.origin
@@ -551,11 +658,12 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     set_lines(crowd, draw, intercept)
     has_pairs = len(rows.pairs.left) > 0
     passes_over_pairs = has_pairs and (len(rows.pairs.left) <= MANY_PAIRS or int(common[SWEEP]) % 10 == 0)
-    if passes_over_pairs:
-        is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
+    is_free = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
+    if has_pairs:
         move_pairs(rng, rows.pairs, draw, is_free)
-        if is_free and len(rows.pairs.left) <= MANY_PAIRS and int(common[SWEEP]) % ITEM_MOVES == 0:
-            move_items(rng, rows.pairs, draw)
+        if is_free and int(common[SWEEP]) % ITEM_MOVES == 0:
+            move_items(rng, problem.moved, rows.pairs, draw)
+    if passes_over_pairs:
         if rung.slope:
             move_slopes(rng, rows.pairs, draw, crowd)
             for g in range(len(crowd.rates)):
@@ -566,13 +674,15 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
             move_lapses(rng, rows.pairs, draw, crowd.compared, draw.responder_work[:2])
     responders = Responders(intercept, draw.slope, draw.noise, draw.lapse_rate, draw.shift)
     if len(rows.ratings.item):
+        if int(common[SWEEP]) % ITEM_MOVES == 0:
+            move_end_items(rng, problem, draw, responders)
         draw_ratings(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders)
     answers = PairAnswers(draw.pair_response, draw.lapsed, common[MARGIN])
     if has_pairs:
         draw_pairs(rng, rows.pairs, answers, items_of(draw, origin), responders)
     if len(rows.tuples.item):
         draw_tuples(rng, rows.tuples, draw.tuple_response, items_of(draw, origin), responders)
-    if passes_over_pairs:
+    if has_pairs:
         draw_items_jointly(rng, items_of(draw, origin), rows.pairs, answers, responders, draw.work[2:])
     else:
         draw_items(rng, items_of(draw, origin), rows.pairs, answers, responders)
@@ -585,7 +695,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):
-        if rung.random:
+        if rung.random and common[SWEEP] >= RANDOM_AFTER:
             draw_random(rng, crowd, g)
         draw_population(rng, crowd, rung, g)
     draw_item_population(rng, draw, crowd.rates[0])
@@ -596,7 +706,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     common[SWEEP] += 1.0
 
 
-@compiled
+@compiled_part
 def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
     """Keep the latest draw."""
     for i in range(len(draw.x)):
@@ -615,7 +725,7 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
             trace.line[1, row, r] += values[row] * values[row]
 
 
-@compiled
+@compiled_part
 def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArray, chance: FloatArray) -> None:
     """Add up the expected answers, on [0, 1], and the predictive densities of the ratings that are held out."""
     first, item, shift_of, lower, upper, _ = problem.rows.ratings
@@ -638,7 +748,7 @@ def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArr
                 answer[o] += at[0]
 
 
-@compiled
+@compiled_part
 def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
     """Add up the predictive probabilities of the comparisons that are held out."""
     left, right, responder, outcome, _, _ = problem.rows.pairs
@@ -652,7 +762,7 @@ def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -
             score[m] += (1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess
 
 
-@compiled
+@compiled_part
 def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
     """Add up scores of held-out tuples: the geometric mean of the probabilities of the pairs that each orders."""
     first, item, tier, responder = problem.rows.tuples
@@ -672,11 +782,14 @@ def score_tuples(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) 
 @compiled
 def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, trace: Trace, burn_in: int) -> None:
     """Discard `burn_in` sweeps, then keep one draw for every row of the trace."""
-    for _ in range(burn_in):
+    for at in range(-burn_in, len(trace.x)):
         sweep(rng, problem, draw, crowd)
-    for at in range(len(trace.x)):
-        sweep(rng, problem, draw, crowd)
+        if at < 0:
+            continue
         record(crowd, draw, trace, at)
-        predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
-        score_pairs(problem, draw, crowd, trace.score[1])
-        score_tuples(problem, draw, crowd, trace.score[2])
+        if len(trace.score[0]):
+            predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
+        if len(trace.score[1]):
+            score_pairs(problem, draw, crowd, trace.score[1])
+        if len(trace.score[2]):
+            score_tuples(problem, draw, crowd, trace.score[2])

@@ -40,9 +40,9 @@ class Answers(NamedTuple):
     value: FloatArray
 
 
-def judgment_warnings(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+def judgment_warnings(evidence: Evidence, camps: Opposition, annotators: Index) -> tuple[str, ...]:
     """Return sentences about unlinked items, and about annotators whose answers carry no or contrary information."""
-    return (*_unlinked(evidence), *_constant(evidence, annotators), *_against(evidence, annotators))
+    return (*_unlinked(evidence), *_constant(evidence, annotators), *_against(evidence, camps, annotators))
 
 
 def _names(responders: NDArray[np.integer], evidence: Evidence, annotators: Index) -> str:
@@ -137,9 +137,8 @@ def opposition(evidence: Evidence) -> Opposition:
     return Opposition(leaning if is_divided else against, tested, is_divided)
 
 
-def _against(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
+def _against(evidence: Evidence, result: Opposition, annotators: Index) -> tuple[str, ...]:
     """Name annotators whose answers oppose the others', and say if there are two camps."""
-    result = opposition(evidence)
     if len(result.against) == 0:
         return ()
     names = _names(result.against, evidence, annotators)

@@ -7,7 +7,7 @@ judgments in another order, or under other names of annotators, give the same dr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +124,83 @@ class Evidence:
     def n_rows(self) -> int:
         """How many responses there are."""
         return len(self.ratings.item) + len(self.pairs.left) + len(self.tuples.item)
+
+    @property
+    def rows_by_responder(self) -> NDArray[np.int64]:
+        """How many responses each responder gave."""
+        size = np.diff(self.tuples.first).astype(np.float64)
+        n = len(self.annotator)
+        in_tuples = np.bincount(self.tuples.responder, size, minlength=n).astype(np.int64)
+        return np.diff(self.ratings.first) + np.bincount(self.pairs.responder, minlength=n) + in_tuples
+
+    def sample(self, most_rows: int, least_annotators: int, rng: np.random.Generator) -> Evidence:
+        """Return all that some annotators answered, drawn at random until there are `most_rows` responses.
+
+        There are at least `least_annotators`. Gold stays, and at least one responder of each way of asking; answers
+        without a name do not.
+        """
+        ids, first, of_responder = np.unique(self.annotator, return_index=True, return_inverse=True)
+        # In the order of the responders, so that names do not matter.
+        order = np.argsort(first)
+        order = rng.permutation(order[ids[order] != UNKNOWN])
+        rows = np.bincount(of_responder, self.rows_by_responder)
+        chosen = np.zeros(len(ids), np.bool_)
+        chosen[order[np.cumsum(rows[order]) <= most_rows]] = True
+        chosen[order[:least_annotators]] = True
+        is_kept = chosen[of_responder] | self.gold
+        for group in self.groups:
+            if not is_kept[group.responders].any():
+                is_kept[group.first] = True
+        return self._of_responders(is_kept)
+
+    def _of_responders(self, is_kept: NDArray[np.bool_]) -> Evidence:
+        """Return all that some responders answered; items and responders are numbered anew."""
+        ratings, pairs, tuples = self.ratings, self.pairs, self.tuples
+        place = (np.cumsum(is_kept) - 1).astype(np.int32)
+        rated = np.repeat(is_kept, np.diff(ratings.first))
+        compared, ordered = is_kept[pairs.responder], is_kept[tuples.responder]
+        in_tuple = np.repeat(ordered, np.diff(tuples.first))
+        items = (ratings.item[rated], pairs.left[compared], pairs.right[compared], tuples.item[in_tuple])
+        judged_items, codes = np.unique(np.concatenate(items), return_inverse=True)
+        of_rating, left, right, of_tuple = np.split(
+            codes.astype(np.int32), np.cumsum([len(part) for part in items[:-1]])
+        )
+        shift = ratings.shift[rated]
+        several = np.unique(shift[shift > 0])
+        kept_rows = np.append(0, np.cumsum(np.diff(ratings.first)[is_kept]))
+        groups = []
+        for group in self.groups:
+            before = int(is_kept[: group.first].sum())
+            groups.append(replace(group, first=before, last=before + int(is_kept[group.responders].sum())))
+        return Evidence(
+            self.item[judged_items],
+            tuple(groups),
+            self.annotator[is_kept],
+            self.fixed[is_kept],
+            self.gold[is_kept],
+            self.witnesses[is_kept],
+            RatingRows(
+                kept_rows.astype(np.int64),
+                of_rating,
+                np.where(shift > 0, 1 + np.searchsorted(several, shift), 0).astype(np.int32),
+                ratings.lower[rated],
+                ratings.upper[rated],
+                ratings.value[rated],
+            ),
+            PairRows(
+                left,
+                right,
+                place[pairs.responder[compared]],
+                pairs.outcome[compared],
+                *_by_item(left, right, len(judged_items)),
+            ),
+            TupleRows(
+                np.append(0, np.cumsum(np.diff(tuples.first)[ordered])).astype(np.int64),
+                of_tuple,
+                tuples.tier[in_tuple],
+                place[tuples.responder[ordered]],
+            ),
+        )
 
     @classmethod
     def of(cls, model: str, observations: Observations, gold: Gold | None = None) -> Evidence:
@@ -303,9 +380,10 @@ def _witnesses(coded: Sequence[_Coded], responders: Sequence[IntArray], n_respon
     """Count the other responders with whom each shares items: the most that some item of theirs has."""
     witnesses = np.zeros(n_responders, np.int32)
     for part, who in zip(coded, responders, strict=True):
-        pairs = np.unique(np.column_stack([part.item, who[part.row]]), axis=0)
-        answerers = np.bincount(pairs[:, 0], minlength=int(part.item.max(initial=0)) + 1)
-        np.maximum.at(witnesses, pairs[:, 1], (answerers[pairs[:, 0]] - 1).astype(np.int32))
+        cells = np.unique(part.item.astype(np.int64) * n_responders + who[part.row])
+        item, responder = cells // n_responders, cells % n_responders
+        answerers = np.bincount(item, minlength=int(part.item.max(initial=0)) + 1)
+        np.maximum.at(witnesses, responder, (answerers[item] - 1).astype(np.int32))
     return witnesses
 
 
@@ -401,11 +479,17 @@ def _pair_rows(coded: Sequence[_Coded], responders: Sequence[IntArray], n_items:
     left, right, responder, outcome = (np.concatenate(column) for column in columns)
     order = np.lexsort((outcome, right, left, responder))
     left, right = left[order], right[order]
+    start, row = _by_item(left, right, n_items)
+    return PairRows(left, right, responder[order], outcome[order].astype(np.int8), start, row)
+
+
+def _by_item(left: IntArray, right: IntArray, n_items: int) -> tuple[NDArray[np.int64], IntArray]:
+    """List the comparisons of every item: where its part starts, and the rows."""
     ends = np.concatenate([left, right])
     rows = np.tile(np.arange(len(left), dtype=np.int32), 2)
     by_item = np.argsort(ends, kind="stable")
     start = np.searchsorted(ends[by_item], np.arange(n_items + 1)).astype(np.int64)
-    return PairRows(left, right, responder[order], outcome[order].astype(np.int8), start, rows[by_item])
+    return start, rows[by_item]
 
 
 def _tuple_rows(coded: Sequence[_Coded], responders: Sequence[IntArray]) -> TupleRows:

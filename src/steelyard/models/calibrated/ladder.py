@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated.chain import Chain, HoldOut
-from steelyard.models.calibrated.checks import opposition
+from steelyard.models.calibrated.chain import Chain, HoldOut, simple_estimate
+from steelyard.models.calibrated.checks import Opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.responder_kernels import Ladder
 from steelyard.observations import FloatArray
@@ -55,6 +55,9 @@ panels, all of them with two to eight annotators who rated the same items; subtr
 FOLDS = ((5_000, 5), (20_000, 3))
 """Numbers of folds up to so many rows; above, one fifth is held out once."""
 
+MOST_ROWS = 100_000
+"""Responses from which the rung is chosen: those of annotators drawn at random where there are more."""
+
 BURN_IN, DRAWS = 60, 60
 """Sweeps that are discarded and kept for each rung and fold."""
 
@@ -80,15 +83,18 @@ class Choice:
         return 1.0 - self.error.get(self.rung, 1.0)
 
 
-def choose_rung(evidence: Evidence, seed: np.random.SeedSequence) -> Choice:
+def choose_rung(evidence: Evidence, camps: Opposition, seed: np.random.SeedSequence) -> Choice:
     """Choose the rung with the best predictive density of held-out judgments, if it also predicts answers better."""
     is_rated = any(g.rates for g in evidence.groups)
     names = RATED_RUNGS if is_rated else COMPARED_RUNGS
     own = ~evidence.fixed & ~evidence.gold
     count = len(np.unique(evidence.annotator[own]))
-    if count < FEW_ANNOTATORS or opposition(evidence).is_divided:
+    if count < FEW_ANNOTATORS or camps.is_divided:
         return Choice(names[0] if count > 1 else "none")
-    errors, log_losses = _cross_validate(evidence, names, seed)
+    sample_seed, fold_seed = seed.spawn(2)
+    if evidence.n_rows > MOST_ROWS:
+        evidence = evidence.sample(MOST_ROWS, FEW_ANNOTATORS, np.random.default_rng(sample_seed))
+    errors, log_losses = _cross_validate(evidence, names, fold_seed)
     error = {name: each / errors[0] for name, each in zip(names, errors, strict=True)}
     chosen = fullest(log_losses)
     is_better = errors[chosen] < errors[0] if is_rated else gains(log_losses, chosen)
@@ -116,11 +122,13 @@ def _cross_validate(
     """Return the error of every rung's predictions of answers, and its log loss by annotator, over held-out rows."""
     fold_seed, *starts = seed.spawn(6)
     folds = _folds(evidence, np.random.default_rng(fold_seed))
+    estimate = simple_estimate(evidence)
     jobs = [(name, fold, start) for fold, start in zip(folds, starts, strict=False) for name in names]
 
     def predicted(job: tuple[str, HoldOut, np.random.SeedSequence]) -> tuple[FloatArray, FloatArray, FloatArray]:
         name, fold, start = job
-        trace = Chain(evidence, np.random.default_rng(start), RUNGS[name], held_out=fold).collect(BURN_IN, DRAWS)
+        chain = Chain(evidence, np.random.default_rng(start), RUNGS[name], held_out=fold, estimate=estimate)
+        trace = chain.collect(BURN_IN, DRAWS)
         masks = (fold.ratings, fold.pairs, fold.tuples, fold.ratings)
         *chances, answer = (score[mask] / DRAWS for score, mask in zip(trace.score, masks, strict=True))
         rated, compared = (-np.log(np.maximum(part, 1e-12)) for part in (chances[0], np.concatenate(chances[1:])))

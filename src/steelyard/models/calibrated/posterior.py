@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from steelyard.models.calibrated.chain import STARTS, Chain
+from steelyard.models.calibrated.chain import STARTS, Chain, simple_estimate
 from steelyard.models.calibrated.chain_kernels import Trace
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
@@ -32,11 +32,15 @@ CHAINS = 4
 RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
 """Largest R̂ and smallest effective sample size, over items and population parameters, of chains that have converged."""
 
-BURN_IN = 150
-"""Sweeps that every chain discards at first."""
+NEGLIGIBLE = 0.02
+"""Population sd of log slopes and log noise below which annotators count as equal in diagnostics; of bias, a tenth."""
 
-MANY_ROWS = 200_000
-"""Above this many rows a fifth of the draws is enough: every location is estimated precisely."""
+BURN_IN, LARGE_BURN_IN = 150, 80
+"""Sweeps that every chain discards at first; fewer where there are many rows."""
+
+MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 600, 400
+"""Above this many rows so many draws are made at most, fewer with comparisons, which take longer; every second is kept.
+Locations are estimated precisely there."""
 
 MOST_WORK = 100_000_000
 """Most rows times sweeps for which a chain is run again, twice as long, if it has not converged."""
@@ -151,12 +155,14 @@ class Posterior:
 def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSequence) -> Posterior:
     """Run the chains side by side; run them again, twice as long, while they have not converged."""
     is_large = evidence.n_rows > MANY_ROWS
-    count = max(10, draws // (5 if is_large else 1) // CHAINS)
+    most = MANY_COMPARED_DRAWS if len(evidence.pairs.left) > MANY_ROWS else MANY_DRAWS
+    count = max(10, (min(draws, most) if is_large else draws) // CHAINS)
+    estimate = simple_estimate(evidence)
     chains = tuple(
-        Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)])
+        Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)], estimate=estimate)
         for at, each in enumerate(seed.spawn(CHAINS))
     )
-    burn_in, sweeps = count if is_large else BURN_IN, 0
+    burn_in, sweeps = LARGE_BURN_IN if is_large else BURN_IN, 0
     with ThreadPoolExecutor(2) as threads:
         for round_number in range(MOST_ROUNDS):
             traces = tuple(threads.map(lambda chain, b=burn_in, n=count: chain.collect(b, n), chains))
@@ -166,7 +172,7 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
             if diagnostics.converged or is_last:
                 break
             burn_in, count = 0, 2 * count
-    thin = max(1, count * CHAINS // max(draws, CHAINS))
+    thin = 2 if is_large else max(1, count * CHAINS // max(draws, CHAINS))
     traces = tuple(
         trace._replace(x=trace.x[::thin], population=trace.population[::thin], common=trace.common[::thin])
         for trace in traces
@@ -184,7 +190,10 @@ def diagnose(traces: tuple[Trace, ...], evidence: Evidence, rung: Ladder) -> Dia
     )
     # On a scale of two steps the prior alone determines the noise: only slope / noise is identified.
     rates = np.array([group.rates and len(group.edge) != 1 for group in evidence.groups])
+    # Whether annotators differ by one or by two per cent makes no difference, and a chain takes long to tell.
     population = np.array([trace.population for trace in traces])
+    population[..., [OMEGA_A, OMEGA_L]] = np.maximum(population[..., [OMEGA_A, OMEGA_L]], NEGLIGIBLE)
+    population[..., OMEGA_B] = np.maximum(population[..., OMEGA_B], NEGLIGIBLE / 10)
     active = [population[:, :, rates, at] for at, on in _parameters(rung) if on]
     if rung.slope and not evidence.fixed.all():
         identified = np.array([not group.rates or len(group.edge) != 1 for group in evidence.groups])

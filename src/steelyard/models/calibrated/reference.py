@@ -48,6 +48,10 @@ def _mean_rating(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     item, value = evidence.ratings.item[:last], evidence.ratings.value[:last]
     who = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))[:last]
     n_items = len(evidence.item)
+    # Repeated ratings of one item by one annotator count once, as they share that annotator's opinion of it.
+    key = np.where(evidence.annotator[who] == UNKNOWN, -1 - np.arange(last), who.astype(np.int64) * n_items + item)
+    _, first_row, cell = np.unique(key, return_index=True, return_inverse=True)
+    item, who, value = item[first_row], who[first_row], np.bincount(cell, value) / np.bincount(cell)
     count, rows = np.bincount(item, minlength=n_items), np.bincount(who, minlength=len(evidence.annotator))
     bias, location = np.zeros(len(evidence.annotator)), np.zeros(n_items)
     named = evidence.annotator != UNKNOWN
@@ -55,7 +59,7 @@ def _mean_rating(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
         location = np.bincount(item, value - bias[who], minlength=n_items) / np.maximum(count, 1)
         bias = np.bincount(who, value - location[item], minlength=len(bias)) / (rows + PRIOR_RATINGS) * named
     residual = value - bias[who] - location[item]
-    variance = float((residual**2).sum()) / max(last - n_items, 1)
+    variance = float((residual**2).sum()) / max(len(value) - n_items, 1)
     return np.where(count > 0, location, np.nan), np.sqrt(variance / np.maximum(count, 1))
 
 

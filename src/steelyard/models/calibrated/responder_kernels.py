@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.compiled import compiled
+from steelyard.models.compiled import compiled_part
 from steelyard.observations import FloatArray, IntArray
 
 TAIL = 4.0
@@ -101,7 +101,7 @@ class Crowd(NamedTuple):
     compared: FloatArray
 
 
-@compiled
+@compiled_part
 def log_likelihood(sums: FloatArray, intercept: float, slope: float, variance: float) -> float:
     """Return the log likelihood of one responder's latent responses, up to a constant."""
     squares = sums[ZZ] - 2.0 * (intercept * sums[Z] + slope * sums[ZU]) + slope * slope * sums[UU]
@@ -109,13 +109,13 @@ def log_likelihood(sums: FloatArray, intercept: float, slope: float, variance: f
     return float(-0.5 * (sums[COUNT] * log(variance) + max(squares, 0.0) / variance))
 
 
-@compiled
+@compiled_part
 def variance_of(log_noise: float, floor: float) -> float:
     """Return the noise variance of a rating's response."""
     return exp(2.0 * log_noise) + floor * floor
 
 
-@compiled
+@compiled_part
 def responder_density(parameter: int, value: float, sums: FloatArray, line: FloatArray, prior: FloatArray) -> float:
     """Return the log density of one responder's log slope (the noise follows) or log noise, given all else.
 
@@ -144,7 +144,7 @@ def responder_density(parameter: int, value: float, sums: FloatArray, line: Floa
     return float(density - 0.5 * ((log_noise - expected) / prior[OMEGA_L]) ** 2)
 
 
-@compiled
+@compiled_part
 def slice_responder(
     rng: np.random.Generator, parameter: int, sums: FloatArray, line: FloatArray, prior: FloatArray
 ) -> None:
@@ -176,7 +176,7 @@ def slice_responder(
             high = other
 
 
-@compiled
+@compiled_part
 def draw_responders(rng: np.random.Generator, crowd: Crowd, rung: Ladder) -> None:
     """Draw intercept, slope and noise of every responder who has parameters of their own."""
     for r in range(len(crowd.line)):
@@ -198,7 +198,7 @@ def draw_responders(rng: np.random.Generator, crowd: Crowd, rung: Ladder) -> Non
             slice_responder(rng, RUNTIME[LOG_NOISE], sums, line, prior)
 
 
-@compiled
+@compiled_part
 def line_log_prior(line: FloatArray, prior: FloatArray) -> float:
     """Return the log prior density of a responder's slope and noise with the odds of being random, on the log scale."""
     slope = line[LOG_SLOPE] - prior[ALPHA]
@@ -217,7 +217,7 @@ def line_log_prior(line: FloatArray, prior: FloatArray) -> float:
     return float(density)
 
 
-@compiled
+@compiled_part
 def marginal_likelihood(sums: FloatArray, line: FloatArray, prior: FloatArray) -> float:
     """Return the log likelihood of a rater's responses with the intercept integrated out, up to a constant."""
     slope, beta, count = exp(line[LOG_SLOPE]), prior[BETA], sums[COUNT]
@@ -230,7 +230,7 @@ def marginal_likelihood(sums: FloatArray, line: FloatArray, prior: FloatArray) -
     return float(-0.5 * (count * log(variance) + log(1.0 + count * pooling / variance) + total))
 
 
-@compiled
+@compiled_part
 def noise_proposal(sums: FloatArray, line: FloatArray, prior: FloatArray) -> tuple[float, float]:
     """Return mean and sd of a Gaussian near the posterior of a rater's log noise, given the slope."""
     slope, count = exp(line[LOG_SLOPE]), max(sums[COUNT], 1.0)
@@ -241,7 +241,7 @@ def noise_proposal(sums: FloatArray, line: FloatArray, prior: FloatArray) -> tup
     return 0.5 * log(variance), 1.0 / sqrt(2.0 * (count + 3.0)) + 0.1
 
 
-@compiled
+@compiled_part
 def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, prior: FloatArray) -> None:
     """Propose that a rater is of the other kind, regular or random, with a new slope, noise and intercept."""
     other = np.empty(5)
@@ -280,7 +280,7 @@ def flip_random(rng: np.random.Generator, sums: FloatArray, line: FloatArray, pr
         line[INTERCEPT] = total / precision + rng.standard_normal() / sqrt(precision)
 
 
-@compiled
+@compiled_part
 def draw_random(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     """Draw which responders of a group answer at random, from their slopes and noise, and the proportion.
 
@@ -315,7 +315,7 @@ def draw_random(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     prior[RANDOM_RATE] = min(max(one / (one + other), 1e-6), 1.0 - 1e-6)
 
 
-@compiled
+@compiled_part
 def prior_density(parameter: int, value: float, prior: FloatArray) -> float:
     """Return the log prior density of a population parameter; of standard deviations, on the log scale."""
     if parameter == LAMBDA:
@@ -330,7 +330,7 @@ def prior_density(parameter: int, value: float, prior: FloatArray) -> float:
     return value - 0.5 * (exp(value) / scale) ** 2
 
 
-@compiled
+@compiled_part
 def moved_line(  # noqa: PLR0911  # one for each parameter
     parameter: int, value: float, line: FloatArray, prior: FloatArray
 ) -> tuple[float, float, float]:
@@ -359,7 +359,7 @@ def moved_line(  # noqa: PLR0911  # one for each parameter
     return intercept, log_slope, expected + (log_noise - expected) * exp(value) / prior[OMEGA_L]
 
 
-@compiled
+@compiled_part
 def shared_density(parameter: int, value: float, crowd: Crowd, g: int) -> float:
     """Return the log density of a population parameter, given the responders' standardised deviations."""
     prior = crowd.population[g]
@@ -373,11 +373,15 @@ def shared_density(parameter: int, value: float, crowd: Crowd, g: int) -> float:
     return total
 
 
-@compiled
+@compiled_part
 def slice_shared(rng: np.random.Generator, parameter: int, width: float, crowd: Crowd, g: int) -> None:
-    """Draw a population parameter by slice sampling, and move the responders with it."""
+    """Draw a population parameter by slice sampling, and move the responders with it.
+
+    `width` is that of the first interval for up to twenty responders; more of them make the posterior narrower.
+    """
     prior = crowd.population[g]
     is_sd = parameter >= OMEGA_B
+    width *= max(sqrt(20.0 / max(crowd.first[g + 1] - crowd.first[g], 20)), 0.1 if is_sd else 0.0)
     value = log(prior[parameter]) if is_sd else prior[parameter]
     level = shared_density(parameter, value, crowd, g) - rng.standard_exponential()
     low = value - width * rng.random()
@@ -407,7 +411,7 @@ def slice_shared(rng: np.random.Generator, parameter: int, width: float, crowd: 
             high = other
 
 
-@compiled
+@compiled_part
 def slice_sd(rng: np.random.Generator, sd: float, count: float, squares: float, scale: float) -> float:
     """Draw a standard deviation with a half-normal prior, given a sum of squares: a slice on the log scale."""
     width = 1.0
@@ -439,7 +443,7 @@ def slice_sd(rng: np.random.Generator, sd: float, count: float, squares: float, 
     return sd
 
 
-@compiled
+@compiled_part
 def draw_population(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int) -> None:
     """Draw the population parameters of a group, given the responders' parameters, then given their deviations."""
     prior, rates = crowd.population[g], crowd.rates[g]
@@ -476,7 +480,7 @@ def draw_population(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int
             slice_shared(rng, RUNTIME[BETA], 0.1, crowd, g)
 
 
-@compiled
+@compiled_part
 def draw_noise_line(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     """Draw λ, then κ, given the responders' slopes and noise: a regression of log noise on log slope."""
     prior = crowd.population[g]
@@ -503,7 +507,7 @@ def draw_noise_line(rng: np.random.Generator, crowd: Crowd, g: int) -> None:
     prior[KAPPA] = total / precision + rng.standard_normal() / sqrt(precision)
 
 
-@compiled
+@compiled_part
 def draw_means(rng: np.random.Generator, crowd: Crowd, rung: Ladder, g: int) -> None:
     """Draw the mean intercept and mean log slope of a group after the first, given its responders' parameters."""
     prior, rates = crowd.population[g], crowd.rates[g]

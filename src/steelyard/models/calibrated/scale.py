@@ -13,7 +13,7 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import ConvergenceWarning, SteelyardWarning
-from steelyard.models.calibrated.checks import judgment_warnings
+from steelyard.models.calibrated.checks import judgment_warnings, opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
 from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung
@@ -85,7 +85,8 @@ class CalibratedScale(Model):
         evidence = Evidence.of(self.name, observations, gold)
         choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
         effects = self.annotator_effects
-        choice = choose_rung(evidence, choice_seed) if effects == "auto" else Choice(effects)
+        camps = opposition(evidence)
+        choice = choose_rung(evidence, camps, choice_seed) if effects == "auto" else Choice(effects)
         posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
         scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())
@@ -106,7 +107,7 @@ class CalibratedScale(Model):
             bounds=evidence.groups[0].scale if evidence.groups[0].bounded else None,
             level=self.level,
         )
-        alarms = self._alarms(posterior, observations, score, sd)
+        alarms = self._alarms(posterior, judgment_warnings(evidence, camps, observations.annotators), score, sd)
         return Fit(
             self.name,
             self.settings(),
@@ -119,7 +120,7 @@ class CalibratedScale(Model):
         )
 
     def _alarms(
-        self, posterior: Posterior, observations: Observations, score: FloatArray, sd: FloatArray
+        self, posterior: Posterior, others: tuple[str, ...], score: FloatArray, sd: FloatArray
     ) -> tuple[str, ...]:
         """Warn of chains that disagree, of annotators against the scale, and of scores far from a simple estimate."""
         diagnostics, evidence = posterior.diagnostics, posterior.evidence
@@ -131,7 +132,6 @@ class CalibratedScale(Model):
                 "annotator_effects to a simpler choice"
             )
             warnings.warn(f"{self.name}: {alarms[0]}.", ConvergenceWarning, stacklevel=3)
-        others = judgment_warnings(evidence, observations.annotators)
         others += disagreement(evidence, score[evidence.item], sd[evidence.item])
         for alarm in others:
             warnings.warn(f"{self.name}: {alarm}.", SteelyardWarning, stacklevel=3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -69,6 +69,9 @@ class Evidence(NamedTuple):
 
 PRIOR_STEPS = 10
 """EM steps in which the prior is learnt; then it is fixed, so that the objective never decreases."""
+WEAK_PSEUDO_COUNT, WEAK_PRIOR_STEPS, WEAK_PRIOR_ITEMS = 2.0, 60, 500
+"""Pseudo-count of every class in the second fit for intervals, its EM steps, and the items per class up to which the
+pseudo-count of the first fit matters."""
 STRENGTH_STEPS = 3
 """The prior's strength is learnt in every third of these steps; its mean in all."""
 
@@ -268,7 +271,31 @@ class DawidSkene(Model):
         log_odds = (score[rows, label] - special.logsumexp(others, axis=1)) / value
         variance = value**2 * variance
         variance[rows, label] += (error * log_odds) ** 2
-        return log_odds_interval(shown, score, variance, self.level)
+        interval = log_odds_interval(shown, score, variance, self.level)
+        other = self._weakly_pooled(groups, evidence)
+        if other is None:
+            return interval
+        score = np.maximum(np.log(np.maximum(softened(other, value), np.finfo(np.float64).tiny)), LOWEST_LOG)
+        second = log_odds_interval(shown, score, variance, self.level)
+        return Interval(np.minimum(interval.lower, second.lower), np.maximum(interval.upper, second.upper))
+
+    def _weakly_pooled(self, groups: LabelGroups, evidence: Evidence) -> FloatArray | None:
+        """Return the posterior with a weak prior of the classes' shares, if that can make a difference.
+
+        The pseudo-count of the classes draws their shares towards equal ones, and confusion matrices follow. It makes
+        labels of small sets more accurate, but intervals must not rely on it.
+        """
+        prior, strength = evidence.prior, evidence.prior.strength
+        is_large = len(groups.gold) > WEAK_PRIOR_ITEMS * groups.n_classes
+        if not prior.is_learnt or self.prior == "uniform" or is_large or not _overlaps(groups):
+            return None
+        weight = np.ones(groups.n_annotators)
+        is_drawn = groups.drawn(weight)
+        state = self._start(groups, evidence.estimate, weight)
+        for _ in range(WEAK_PRIOR_STEPS):
+            learnt = ConfusionPrior.learnt(state.counts, strength, can_learn=True)
+            state = self._step(groups, state, replace(learnt, classes=WEAK_PSEUDO_COUNT), weight, is_drawn)
+        return state.posterior
 
 
 def _overlaps(groups: LabelGroups) -> bool:
