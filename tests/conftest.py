@@ -26,6 +26,8 @@ MARKERS_BY_FIXTURE = {
 }
 """A test that uses one of these fixtures, directly or through another fixture, gets the marker."""
 MARKERS_BY_FOLDER = {"durability": "server", "fuzz": "slow", "reproductions": "slow"}
+LONGEST = {"durability", "fuzz", "reproductions", "engines", "test_docs.py", "web"}
+"""Folders and files with tests of ten seconds and more."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         top = item.path.relative_to(folder).parts[0]
         for name in names | ({MARKERS_BY_FOLDER[top]} if top in MARKERS_BY_FOLDER else set()):
             item.add_marker(name)
+    # The longest first, so that no process is still busy with one when the others have finished.
+    items.sort(key=lambda item: item.path.relative_to(folder).parts[0] not in LONGEST)
 
 
 def need_marker(name: str) -> None:

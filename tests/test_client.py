@@ -139,7 +139,7 @@ def test_what_cannot_work_is_said_plainly(make_study, serve_study):  # noqa: F81
         client.ask()
     with Client(server.page) as client, pytest.raises(ConfigError, match="manager"):
         client.scores()
-    with Client(server.page, token="wrong") as client, pytest.raises(SteelyardError, match="manager"):
+    with Client(server.page, token="wrong") as client, pytest.raises(SteelyardError, match="people who run the study"):
         client.scores()
     with Client(server.url, "other", name="ann") as client, pytest.raises(TaskError, match="no such study"):
         client.ask()

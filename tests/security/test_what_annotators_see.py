@@ -104,7 +104,7 @@ def test_annotators_read_neither_scores_nor_each_other(server):
     for path, operations in description["paths"].items():
         place = path.format(
             study="study", judgment_id="x", name="scores", form="csv", what="judgments", language="en", draft="0" * 16,
-            kind="checks",
+            kind="checks", report="0" * 16,
         )  # fmt: skip
         for method in operations:
             query = {"id": "w0"} if path.endswith("/item") else {}

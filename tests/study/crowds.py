@@ -20,11 +20,11 @@ from tests.sizes import FULL
 SETUPS = {
     "per_item": ('name = "direct"', 'name = "per_item"\njudgments = {each}'),
     "random_tuples": ('name = "scored_ranking"\nsize = 3', 'name = "random_tuples"\njudgments = {each}'),
-    "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 2\nannotators = {each}'),
+    "balanced_tuples": ('name = "best_worst"', 'name = "balanced_tuples"\nfactor = 2\nannotators_per_task = {each}'),
     "all_pairs": ('name = "pairwise"', 'name = "all_pairs"\nannotators_per_task = 1'),
     "match_quality": ('name = "scored_ranking"\nsize = 3', 'name = "match_quality"\nrounds = {each}'),
     "adaptive": ('name = "pairwise"', 'name = "adaptive"\njudgments = {each}'),
-    "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators = {each}'),
+    "propagation": ('name = "direct"', 'name = "propagation"\nbelow = 50\nannotators_per_task = {each}'),
     "tournament": ('name = "pairwise"\nties = true', 'name = "tournament"\nannotators_per_source = 1'),
 }
 """Protocol and settings for each design; `each` is the number of judgments per item, or annotators per task."""

@@ -145,7 +145,10 @@ class Commands(LazyGroup):
             "Write a study's report: design, scores, reliability, cost and citation.",
         ),
         Entry(
-            "reliability", "reliability:reliability", RESULTS, "Print a study's reliability and agreement statistics."
+            "reliability",
+            "reliability:reliability",
+            RESULTS,
+            "Print a study's reliability against its target, and its agreement.",
         ),
         Entry("fit", "fit:fit", RESULTS, "Fit a model to one or more files of judgments, and print the scores."),
         Entry(

@@ -6,7 +6,7 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 
 
 def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
-    """Print a study's reliability against its target, and all agreement statistics.
+    """Print a study's reliability against its target, and its agreement.
 
     The dashboard and the report show the same numbers.
 

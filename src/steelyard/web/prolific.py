@@ -7,6 +7,7 @@ it; the second repeats the digest and is refused if anything has changed in betw
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 from collections.abc import Iterator
@@ -145,7 +146,7 @@ def act(served: StudyDep, request: Request, _: Manager, body: ActionRequest) -> 
         plan = _plan(client, served, request, body)
         if not body.agreed:
             return ActionOut(done=False, lines=plan.lines, digest=plan.digest)
-        if not plan.digest or body.agreed != plan.digest:
+        if not plan.digest or not hmac.compare_digest(body.agreed.encode(), plan.digest.encode()):
             raise Refusal(
                 409, "changed", "The situation on Prolific has changed since the preview.", "Look at it again."
             )

@@ -91,7 +91,7 @@ def test_what_is_missing_for_prolific_is_said(make_study, serve_study, manager_o
     other = manager_of(serve_study(make_study(name="plain")))
     state = other.get("/prolific").json()
     assert (state["connected"], state["actions"]) == (False, [])
-    assert "Add a [prolific] table" in state["text"]
+    assert "Choose Edit, then Share" in state["text"]
     monkeypatch.delenv("STEELYARD_PROLIFIC_TOKEN")
     assert "Set STEELYARD_PROLIFIC_TOKEN and restart it." in manager.get("/prolific").json()["text"]
     refused = manager.post("/prolific", {"action": "draft"})
