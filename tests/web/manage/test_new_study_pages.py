@@ -54,7 +54,9 @@ OUTPUTS = "source;A;B;Domain\n" + "".join(
 )
 
 
-def test_from_an_empty_folder_to_a_downloaded_report_without_the_command_line(server, workspace, open_page, axe, tmp_path):
+def test_from_an_empty_folder_to_a_downloaded_report_without_the_command_line(
+    server, workspace, open_page, axe, tmp_path
+):
     outputs = tmp_path / "Übersetzungen.csv"
     outputs.write_bytes(OUTPUTS.encode("cp1252"))
     page = open_page(server, "/manage/")
