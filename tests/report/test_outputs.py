@@ -50,6 +50,12 @@ def test_the_command_writes_the_page_and_every_file(answered, tmp_path):
     assert "no folder" in run("report", str(answered), "-o", "none/r.html", cwd=tmp_path, code=1).stderr
 
 
+def test_html_is_not_written_to_a_file_that_is_called_a_pdf(answered, tmp_path):
+    done = run("report", str(answered), "-o", "report.pdf", cwd=tmp_path, code=1)
+    assert "--pdf report.pdf" in " ".join(done.stderr.split())
+    assert not (tmp_path / "report.pdf").exists()
+
+
 def test_without_a_chromium_the_message_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match=r"no Chromium.*[Pp]rint"):

@@ -183,6 +183,7 @@ def test_the_page_fetches_nothing_and_runs_nothing(made):
     # The typeface is in the page itself.
     assert not re.search(r"url\((?!#|data:font/woff2;base64,[\w+/=]+\))", made.page)
     assert made.page.count("url(data:") == 2
+    assert "font-src data:" in made.page
 
 
 def test_inner_names_of_the_drawings_do_not_meet(made):

@@ -48,6 +48,11 @@ def report(
     existing_folder(folder)
     if not output.resolve().parent.is_dir():
         raise ConfigError(f"there is no folder {output.parent}.", "Make it first, or choose another place.")
+    if output.suffix.lower() == ".pdf":
+        raise ConfigError(
+            f"--output is the HTML file, but {output.name} would be taken for a PDF.",
+            f"Use: steelyard report {folder} --pdf {output}",
+        )
     if pdf is not None and find_chromium() is None:
         # Raises now rather than after the computation.
         print_pdf(output, pdf)

@@ -54,7 +54,9 @@ OUTPUTS = "source;A;B;Domain\n" + "".join(
 )
 
 
-def test_from_an_empty_folder_to_judgments_without_the_command_line(server, workspace, open_page, axe, tmp_path):
+def test_from_an_empty_folder_to_a_downloaded_report_without_the_command_line(
+    server, workspace, open_page, axe, tmp_path
+):
     outputs = tmp_path / "Übersetzungen.csv"
     outputs.write_bytes(OUTPUTS.encode("cp1252"))
     page = open_page(server, "/manage/")
@@ -152,6 +154,15 @@ def test_from_an_empty_folder_to_judgments_without_the_command_line(server, work
         assert {item.group for item in study.items} == {"A", "B"}
         assert {item.tags for item in study.items} == {("news",), ("web",)}
         assert study.config.stages[0].design.annotators_per_task == 2
+
+    # The report
+    page.goto(f"{page.url.partition('/s/')[0]}/manage/better-translations/export")
+    page.get_by_role("button", name="Create report").click()
+    report = page.get_by_role("list", name="Reports").get_by_role("link", name="Download HTML")
+    report.wait_for(timeout=90_000)
+    with page.expect_download() as download:
+        report.click()
+    assert "Better translations" in download.value.path().read_text(encoding="utf-8")
 
 
 def tab_to(page, target: str, most: int = 60) -> None:

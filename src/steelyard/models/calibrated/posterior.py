@@ -39,8 +39,8 @@ BURN_IN, LARGE_BURN_IN = 150, 80
 """Sweeps that every chain discards at first; fewer where there are many rows."""
 
 MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 600, 400
-"""Above this many rows so many draws are made at most, fewer with comparisons, which take longer; every second is kept.
-Locations are estimated precisely there."""
+"""Above this many rows, the maximum number of draws: of ratings, and of comparisons, which take longer. Every second
+sweep is kept. Locations are estimated precisely there."""
 
 MOST_WORK = 100_000_000
 """Most rows times sweeps for which a chain is run again, twice as long, if it has not converged."""
