@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.web.studies import slug_of
+
 PROGRAM = """
 import sys
 import duckdb
@@ -22,3 +24,8 @@ def test_a_process_that_served_a_study_and_used_duckdb_ends_silently(make_study)
     folder: Path = make_study()
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(folder)], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("name", "slug"), [("Drafts", "drafts-study"), ("new", "new-study"), ("Über uns", "uber-uns")])
+def test_no_study_takes_an_address_of_the_managers_pages(make_study, name, slug):
+    assert slug_of(make_study(name=name)) == slug

@@ -29,6 +29,8 @@ from steelyard.web.workspace import Workspace
 log = logging.getLogger("steelyard.web")
 
 _REOPEN_SECONDS = 5.0
+_RESERVED = {"drafts", "new"}
+"""Names that addresses below /manage/ use for something else."""
 
 # Frozen objects would survive the last garbage collection, and DuckDB reports what survives as a leak.
 atexit.register(gc.unfreeze)
@@ -318,4 +320,5 @@ def slug_of(folder: Path) -> str:
     """Return the slug of a study: its configured name, or its folder's, in lower-case ASCII."""
     name = read_config(folder / CONFIG_FILE).name or folder.resolve().name
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "study"
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "study"
+    return f"{slug}-study" if slug in _RESERVED else slug
