@@ -195,7 +195,7 @@ def root(
 def _announce_compilation() -> None:
     """Tell somebody who waits at a terminal why the first run takes longer."""
     if sys.stderr.isatty():
-        typer.echo("Compiling numerical kernels (once, about 5 s) …", err=True)
+        typer.echo("Compiling numerical kernels (once, up to half a minute) …", err=True)
 
 
 def main() -> None:

@@ -304,6 +304,6 @@ def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Form
 
 
 def _spread(count: int, wanted: int) -> list[int]:
-    """Return so many places from the first to the last, evenly spread."""
+    """Return `wanted` positions from the first to the last, evenly spaced."""
     steps = min(wanted, count)
     return sorted({round(step * (count - 1) / max(1, steps - 1)) for step in range(steps)})

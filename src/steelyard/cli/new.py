@@ -245,7 +245,7 @@ def _toml_of(recipe: Recipe, folder: Path) -> str:
 
 
 def _design_settings(name: str, judgments: int | None, task_size: int, n_comparable: int) -> dict[str, Any]:
-    """Return the design with its default settings, or those that give every item so many judgments."""
+    """Return the design with its default settings, or those that give every item this many judgments."""
     from steelyard import registry
     from steelyard.designs.budgets import BUDGETED, budget_settings
 
