@@ -47,7 +47,9 @@ def section(analysis: Analysis) -> Section:
     gold = sum(item.gold is not None for item in items)
     if gold:
         facts.append(Fact("items with a known answer", gold))
-    blocks: list[Block] = [Prose(f"Annotators were asked about {len(items):,} items: “{config.question}”")]
+    questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
+    asked = ", ".join(f"“{question}”" for question in questions)
+    blocks: list[Block] = [Prose(f"Annotators were asked about {len(items):,} items: {asked}")]
     blocks += [facts_table("items", "Items.", facts)] if facts else []
     status = {stage.name: stage for stage in study.status().stages}
     rows = [
@@ -133,7 +135,7 @@ def _example(analysis: Analysis, stage: Stage) -> Example | None:
         how += ": " + "; ".join(f"{name} {', '.join(given)}".strip() for name, given in classes.items())
     return Example(
         f"A task of {stage.name}, in the order shown.",
-        analysis.study.config.question,
+        analysis.study.config.question_of(stage),
         tuple(item.text or item.media or item.id for item in items),
         tuple(around),
         f"The answer is {how}.",
