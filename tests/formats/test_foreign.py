@@ -47,7 +47,7 @@ def test_wrong_wmt_rows_are_refused_by_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         judged(tmp_path, WMT.replace("1,4,4", "1,first,0"))
     assert [(p.line, p.field) for p in caught.value.problems] == [(2, "system2rank"), (2, "system3rank")]
-    with pytest.raises(DataError, match=r"line 2 .*'bbn' is in the ranking twice"):
+    with pytest.raises(DataError, match=r"line 2 .*'bbn' appears twice in the ranking"):
         judged(tmp_path, WMT.replace("39,j1,bbn,upc", "39,j1,bbn,bbn"))
     with pytest.raises(DataError) as caught:
         judged(tmp_path, WMT, strict=True)

@@ -85,8 +85,8 @@ def _refuse_others(files: Sequence[Path], frames: Sequence[pl.DataFrame]) -> Non
     for file, frame in zip(files, frames, strict=True):
         if frame.schema != frames[0].schema:
             raise DataError(
-                f"its columns are not those of {files[0].name}: {_schema(frame)}, not {_schema(frames[0])}.",
-                "Write all files alike, or name them one by one.",
+                f"its columns differ from those of {files[0].name}: {_schema(frame)}, not {_schema(frames[0])}.",
+                "Give all files the same columns, or list the files one by one.",
                 file=str(file),
             )
 

@@ -144,8 +144,8 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
         raise DataError(f"polars needs {error.name} to read it.", "Install pyarrow.", file=label) from error
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise DataError(
-            f"it cannot be read as a table: {_first_line(error)}",
-            "Keep one kind of value in each column.",
+            f"it is not a valid table: {_first_line(error)}",
+            "Use one type of value per column.",
             file=label,
         ) from error
     raise DataError(
@@ -187,7 +187,7 @@ def _suffix(name: str, endings: Sequence[str], label: str) -> str:
         if name.lower().endswith(suffix):
             return suffix
     raise DataError(
-        f"the ending '{Path(name).suffix}' is not one of a table.",
+        f"the suffix '{Path(name).suffix}' is not that of a table.",
         f"Use one of {', '.join(endings)}.",
         file=label,
     )
@@ -198,7 +198,7 @@ def _read_bytes(path: Path, label: str) -> bytes:
         data = path.read_bytes()
     except FileNotFoundError:
         raise DataError(
-            "there is no such file.", f"Check the path; it was looked up in {Path.cwd()}.", file=label
+            "there is no such file.", f"Check the path; the current folder is {Path.cwd()}.", file=label
         ) from None
     except OSError as error:
         raise DataError(
@@ -224,8 +224,8 @@ def _refuse_bomb(data: bytes, label: str) -> None:
             unpacked += len(part)
             if unpacked > most:
                 raise DataError(
-                    f"it unpacks to more than {most / 1e6:,.0f} MB, which no table of its size does.",
-                    "Unpack it by hand if it is meant to.",
+                    f"it unpacks to more than {most / 1e6:,.0f} MB, which is implausible for its size.",
+                    "Unpack it first if this is intended.",
                     file=label,
                 )
 
@@ -237,15 +237,15 @@ def parse_parquet(data: bytes, label: str) -> pl.DataFrame:
         cells = claimed.select(pl.len()).collect().item() * len(claimed.collect_schema())
         if cells > max(_MAX_CELLS, _MAX_CELLS_PER_BYTE * len(data)):
             raise DataError(
-                f"it claims {cells:,} cells, which a file of {len(data):,} bytes hardly holds.",
-                "Write it again, in parts if it is meant to.",
+                f"it claims {cells:,} cells, which is implausible for a file of {len(data):,} bytes.",
+                "Write the file again, or split it.",
                 file=label,
             )
         frame = pl.read_parquet(io.BytesIO(data))
     except UNREADABLE as error:
         raise DataError(
             f"it is not a Parquet file ({_first_line(error)}).",
-            "Write it again, or give it the ending of the format it has.",
+            "Write the file again, or correct its suffix.",
             file=label,
         ) from error
     return _with_trimmed_names(frame, label)
@@ -255,7 +255,7 @@ def parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
     """Parse one JSON object per line; errors name the line."""
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not data:
-        raise DataError("the file is empty.", "Write one object a line.", file=label)
+        raise DataError("the file is empty.", "Write one object per line.", file=label)
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
     except UNREADABLE as error:
@@ -275,7 +275,7 @@ def _broken_json_lines(data: bytes, label: str) -> list[Problem]:
         except RecursionError:
             what = "it is nested too deeply."
         if what:
-            problems.append(Problem(what, 'Write one object a line, like {"id": "a"}.', label, number))
+            problems.append(Problem(what, 'Write one object per line, like {"id": "a"}.', label, number))
     return problems or [
         Problem(
             "the lines do not fit together as a table.",
@@ -356,7 +356,7 @@ def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[
     except OSError as error:
         raise DataError(
             f"it cannot be written ({error.strerror or error}).",
-            "Give a path in an existing folder you may write to.",
+            "Give a path in an existing, writable folder.",
             file=str(path),
         ) from error
     finally:

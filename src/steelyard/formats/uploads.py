@@ -94,7 +94,7 @@ def read_upload(data: bytes, name: str, options: ReadingOptions | None = None) -
     suffix = PurePath(name).suffix.lower()
     if suffix not in UPLOAD_ENDINGS:
         raise DataError(
-            f"a file ending in '{suffix}' cannot be read as a table.",
+            f"a file with the suffix '{suffix}' cannot be read as a table.",
             f"Choose one that ends in {', '.join(UPLOAD_ENDINGS)}.",
             file=name,
         )
@@ -206,7 +206,7 @@ def decode(data: bytes, name: str, chosen: str | None = None) -> tuple[str, str,
     if (wide := _without_mark(data)) is not None:
         return data.decode(wide), "utf-16", ["The file has no encoding mark; it was read as UTF-16."]
     if b"\0" in data:
-        raise DataError("it is not a text file.", "Give the file the ending of the format it has.", file=name)
+        raise DataError("it is not a text file.", "Give the file the suffix of its format.", file=name)
     # Windows-1252 leaves five bytes undefined, which Latin-1 defines as control characters.
     text = data.decode("cp1252", errors="replace")
     note = (

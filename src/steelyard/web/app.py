@@ -41,7 +41,8 @@ WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
 _DESCRIPTION = (
-    "What the pages do, for scripts too. Annotators have a session cookie; the owner and team members a bearer token."
+    "The API behind the pages, also for scripts. Annotators use a session cookie; the owner and team "
+    "members a bearer token."
 )
 
 

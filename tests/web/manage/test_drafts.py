@@ -223,7 +223,7 @@ def test_outputs_of_systems_become_a_draft_that_compares_them_within_each_source
 def test_a_file_without_systems_is_refused_with_what_it_lacks(served):
     _, manager = served
     drafted = manager.post("/api/v1/manage/compare-systems", {"items": ITEMS}).json()
-    assert "no column holds the sources" in drafted["problems"][0]["what"]
+    assert "there is no column of sources" in drafted["problems"][0]["what"]
     assert drafted["problems"][0]["field"] == "items"
 
 
