@@ -43,7 +43,7 @@ def study_toml() -> str:
         "",
         "<!-- Made by scripts/reference.py from the code. -->",
         "",
-        "All settings of a study. `title`, `question`, `items` and `[protocol]` are required; unknown keys are refused.",
+        "All settings of a study. `title`, `question`, `items` and `[protocol]` are required; other keys are refused.",
         "`steelyard new` writes a commented file, the browser's *New study* shows it as a tab, and `steelyard check`",
         "reports every mistake with its line.",
         "",
@@ -100,7 +100,7 @@ def study_toml() -> str:
 def _model_table(model: type[BaseModel]) -> list[str]:
     rows = []
     for name, info in model.model_fields.items():
-        default = "needed" if info.is_required() else _shown(info.get_default(call_default_factory=True))
+        default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
         rows.append((info.alias or name, default, info.description or ""))
     return _table(rows)
 
@@ -190,7 +190,7 @@ def commands() -> str:
             if parameter.name != "help":
                 names = " ".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
                 default = (
-                    "needed" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
+                    "required" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
                 )
                 rows.append((names, default, parameter.help or ""))
         lines += _table(rows)
