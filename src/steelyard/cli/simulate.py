@@ -91,7 +91,10 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
 
     console.print(Text(config.title, style="bold"))
     for example in found.examples:
-        console.print(Text(f"{config.question}  ", style="bold"), Text(f"[{example.stage}]", style="dim"), sep="")
+        question = next(
+            (config.question_of(one) for one in config.stages if one.name == example.stage), config.question
+        )
+        console.print(Text(f"{question}  ", style="bold"), Text(f"[{example.stage}]", style="dim"), sep="")
         for item in example.items:
             console.print(Text(f"    {item.text}"))
         console.print(Text(f"  → {_said(example.answer, len(example.items))}", style="blue"))

@@ -125,7 +125,7 @@ class _Work:
         sizes = np.array(self.chances)
         most = max(self.places.values())
         # Bonferroni correction: the most frequent of several positions was selected after the fact.
-        tail = float(scipy.stats.binom.sf(most - 1, len(sizes), float((1 / sizes).mean())))
+        tail = float(scipy.special.bdtrc(most - 1, len(sizes), float((1 / sizes).mean())))
         return min(1.0, tail * int(sizes.max()))
 
 

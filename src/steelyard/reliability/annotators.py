@@ -104,7 +104,7 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
     )
     enough = pl.col("shared") >= MIN_SHARED
     z = pl.col("agreement").clip(-1 + 1e-12, 1 - 1e-12).arctanh()
-    off = float(scipy.stats.norm.ppf(0.975)) / (pl.col("shared") - 3).cast(pl.Float64).clip(1e-9).sqrt()
+    off = float(scipy.special.ndtri(0.975)) / (pl.col("shared") - 3).cast(pl.Float64).clip(1e-9).sqrt()
     return table.with_columns(pl.col("agreement").fill_nan(None)).with_columns(
         pl.when(enough).then(pl.col("agreement")).alias("agreement"),
         pl.when(enough).then((z - off).tanh()).alias("agreement_lower"),

@@ -121,12 +121,13 @@ def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
         front += [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: data/{name}.parquet"]
         front += ["  default: true"] if place == 0 else []
     front.append("---")
+    questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
     lines = [
         *front,
         "",
         f"# {_line(config.title)}",
         "",
-        f"Annotators were asked: *{_line(config.question)}*",
+        *(f"Annotators were asked: *{_line(question)}*" for question in questions),
         "",
         "## Files",
         "",

@@ -109,7 +109,7 @@ def _asked(analysis: Analysis) -> list[str]:
     sentences = []
     for place, stage in enumerate(stages):
         lead = "Annotators" if len(stages) == 1 else f"In stage {place + 1} ({stage.name}), annotators"
-        sentence = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question}”"
+        sentence = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question_of(stage)}”"
         how, keys = _DESIGNS.get(stage.design.name, (f"tasks were chosen by the design {stage.design.name}", ()))
         sentences.append(f"{sentence}; {_cited(how, keys)}.")
     return sentences

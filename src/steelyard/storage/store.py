@@ -41,6 +41,7 @@ _FINISH = (
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
 _CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
+_ONE_DIGEST = select(events.c.digest).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _CONFIG = (
     select(events)
@@ -136,6 +137,12 @@ class Store:
         """The number of the last event."""
         with self._reading() as connection:
             return int(connection.execute(_LAST_SEQ, {"in_study": self._study}).scalar_one())
+
+    def digest_of(self, seq: int) -> str | None:
+        """Return the digest of an event, which covers all events before it; None if there is no such event."""
+        with self._reading() as connection:
+            digest = connection.execute(_ONE_DIGEST, {"in_study": self._study, "this_seq": seq}).scalar_one_or_none()
+        return None if digest is None else str(digest)
 
     def access(
         self, clock: Callable[[], int], turn: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -179,7 +179,7 @@ def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assig
 
 
 def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Assignment | None:
-    candidates = state.quality.repeatable(annotator, after)
+    candidates = state.quality.repeatable(annotator, state.answered_ids(annotator), after)
     if not candidates:
         return None
     again = candidates[int(rng.integers(len(candidates)))]

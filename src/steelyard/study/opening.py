@@ -174,7 +174,7 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
     changed = [
         name
         for name, same in (
-            ("question", before.question == config.question),
+            ("question", _questions(before) == _questions(config)),
             ("protocol", [s.protocol for s in before.stages] == [s.protocol for s in config.stages]),
         )
         if not same
@@ -190,6 +190,11 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
             )
             for name in changed
         )
+
+
+def _questions(config: StudyConfig) -> list[str]:
+    """Return what annotators are asked in each stage."""
+    return [config.question_of(stage) for stage in config.stages]
 
 
 def _items_source(path: Path) -> ItemsSource | None:

@@ -27,6 +27,7 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
+from steelyard.study.checkpoints import Checkpoints
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.events import Event, StateName, decode_own
@@ -97,7 +98,7 @@ class Study:
     ) -> None:
         self.folder = folder
         self.config = config
-        self.core = Core(folder, config, Log(store, config.stages), clock)
+        self.core = Core(folder, config, Log(store, config.stages, Checkpoints(folder)), clock)
         self.annotators = Annotators(self.core)
         self.quality = Quality(self.core, self)
         self.recruitment = Recruitment(self.core)
@@ -133,8 +134,13 @@ class Study:
         return study
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database. A state that took long to read is saved, so that the next opening takes less."""
+        self._log.save_checkpoint()
         self._log.close()
+
+    def save_checkpoint(self) -> bool:
+        """Save the state for the next opening, if much has happened since the last time; return whether it was."""
+        return self._log.save_checkpoint()
 
     def __enter__(self) -> Study:
         return self
@@ -185,9 +191,11 @@ class Study:
         with self._log.read() as state:
             return status_of(self.config, state)
 
-    def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
-        """Yield the whole log, or the events of some kinds, in order."""
-        return self._log.events(kinds)
+    def events(
+        self, kinds: Iterable[str] | None = None, *, after: int = 0, until: int | None = None
+    ) -> Iterator[Event]:
+        """Yield the whole log, or the events of some kinds, in order, after event `after` and up to event `until`."""
+        return self._log.events(kinds, after=after, until=until)
 
     def last_seq(self) -> int:
         """Return the number of the last event: while it stays the same, so does everything else."""

@@ -583,8 +583,12 @@ def task_preview(
     design: Design | None,
     items: list[Item],
     media: MediaFolder | None = None,
+    question: object = None,
 ) -> TaskOut:
-    """Return a task as annotators would see it, with items that may be shown together, or placeholders."""
+    """Return a task as annotators would see it, with items that may be shown together, or placeholders.
+
+    `question` is that of the stage, where it has its own.
+    """
     task_items = _example_items(protocol, design, items)[: protocol.task_size] or [
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
@@ -592,7 +596,7 @@ def task_preview(
     page = values.get("page")
     content = page.get("content") if isinstance(page, Mapping) else None
     display = TaskDisplay(
-        str(values.get("question") or ""),
+        str(question or values.get("question") or ""),
         content if content in {"markdown", "html"} else "text",
         media or MediaFolder(Path("media"), ""),
     )

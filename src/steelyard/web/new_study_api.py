@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse
@@ -70,6 +73,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorOut, "description": "The page is out of date."},
     404: {"model": ErrorOut, "description": "There is no such draft, study or file."},
     409: {"model": ErrorOut, "description": "It cannot be done now."},
+    412: {"model": ErrorOut, "description": "The draft was changed by somebody else."},
     422: {"model": ErrorOut, "description": "The request or the uploaded file is not valid."},
 }
 router = APIRouter(tags=["manage"], responses=_REFUSALS)
@@ -83,6 +87,7 @@ _MOST_ITEM_NAMES = 500
 _MOST_MISSING = 20
 _MOST_INVITATIONS = 1000
 T = TypeVar("T")
+_draft_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 class _RequestBody(BaseModel):
@@ -239,6 +244,37 @@ def find_draft(request: Request, draft: str) -> DraftFolder:
 DraftDep = Annotated[DraftFolder, Depends(find_draft)]
 
 
+Version = Annotated[
+    str | None,
+    Header(alias="If-Match", description="`updated` of the draft as it was read; refused if it has changed since"),
+]
+
+
+def _is_version(version: str, updated: float) -> bool:
+    try:
+        return float(version.strip('"')) == updated
+    except ValueError:
+        return False
+
+
+@contextmanager
+def changing(request: Request, folder: DraftFolder, version: str | None) -> Iterator[DraftFolder]:
+    """Give a draft to be changed, one change at a time, if it is the version that its editor has seen.
+
+    Two people may edit one draft, or one person in two windows: nobody overwrites what they have not seen.
+    """
+    with _draft_locks[folder.id]:
+        latest = find_draft(request, folder.id)
+        if version is not None and not _is_version(version, latest.about.updated):
+            raise Refusal(
+                412,
+                "draft_changed",
+                "This draft was changed in another window or by another person since you opened it.",
+                "Reload the page to continue with that version; your last change here is not saved.",
+            )
+        yield latest
+
+
 @draft_router.get("")
 def read_draft(folder: DraftDep) -> DraftStateOut:
     """Return a draft with its problems, preview and plan."""
@@ -246,21 +282,22 @@ def read_draft(folder: DraftDep) -> DraftStateOut:
 
 
 @draft_router.put("")
-def change_draft(folder: DraftDep, change: DraftChange) -> DraftStateOut:
+def change_draft(request: Request, found: DraftDep, change: DraftChange, version: Version = None) -> DraftStateOut:
     """Save changes of a draft; problems are reported, not refused."""
-    about = folder.about
-    for name in ("step", "plan", "automatic_model"):
-        if getattr(change, name) is not None:
-            setattr(about, name, getattr(change, name))
-    for name in ("annotators", "seconds"):
-        if name in change.model_fields_set:
-            setattr(about, name, getattr(change, name))
-    if change.text is not None:
-        text = change.text
-        _refusing(lambda: folder.save_text(with_password_text(text, folder.served)))
-    else:
-        values = change.values if change.values is not None else _values(folder)
-        _refusing(lambda: folder.save_values(with_password_values(values, folder.served)))
+    with changing(request, found, version) as folder:
+        about = folder.about
+        for name in ("step", "plan", "automatic_model"):
+            if getattr(change, name) is not None:
+                setattr(about, name, getattr(change, name))
+        for name in ("annotators", "seconds"):
+            if name in change.model_fields_set:
+                setattr(about, name, getattr(change, name))
+        if change.text is not None:
+            text = change.text
+            _refusing(lambda: folder.save_text(with_password_text(text, folder.served)))
+        else:
+            values = change.values if change.values is not None else _values(folder)
+            _refusing(lambda: folder.save_values(with_password_values(values, folder.served)))
     return state_of(folder)
 
 
@@ -279,8 +316,13 @@ def delete_draft(folder: DraftDep) -> Response:
 
 
 @draft_router.post("/finish", status_code=201)
-def finish_draft(folder: DraftDep, request: Request, response: Response) -> SavedStudyOut:
+def finish_draft(found: DraftDep, request: Request, response: Response, version: Version = None) -> SavedStudyOut:
     """Create the study, or save the changes; with problems, nothing is created or changed."""
+    with changing(request, found, version) as folder:
+        return _finish(folder, request, response)
+
+
+def _finish(folder: DraftFolder, request: Request, response: Response) -> SavedStudyOut:
     state = state_of(folder)
     if state.problems:
         response.status_code = 422
@@ -316,40 +358,58 @@ def estimate_reliability(folder: DraftDep) -> list[ReliabilityOut]:
 
 @draft_router.put("/items")
 async def upload_items(
-    folder: DraftDep, request: Request, name: Annotated[str, Query(min_length=1, max_length=300)]
+    found: DraftDep,
+    request: Request,
+    name: Annotated[str, Query(min_length=1, max_length=300)],
+    version: Version = None,
 ) -> DraftStateOut:
     """Upload the file of items as the body of the request; its ending gives the format."""
     data = await _body(request, plain_name(name))
-    await run_in_threadpool(_refusing, lambda: folder.set_upload(data, name))
-    return await run_in_threadpool(state_of, folder)
+
+    def save() -> DraftStateOut:
+        with changing(request, found, version) as folder:
+            _refusing(lambda: folder.set_upload(data, name))
+        return state_of(folder)
+
+    return await run_in_threadpool(save)
 
 
 @draft_router.put("/items/columns")
-def change_columns(folder: DraftDep, change: ColumnsChange) -> DraftStateOut:
+def change_columns(request: Request, found: DraftDep, change: ColumnsChange, version: Version = None) -> DraftStateOut:
     """Change how the uploaded file is read."""
     changes = change.model_dump(exclude_unset=True)
-    _refusing(lambda: folder.set_columns(changes))
+    with changing(request, found, version) as folder:
+        _refusing(lambda: folder.set_columns(changes))
     return state_of(folder)
 
 
 @draft_router.put("/questions/{kind}")
-def change_questions(folder: DraftDep, kind: QuestionsKind, questions: QuestionRows) -> DraftStateOut:
+def change_questions(
+    request: Request, found: DraftDep, kind: QuestionsKind, questions: QuestionRows, version: Version = None
+) -> DraftStateOut:
     """Save questions with known answers that were typed in the browser."""
-    _refusing(lambda: folder.set_questions(kind, questions.rows))
+    with changing(request, found, version) as folder:
+        _refusing(lambda: folder.set_questions(kind, questions.rows))
     return state_of(folder)
 
 
 @draft_router.put("/questions/{kind}/file")
 async def upload_questions(
-    folder: DraftDep,
+    found: DraftDep,
     request: Request,
     kind: QuestionsKind,
     name: Annotated[str, Query(min_length=1, max_length=300)],
+    version: Version = None,
 ) -> DraftStateOut:
     """Upload a file of questions with known answers as the body of the request."""
     data = await _body(request, plain_name(name))
-    await run_in_threadpool(_refusing, lambda: folder.set_questions_file(kind, data, name))
-    return await run_in_threadpool(state_of, folder)
+
+    def save() -> DraftStateOut:
+        with changing(request, found, version) as folder:
+            _refusing(lambda: folder.set_questions_file(kind, data, name))
+        return state_of(folder)
+
+    return await run_in_threadpool(save)
 
 
 async def _body(request: Request, name: str) -> bytes:
@@ -469,7 +529,7 @@ def _previews(
         design = None
         if config is not None and number < len(config.stages):
             design = config.stages[number].design
-        previews.append(task_preview(values, protocol, design, items, folder.media))
+        previews.append(task_preview(values, protocol, design, items, folder.media, stage.get("question")))
     return previews
 
 
@@ -544,6 +604,7 @@ _STEPS: dict[str, Step] = {
     "pay": "plan",
     "stop": "plan",
     "seed": "plan",
+    "share": "plan",
     "quality": "quality",
 }
 _FIELD_STEPS: dict[str, Step] = {

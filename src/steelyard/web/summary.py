@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
@@ -154,12 +154,18 @@ def _as_of(judgments: int | None, error: str) -> str:
     return f"as of {_counted(judgments, 'judgments')}"
 
 
+def _moment(at: datetime) -> str:
+    """Return the time of a computation; with the date if it was on another day."""
+    is_today = at.date() == datetime.now(UTC).date()
+    return f"{at:%H:%M:%S} UTC" if is_today else f"{at:%d %b %Y, %H:%M} UTC"
+
+
 def _score_texts(scores: Scores | None, error: str) -> dict[str, str]:
     if scores is None:
         empty = dict.fromkeys(("notes", "problem", "systems_notes", "systems_problem", "model"), "")
         return {**empty, "as_of": _as_of(None, error)}
     return {
-        "as_of": f"{_as_of(scores.judgments, '')}, {scores.at:%H:%M:%S} UTC",
+        "as_of": f"{_as_of(scores.judgments, '')}, {_moment(scores.at)}",
         "model": scores.model,
         "notes": " · ".join(scores.notes),
         "problem": scores.problem,

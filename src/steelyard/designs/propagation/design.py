@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
@@ -19,11 +18,17 @@ from steelyard.observations import Label, Observation, Rating
 from steelyard.protocols.base import Protocol
 
 
-def is_inadequate(labels: frozenset[str], below: float | None, observation: Observation) -> bool:
-    """Tell whether an observation of one item means that it is inadequate."""
-    if isinstance(observation, Rating):
-        return below is not None and observation.value < below
-    return isinstance(observation, Label) and observation.label in labels
+@dataclass(frozen=True, slots=True)
+class InadequacyRule:
+    """Tells whether an observation of one item means that it is inadequate."""
+
+    labels: tuple[str, ...]
+    below: float | None
+
+    def __call__(self, observation: Observation) -> bool:
+        if isinstance(observation, Rating):
+            return self.below is not None and observation.value < self.below
+        return isinstance(observation, Label) and observation.label in self.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,8 @@ class Propagation(Design):
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first answer."""
-        reads_as_inadequate = partial(is_inadequate, frozenset(self.inadequate), self.below)
-        return PropagationState(self.annotators_per_task, references=self.references, is_inadequate=reads_as_inadequate)
+        rule = InadequacyRule(self.inadequate, self.below)
+        return PropagationState(self.annotators_per_task, references=self.references, is_inadequate=rule)
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that do not ask about one item at a time, and labels or thresholds that do not fit."""

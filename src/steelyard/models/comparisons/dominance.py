@@ -243,7 +243,7 @@ def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: 
         .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
     )
     n = by_group["items"].to_numpy()
-    quantile = pl.Series(scipy.stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1)))
+    quantile = pl.Series(scipy.special.stdtrit(np.maximum(n - 1, 1), (1 + level) / 2))
     error = pl.col("deviation") / pl.col("items").sqrt()
     return by_group.select(
         "group",

@@ -314,7 +314,7 @@ def _from_covariance(
     pairwise = compare_pairs(score, covariance, options.level)
     variance, freedom = covariance.of_scores()
     sd = np.sqrt(variance)
-    half = scipy.stats.t.ppf((1 + options.level) / 2, freedom) * sd
+    half = scipy.special.stdtrit(freedom, (1 + options.level) / 2) * sd
     ranges = rank_ranges(pairwise.is_better, ~np.isnan(score))
     return _Result(
         score,
@@ -427,7 +427,7 @@ def _coefficients(values: FloatArray, covariance: Covariance, names: list[str], 
     variance, freedom = covariance.of_scores()
     own = slice(len(variance) - len(names), None)
     sd, freedom = np.sqrt(variance[own]), freedom[own]
-    half = scipy.stats.t.ppf((1 + level) / 2, freedom) * sd
+    half = scipy.special.stdtrit(freedom, (1 + level) / 2) * sd
     return pl.DataFrame(
         {
             "covariate": names,

@@ -47,7 +47,10 @@ def section(analysis: Analysis) -> Section:
     gold = sum(item.gold is not None for item in items)
     if gold:
         facts.append(Fact("items with a known answer", gold))
-    blocks: list[Block] = [Prose(f"Annotators judged {len(items):,} items. Question: “{config.question}”")]
+    questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
+    quoted = ", ".join(f"“{question}”" for question in questions)
+    label = "Question" if len(questions) == 1 else "Questions"
+    blocks: list[Block] = [Prose(f"Annotators judged {len(items):,} items. {label}: {quoted}")]
     blocks += [facts_table("items", "Items.", facts)] if facts else []
     status = {stage.name: stage for stage in study.status().stages}
     rows = [
@@ -135,7 +138,7 @@ def _example(analysis: Analysis, stage: Stage) -> Example | None:
         how += ": " + "; ".join(f"{name} {', '.join(given)}".strip() for name, given in classes.items())
     return Example(
         f"A task of {stage.name}, in the order shown.",
-        analysis.study.config.question,
+        analysis.study.config.question_of(stage),
         tuple(item.text or item.media or item.id for item in items),
         tuple(around),
         f"The answer is {how}.",

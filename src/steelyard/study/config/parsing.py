@@ -242,7 +242,7 @@ def _stage(stage: StageTable, prefix: str, problems: list[Problem]) -> Stage | N
     design = _create("designs", stage.design, protocol.default_design, f"{prefix}design", problems)
     if design is None:
         return None
-    return Stage(stage.name or protocol.name, protocol, design, stage.share)
+    return Stage(stage.name or protocol.name, protocol, design, stage.share, stage.question or "")
 
 
 def _create(
@@ -283,14 +283,15 @@ def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: st
 def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:
     shares = [stage.share for stage in stages]
     numbers = [share for share in shares if share is not None]
+    last = f"stage.{len(stages) - 1}.share"
     if numbers and len(numbers) < len(shares):
         problems.append(
-            Problem(
-                "some stages have a share and others do not.", "Set share for all stages, or for none.", field="stage"
-            )
+            Problem("some stages have a share and others do not.", "Set share for all stages, or for none.", field=last)
         )
     elif numbers and abs(sum(numbers) - 1) > 1e-6:
-        problems.append(Problem(f"the shares add up to {sum(numbers):g}.", "Make them add up to 1.", field="stage"))
+        problems.append(
+            Problem(f"the shares add up to {sum(numbers):g}.", "Make them add up to 1, that is 100 %.", field=last)
+        )
 
 
 def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> Model | None:

@@ -364,6 +364,9 @@ class StageTable(_Table):
     name: Annotated[str | None, Field(description="name of the stage; default: the name of its protocol")] = None
     protocol: Annotated[dict[str, Any], Field(description="as [protocol]")]
     design: Annotated[dict[str, Any], Field(description="as [design]")] = {}
+    question: Annotated[
+        str | None, Field(min_length=1, description="question of this stage; the study's question if absent")
+    ] = None
     share: Annotated[
         float | None,
         Field(gt=0, le=1, description="fraction of the tasks, if stages are mixed rather than run in sequence"),
