@@ -172,7 +172,9 @@ def _labels(analysis: Analysis, stages: list[str]) -> int:
     for stage in analysis.study.config.stages:
         if stage.name in stages:
             if counted.filter((pl.col("stage") == stage.name) & pl.col("imported")).height:
-                made_here = (judgment for judgment in analysis.history.records if judgment.counts and not judgment.imported)
+                made_here = (
+                    judgment for judgment in analysis.history.records if judgment.counts and not judgment.imported
+                )
                 parts = observations_of(analysis.study, made_here, stage=stage.name)
             else:
                 parts = analysis.observations(stage)
