@@ -20,6 +20,7 @@ import polars as pl
 from steelyard.errors import DataError
 from steelyard.formats.columns import plain
 from steelyard.formats.csvtext import csv_lines, parse_csv, refuse_repeated_names
+from steelyard.formats.foreign import items_of_export
 from steelyard.formats.formulas import restore_formulas
 from steelyard.formats.tables import Table, parse_json_lines, parse_parquet
 
@@ -349,12 +350,14 @@ def column_names(count: int) -> list[str]:
 
 def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable:
     text, encoding, notes = decode(data, name, options.encoding)
-    if text.lstrip().startswith("["):
+    is_object = PurePath(name).suffix.lower() == ".json" and text.lstrip().startswith("{")
+    if text.lstrip().startswith("[") or is_object:
         try:
-            rows = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"it is not JSON: {error}.", "Write a list of objects.", file=name) from None
-        if not rows or not all(isinstance(row, dict) for row in rows):
+        rows = items_of_export(content) or content
+        if not rows or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError("it is not a list of objects.", 'Write [{"text": "…"}, …].', file=name)
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     content = text.encode("utf-8", "surrogatepass")

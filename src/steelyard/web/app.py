@@ -93,6 +93,7 @@ def create_app(
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
+    app.include_router(api.service)
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)

@@ -32,7 +32,11 @@ _LONGEST = 500
 _NOTHING_LOST = "Nothing is lost. Try again in a moment."
 _BY_STATUS = {
     404: ("not_found", "There is nothing at this address.", "Check the link you were given."),
-    405: ("method_not_allowed", "This address does not accept such requests.", "See the API reference at /docs."),
+    405: (
+        "method_not_allowed",
+        "This address does not accept such requests.",
+        "See the description at /api/v1/openapi.json.",
+    ),
 }
 
 
