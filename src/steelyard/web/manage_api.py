@@ -405,6 +405,24 @@ def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut
     )
 
 
+class PilotOut(BaseModel):
+    """The answers so far as a pilot: time, pay, and what the full run takes, in sentences."""
+
+    lines: list[str]
+
+
+@router.get(_STUDY + "/pilot")
+async def read_pilot(
+    served: StudyDep, request: Request, _: Manager, target: Annotated[float, Query(ge=0.1, le=0.99)] = 0.9
+) -> PilotOut:
+    """Take the answers so far as a pilot, and plan the full run with annotators like these."""
+    try:
+        return PilotOut(lines=await dashboard_of(request, served).run(calculator.compute_pilot, target))
+    except SteelyardError as error:
+        problem = error.problems[0]
+        raise Refusal(409, "no_pilot", problem.what, problem.remedy) from None
+
+
 @router.post(_STUDY + "/resolve-check")
 def resolve_check(served: StudyDep, manager: Manager, body: CheckVerdict) -> DoneOut:
     """Decide whether the expected answer of a disputed check is right; a wrong one counts against nobody."""
