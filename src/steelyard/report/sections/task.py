@@ -48,8 +48,8 @@ def section(analysis: Analysis) -> Section:
     if gold:
         facts.append(Fact("items with a known answer", gold))
     questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
-    asked = ", ".join(f"“{question}”" for question in questions)
-    blocks: list[Block] = [Prose(f"Annotators were asked about {len(items):,} items: {asked}")]
+    quoted_questions = ", ".join(f"“{question}”" for question in questions)
+    blocks: list[Block] = [Prose(f"Annotators were asked about {len(items):,} items: {quoted_questions}")]
     blocks += [facts_table("items", "Items.", facts)] if facts else []
     status = {stage.name: stage for stage in study.status().stages}
     rows = [
