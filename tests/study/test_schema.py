@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from steelyard import registry
 from steelyard.errors import ConfigError
 from steelyard.study import parse_config
-from steelyard.study.config.schema import SCHEMA_FILE, SCHEMA_LINE, schema_text, study_schema
+from steelyard.study.config.schema import SCHEMA_FILE, SCHEMA_LINE, study_schema
 from tests.cli.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,8 @@ def written_studies() -> list[str]:
 
 
 def test_the_shipped_schema_is_up_to_date():
-    assert SHIPPED.read_text(encoding="utf-8") == schema_text(), "run: python -m scripts.reference"
+    # Versions of pydantic write 0 or 0.0 for the same bound.
+    assert json.loads(SHIPPED.read_text(encoding="utf-8")) == study_schema(), "run: python -m scripts.reference"
 
 
 def test_every_study_in_examples_and_documentation_is_valid(schema):

@@ -40,8 +40,12 @@ def reading(
     """
     from steelyard.engines.files import files_of, is_pattern
     from steelyard.formats import read_judgments
+    from steelyard.formats.datasets import is_dataset_folder
 
     source = sources[0]
+    if len(sources) == 1 and is_dataset_folder(Path(source)):
+        yield read_judgments(source, **options)
+        return
     several = len(sources) > 1 or is_pattern(source)
     if not several and engine is None and not Path(source).is_file():
         read_judgments(source, **options)  # says what is wrong with the path

@@ -51,7 +51,9 @@ def serve(
     database: Annotated[
         str | None,
         typer.Option(
-            help="Database URL, e.g. postgresql://user@host/name; default: each study's own.", show_default=False
+            envvar="STEELYARD_DATABASE",
+            help="Database URL, e.g. postgresql://user@host/name; default: each study's own.",
+            show_default=False,
         ),
     ] = None,
     trusted_proxy: Annotated[

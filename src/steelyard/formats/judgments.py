@@ -111,6 +111,7 @@ def read_judgments(
     else:
         kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
         reading = _READERS[kind](rows, scale)
+    rows.notes[:0] = table.notes
     rows.check_sources()
     if skip_bad_rows:
         reading = _without_bad_rows(rows, reading)

@@ -75,6 +75,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 router = APIRouter(prefix="/api/v1/studies/{study}", tags=["judging"], responses=_REFUSALS)
 languages = APIRouter(prefix="/api/v1", tags=["languages"])
+service = APIRouter(prefix="/api/v1", tags=["service"])
+
+
+@service.get("/health")
+def health() -> dict[str, str]:
+    """Whether the server answers; for monitoring and for containers."""
+    return {"status": "ok"}
 
 
 @languages.get("/messages/{language}")
