@@ -166,9 +166,7 @@ def bradley_terry() -> Any:
     theta = np.sort(rng.normal(size=25))
     theta -= theta.mean()
     scores = steelyard.BradleyTerry().fit(compared(theta, 400, rng, tie=0.3)).scores
-    return against_truth(
-        scores, theta, "400 comparisons of 25 items: intervals contain the true scores", "true strength"
-    )
+    return against_truth(scores, theta, "400 comparisons of 25 items", "true strength")
 
 
 @figure
@@ -358,7 +356,7 @@ def gold_calibration() -> Any:
     truth_table = pl.DataFrame({"annotator": list(index(12, "ann").ids), "true bias": bias})
     base = alt.Chart(
         annotator_table.join(truth_table, on="annotator"),
-        title="Bias of twelve annotators estimated from forty gold items",
+        title="Bias estimated from forty gold items",
     ).encode(x="true bias:Q")
     bars = base.mark_rule(color=BLUE).encode(
         y=alt.Y("bias_lower:Q", title="bias with its 95 % interval"), y2="bias_upper:Q"
