@@ -17,7 +17,7 @@ SUFFIX = ".hf"
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _TYPES = {
-    pl.String: "string",
+    pl.String: "large_string",
     pl.Boolean: "bool",
     pl.Float64: "float64",
     pl.Float32: "float32",
@@ -97,7 +97,7 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
 
 def _feature(dtype: pl.DataType, name: str) -> dict[str, object]:
     if isinstance(dtype, pl.List):
-        return {"feature": _feature(_inner(dtype), name), "_type": "List"}
+        return {"feature": _feature(_inner(dtype), name), "_type": "LargeList"}
     if isinstance(dtype, pl.Datetime):
         unit = dtype.time_unit
         return {"dtype": f"timestamp[{unit}{f', tz={dtype.time_zone}' if dtype.time_zone else ''}]", "_type": "Value"}
