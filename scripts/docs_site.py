@@ -22,7 +22,12 @@ from scripts import rest_reference  # noqa: E402
 from scripts.notebooks import markdown_of  # noqa: E402
 
 # Files outside docs, by the address they have on the site.
-MOVED = {"CONTRIBUTING.md": "about/contributing.md", "CHANGELOG.md": "about/changelog.md"}
+MOVED = {
+    "CONTRIBUTING.md": "about/contributing.md",
+    "CHANGELOG.md": "about/changelog.md",
+    "SECURITY.md": "about/security-policy.md",
+    "CODE_OF_CONDUCT.md": "about/code-of-conduct.md",
+}
 EXAMPLES = ROOT / "examples"
 FONTS = ROOT / "src" / "steelyard" / "report" / "fonts"
 LINK = re.compile(r"(\]\(|<img src=\"|srcset=\")([^)#\"\s]+)([^)\"]*)")

@@ -191,6 +191,10 @@ def test_a_checkpoint_of_other_settings_or_other_code_is_ignored(saved_study, mo
     assert is_restored(saved_study)
     monkeypatch.setattr(checkpoints, "code_digest", lambda: "another version")
     assert not is_restored(saved_study)
+    # One that is of no use does not keep a new one from being written.
+    with Study.open(saved_study) as study, study._log.read():
+        assert study._log.save_checkpoint(least=1)
+    assert is_restored(saved_study)
 
 
 def test_a_log_that_was_rewritten_has_no_checkpoint(saved_study):

@@ -64,6 +64,8 @@ class AnalysisReader:
         self._reader = HistoryReader(study)
         self._collectors = Collectors(study)
         self._changes = self._reader.changes
+        self.digest: str | None = None
+        """Digest of the last event that was read; None if the log was rewritten meanwhile."""
 
     def read(self) -> Analysis:
         """Return an analysis as of the last event, with picks, under the annotators' real ids."""
@@ -71,6 +73,8 @@ class AnalysisReader:
         if self._reader.changes != self._changes:
             self._changes = self._reader.changes
             self._collectors.restart()
+        digest = self._study.core.log.store.digest_of(history.seq)
+        self.digest = digest if self._reader.is_current() else None
         return Analysis(self._study, history, self._study.privacy.names(real=True), _collectors=self._collectors)
 
 

@@ -127,11 +127,15 @@ class HistoryReader:
         """Changes with every change of judgments that were read before; while it is the same, they only grow."""
         return self._generation, self._reader.changes
 
+    def is_current(self) -> bool:
+        """Whether the log has not been rewritten since it was read."""
+        _ = self._study.state
+        return self._study.privacy.generation == self._generation
+
     def read(self) -> History:
         """Return the history up to the last event."""
         seq = self._study.last_seq()
-        _ = self._study.state  # It notices when the log was rewritten.
-        if self._study.privacy.generation != self._generation:
+        if not self.is_current():
             self._reset()
         events = self._study.events(self._kinds, after=self._seq, until=seq)
         while chunk := list(islice(events, _CHUNK)):

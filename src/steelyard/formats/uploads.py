@@ -19,10 +19,11 @@ import polars as pl
 
 from steelyard.errors import DataError
 from steelyard.formats.columns import plain
+from steelyard.formats.confined_parquet import read_confined_parquet
 from steelyard.formats.csvtext import csv_lines, parse_csv, refuse_repeated_names
 from steelyard.formats.foreign import items_of_export
 from steelyard.formats.formulas import restore_formulas
-from steelyard.formats.tables import Table, parse_json_lines, parse_parquet
+from steelyard.formats.tables import Table, parse_json_lines
 
 UPLOAD_ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_UPLOAD_BYTES = 50_000_000
@@ -110,7 +111,7 @@ def read_upload(data: bytes, name: str, options: ReadingOptions | None = None) -
     if suffix == ".xlsx":
         upload = _read_spreadsheet(data, name, options)
     elif suffix == ".parquet":
-        upload = _read_typed(parse_parquet(data, name), name)
+        upload = UploadedTable(Table(read_confined_parquet(data, name), name), True, True)
     elif suffix in {".jsonl", ".ndjson", ".json"}:
         upload = _read_json(data, name, options)
     else:
@@ -369,10 +370,11 @@ def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable
 
 def _read_typed(frame: pl.DataFrame, name: str) -> UploadedTable:
     """Turn typed columns into strings; lists of strings become text separated by semicolons, other values JSON."""
-    return UploadedTable(Table(frame.select(_as_text(column) for column in frame), name), True, True)
+    return UploadedTable(Table(frame.select(as_text(column) for column in frame), name), True, True)
 
 
-def _as_text(column: pl.Series) -> pl.Series:
+def as_text(column: pl.Series) -> pl.Series:
+    """Return a typed column as texts; lists of strings are joined by semicolons, other nested values become JSON."""
     if column.dtype == pl.List(pl.String):
         return column.list.join(";")
     if column.dtype.is_nested() or column.dtype == pl.Object:

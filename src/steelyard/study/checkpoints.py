@@ -137,9 +137,11 @@ class Checkpoints:
                 header = msgspec.json.decode(file.readline(10_000), type=Header)
                 if (header.code, header.settings) != (code_digest(), settings):
                     return None
-                if header.digest != digest_of(header.seq):
-                    return None
-                data = file.read()
+                data = b"" if header.digest != digest_of(header.seq) else file.read()
+            if not data:
+                # The log was rewritten since, because somebody was forgotten; or it is another log.
+                (self.folder / name).unlink()
+                return None
             return saved_state.load(data) if _checksum(header, data) == header.checksum else None
         except FileNotFoundError:
             return None
@@ -148,14 +150,15 @@ class Checkpoints:
             log.info("the checkpoint '%s' is ignored: %s: %s", name, type(error).__name__, error)
             return None
 
-    def seq(self, name: str) -> int:
-        """Return the event of a checkpoint, valid or not; 0 if there is none."""
+    def seq(self, name: str, *, settings: str) -> int:
+        """Return the event of a checkpoint of this code and these settings; 0 if there is none."""
         try:
             with (self.folder / name).open("rb") as file:
                 file.read(len(_MAGIC))
-                return msgspec.json.decode(file.readline(10_000), type=Header).seq
+                header = msgspec.json.decode(file.readline(10_000), type=Header)
         except (OSError, msgspec.MsgspecError):
             return 0
+        return header.seq if (header.code, header.settings) == (code_digest(), settings) else 0
 
     def delete(self) -> None:
         """Delete all checkpoints: an annotator was forgotten, and they may hold the name."""

@@ -112,16 +112,15 @@ class Log:
             if self._shared is not None:
                 self._commit(self._shared)
             state = self._state
-            latest = self.checkpoints.seq(_CHECKPOINT)
-            digest = self.store.digest_of(state.seq)
+            settings = stages_digest(self._stages)
+            latest = self.checkpoints.seq(_CHECKPOINT, settings=settings)
             # Another process may have saved one meanwhile.
-            if digest is None or 0 <= state.seq - latest < least:
+            if 0 <= state.seq - latest < least:
                 self._checkpoint_seq = min(latest, state.seq)
                 return False
             self._checkpoint_seq = state.seq
-            settings = stages_digest(self._stages)
             return self.checkpoints.write(
-                _CHECKPOINT, state.to_checkpoint(), seq=state.seq, digest=digest, settings=settings
+                _CHECKPOINT, state.to_checkpoint(), seq=state.seq, digest=state.digest, settings=settings
             )
 
     def _restore(self) -> None:

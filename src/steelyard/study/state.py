@@ -70,6 +70,8 @@ class StudyState:
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.seq = 0
+        self.digest = ""
+        """Digest of the last event, which covers all events before it; empty in a log without digests."""
         self.items: list[Item] = []
         self.code: dict[str, int] = {}
         self.config: ev.ConfigChanged | None = None
@@ -139,7 +141,7 @@ class StudyState:
                 f"event {event.seq} ({event.kind}) refers to {error}, which is not in the log before it.",
                 "Restore the database from a backup.",
             ) from error
-        self.seq = event.seq
+        self.seq, self.digest = event.seq, event.digest
 
     def set_time(self, now: int) -> None:
         """Set the designs' clock: to an event's time, or to that of the pick about to be made."""

@@ -22,6 +22,7 @@ from steelyard.web import (
     pages,
     prolific,
     reports,
+    sharing_api,
     team_api,
     webhooks,
 )
@@ -100,6 +101,7 @@ def create_app(
     app.include_router(reports.router)
     app.include_router(prolific.router)
     app.include_router(new_study_api.router)
+    app.include_router(sharing_api.router)
     app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)

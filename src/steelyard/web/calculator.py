@@ -145,6 +145,7 @@ class _OpenStudy:
         self.activity: tuple[int, pl.DataFrame] = (-1, pl.DataFrame(schema=SCHEMA))
         self._analyses = AnalysisReader(self.study)
         self._analysis: Analysis | None = None
+        self._digest: str | None = None
         self._saved_at: dict[str, float] = {}
 
     def set_part(self, name: str, part: Part) -> None:
@@ -152,13 +153,15 @@ class _OpenStudy:
         self.parts[name] = part
         if time.monotonic() - self._saved_at.get(name, -_SECONDS_BETWEEN_SAVES) >= _SECONDS_BETWEEN_SAVES:
             self._saved_at[name] = time.monotonic()
-            save_part(self.study, name, part)
+            if self._digest is not None:
+                save_part(self.study, name, part, self._digest)
 
     def analysis(self, seq: int | None = None) -> Analysis:
         """Return an analysis as of event `seq` or later, by default of the last one; computed only if needed."""
         latest = self.study.last_seq() if seq is None else seq
         if self._analysis is None or self._analysis.seq < latest:
             self._analysis = self._analyses.read()
+            self._digest = self._analyses.digest
         return self._analysis
 
 
@@ -359,6 +362,15 @@ def compute_activity(source: Source) -> pl.DataFrame:
         analysis = opened.analysis(seq)
         opened.activity = (analysis.seq, activity(opened.study, analysis.history))
     return opened.activity[1]
+
+
+def compute_pilot(source: Source, target: float) -> list[str]:
+    """Summarise the answers so far as a pilot, in sentences, and plan the full run with annotators like these."""
+    from steelyard.recruitment.pilot import pilot_sentences, summarise_pilot
+
+    lower_priority()
+    study = _open(source).study
+    return pilot_sentences(summarise_pilot(study, target=target), target, study.config.pay.currency)
 
 
 # Charts

@@ -23,7 +23,6 @@ from steelyard.designs.base import Design
 from steelyard.designs.contexts import context_sizes
 from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
-from steelyard.formats.outputs import read_outputs
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
@@ -39,7 +38,6 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
-from steelyard.study.recipes import ITEMS_FILE, compare_systems
 from steelyard.web.catalogue import study_direction
 from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
@@ -51,11 +49,9 @@ __all__ = [
     "DraftCheckOut",
     "Draft",
     "DraftOut",
-    "EvaluationDraftOut",
     "FormsOut",
     "SavedStudyOut",
     "check_draft",
-    "draft_evaluation",
     "draft_of",
     "forms",
     "create_study",
@@ -109,15 +105,6 @@ class DraftCheckOut(BaseModel):
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
 
 
-class EvaluationDraftOut(BaseModel):
-    """A draft that compares systems: the values for the form, the items, and how the file was read."""
-
-    values: dict[str, Any] = {}
-    items: ItemsFile | None = None
-    notes: list[str] = []
-    problems: list[ProblemOut] = []
-
-
 class SavedStudyOut(BaseModel):
     """The study that was created or changed; if there are problems, nothing was saved."""
 
@@ -163,21 +150,6 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
         page=page,
         text=text_without_password(text, values),
     )
-
-
-def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
-    """Return a draft that compares the systems whose outputs are in a file, as `steelyard new --compare-systems`."""
-    with tempfile.TemporaryDirectory(prefix=".steelyard-new-") as scratch:
-        try:
-            path = Path(scratch) / _upload_name(items)
-            path.write_text(items.text, encoding="utf-8")
-            recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
-        except SteelyardError as error:
-            hidden = [replace(_without_path(problem, Path(scratch)), file="items") for problem in error.problems]
-            return EvaluationDraftOut(problems=problems_out(hidden))
-    file = ItemsFile(name=ITEMS_FILE, text=recipe.items.write_csv())
-    values = {key: value for key, value in recipe.values.items() if key != "items"}
-    return EvaluationDraftOut(values=values, items=file, notes=list(recipe.notes))
 
 
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:

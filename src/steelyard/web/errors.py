@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -24,6 +24,7 @@ from steelyard.errors import (
 )
 
 log = logging.getLogger("steelyard.web")
+T = TypeVar("T")
 
 CUT_OFF = "steelyard.cut_off"
 """Marks the scope of a request whose body was not read completely; `Guard` responds to it."""
@@ -96,6 +97,15 @@ def refusal_for(error: SteelyardError) -> Refusal:
     return Refusal(
         500, "study_broken", "This study is not set up right, so it cannot go on.", "Please tell whoever invited you."
     )
+
+
+def refusing(action: Callable[[], T]) -> T:
+    """Turn the problems of a file or a value into a refusal that names them all."""
+    try:
+        return action()
+    except SteelyardError as error:
+        problems = [str(problem) for problem in error.problems]
+        raise Refusal(422, "file_invalid", " ".join(problems[:5]), "Nothing was changed.") from None
 
 
 def _short(text: str) -> str:

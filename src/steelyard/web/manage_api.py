@@ -22,13 +22,10 @@ from steelyard.web.drafts import (
     Draft,
     DraftCheckOut,
     DraftOut,
-    EvaluationDraftOut,
     FormsOut,
-    ItemsFile,
     SavedStudyOut,
     check_draft,
     create_study,
-    draft_evaluation,
     draft_of,
     forms,
     save_draft,
@@ -130,6 +127,7 @@ class TableOut(BaseModel):
     """A page of a table."""
 
     columns: list[str]
+    empty_columns: Annotated[list[str], Field(description="columns without any value in the whole table")] = []
     rows: list[dict[str, Any]]
     total: Annotated[int, Field(description="number of rows that match the search, on all pages")]
     as_of: Annotated[int | None, Field(description="number of judgments included; null while it is computed")]
@@ -190,7 +188,13 @@ async def table(
     rows = _search(_visible(frame, served, viewer), search)
     if sort is not None:
         rows = rows.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
-    return TableOut(columns=frame.columns, rows=_rows(rows[offset : offset + limit]), total=rows.height, as_of=as_of)
+    return TableOut(
+        columns=frame.columns,
+        empty_columns=[column.name for column in frame if column.null_count() == frame.height],
+        rows=_rows(rows[offset : offset + limit]),
+        total=rows.height,
+        as_of=as_of,
+    )
 
 
 async def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | None]:
@@ -407,6 +411,24 @@ def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut
     )
 
 
+class PilotOut(BaseModel):
+    """The answers so far as a pilot: time, pay, and what the full run takes, in sentences."""
+
+    lines: list[str]
+
+
+@router.get(_STUDY + "/pilot")
+async def read_pilot(
+    served: StudyDep, request: Request, _: Manager, target: Annotated[float, Query(ge=0.1, le=0.99)] = 0.9
+) -> PilotOut:
+    """Take the answers so far as a pilot, and plan the full run with annotators like these."""
+    try:
+        return PilotOut(lines=await dashboard_of(request, served).run(calculator.compute_pilot, target))
+    except SteelyardError as error:
+        problem = error.problems[0]
+        raise Refusal(409, "no_pilot", problem.what, problem.remedy) from None
+
+
 @router.post(_STUDY + "/resolve-check")
 def resolve_check(served: StudyDep, manager: Manager, body: CheckVerdict) -> DoneOut:
     """Decide whether the expected answer of a disputed check is right; a wrong one counts against nobody."""
@@ -443,21 +465,6 @@ def check(request: Request, _: Manager, draft: Draft) -> DraftCheckOut:
     """Check a draft without saving it: every problem with its field, and a preview of a task."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
     return check_draft(draft, changed)
-
-
-class OutputsIn(BaseModel):
-    """A file with the outputs of several systems, and the title of the study that is to compare them."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    items: ItemsFile
-    title: str = ""
-
-
-@router.post("/api/v1/manage/compare-systems")
-def compare_systems(_: Manager, outputs: OutputsIn) -> EvaluationDraftOut:
-    """Draft a study that compares systems by their outputs for the same sources; nothing is saved."""
-    return draft_evaluation(outputs.items, outputs.title)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)

@@ -29,7 +29,7 @@ from steelyard.web.identity import Manager, StudyDep
 from steelyard.web.schemas import ErrorOut
 from steelyard.web.studies import ServedStudy
 
-Action = Literal["draft", "publish", "sync", "approve", "bonus", "stop"]
+Action = Literal["draft", "publish", "sync", "approve", "reject", "bonus", "stop"]
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorOut, "description": "Not the manager."},
@@ -46,6 +46,8 @@ class ProlificOut(BaseModel):
     submissions: Annotated[dict[str, int], Field(description="number of submissions by status")] = {}
     facts: Annotated[dict[str, str], Field(description="places, payments and more, formatted")] = {}
     actions: list[Action] = []
+    awaiting: Annotated[list[str], Field(description="participants whose submissions await review")] = []
+    categories: Annotated[list[str], Field(description="reasons for a rejection that Prolific knows")] = []
 
 
 class ActionRequest(BaseModel):
@@ -55,6 +57,11 @@ class ActionRequest(BaseModel):
 
     action: Action
     pilot: Annotated[int | None, Field(ge=1, le=100_000, description="publish: number of places of a pilot")] = None
+    participants: Annotated[
+        list[Annotated[str, Field(max_length=300)]], Field(max_length=1000, description="reject: whose submissions")
+    ] = []
+    category: Annotated[str, Field(max_length=50, description="reject: Prolific's name of the reason")] = ""
+    message: Annotated[str, Field(max_length=2000, description="reject: what the participants read")] = ""
     agreed: Annotated[str, Field(max_length=64, description="the digest of the preview that is confirmed")] = ""
 
 
@@ -114,7 +121,9 @@ def _state(study: Study, client: Client) -> ProlificOut:
     study_id, currency = prolific.drafted_id(study), study.config.pay.currency
     remote = client.study(study_id)
     listed, at = client.submissions(study_id)
-    statuses = [read_submission(data, at).status for data in listed]
+    submissions = [read_submission(data, at) for data in listed]
+    statuses = [one.status for one in submissions]
+    awaiting = sorted(one.participant for one in submissions if one.status == review.AWAITING_REVIEW)
     counts = {name: statuses.count(name) for name in sorted(set(statuses))}
     received = sum(bonuses.received_bonuses(listed).values())
     rewards = statuses.count("APPROVED") * int(remote.get("reward", 0))
@@ -125,7 +134,7 @@ def _state(study: Study, client: Client) -> ProlificOut:
     }
     actions: list[Action] = ["draft", "publish"] if remote_state == "UNPUBLISHED" else ["sync", "publish"]
     if review.AWAITING_REVIEW in counts:
-        actions.append("approve")
+        actions += ["approve", "reject"]
     if study.config.pay.formula is not None and "APPROVED" in counts:
         actions.append("bonus")
     if remote_state in {"ACTIVE", "PAUSED", "SCHEDULED", "PUBLISHING"}:
@@ -136,6 +145,8 @@ def _state(study: Study, client: Client) -> ProlificOut:
         submissions=counts,
         facts=facts,
         actions=actions,
+        awaiting=awaiting,
+        categories=list(review.CATEGORIES) if awaiting else [],
     )
 
 
@@ -166,6 +177,8 @@ def _plan(client: Client, served: ServedStudy, request: Request, body: ActionReq
     if body.action == "stop":
         lines = ["Stop the study on Prolific: nobody new can take part; participants who have begun may finish."]
         return _Plan([*lines, "It cannot be started again."], {"stop": prolific.drafted_id(study)})
+    if body.action == "reject":
+        return _rejections(client, study, body)
     return _approvals(client, study) if body.action == "approve" else _payments(client, study)
 
 
@@ -191,9 +204,11 @@ def _publication(client: Client, study: Study, pilot: int | None) -> _Plan:
     if offer.nothing_to_do:
         return _Plan([f"The study is on Prolific with {offer.places} places. There is nothing to do."], None)
     cost = "an unknown amount" if offer.cost is None else money(offer.cost, currency)
-    verb = "Add places to" if offer.published else "Publish"
+    places = f"{offer.places} places{' (pilot)' if offer.pilot else ''}"
     lines = [
-        f"{verb} the study: {offer.places} places{' (pilot)' if offer.pilot else ''}, {offer.places_now} now.",
+        f"Raise the number of places from {offer.places_now} to {places}."
+        if offer.published
+        else f"Publish the study with {places}.",
         f"Each participant gets {money(offer.reward, currency)} for about {offer.minutes} minutes.",
         f"Cost with fees and taxes: {cost}.",
     ]
@@ -210,23 +225,46 @@ def _approvals(client: Client, study: Study) -> _Plan:
     return _Plan(lines, sorted(one.submission for one in passing), passing)
 
 
+def _rejections(client: Client, study: Study, body: ActionRequest) -> _Plan:
+    if not body.participants:
+        raise ConfigError("no submission is chosen.", "Choose the participants whose submissions to reject.")
+    review.check_rejection(body.category, body.message)
+    listed, at = client.submissions(prolific.drafted_id(study))
+    awaiting = {
+        one.participant for data in listed if (one := read_submission(data, at)).status == review.AWAITING_REVIEW
+    }
+    chosen = [name for name in dict.fromkeys(body.participants) if name in awaiting]
+    if not chosen:
+        return _Plan(["None of these submissions awaits review."], None)
+    lines = [f"{name}: reject" for name in chosen]
+    count = "1 submission" if len(chosen) == 1 else f"{len(chosen)} submissions"
+    lines.append(f"Reject {count}. The participants are not paid, and read your message.")
+    return _Plan(lines, {"reject": chosen, "category": body.category, "message": body.message}, chosen)
+
+
 def _carry_out(client: Client, served: ServedStudy, request: Request, body: ActionRequest, plan: _Plan) -> str:
     study = served.study
-    if body.action == "draft":
-        study_id = prolific.draft(client, study, _base_url(study, request), served.slug)
-        return f"Drafted on Prolific as {study_id}."
-    if body.action == "publish":
-        prolific.publish(client, study, plan.data)
-        return f"{plan.data.places} places are open. Keep the server running."
-    if body.action == "sync":
-        result = prolific.sync(client, study)
-        return f"{result.changed} submissions have changed; {result.released_tasks} tasks released."
-    if body.action == "stop":
-        return f"Stopped: on Prolific the study is {prolific.stop(client, study).lower()} now."
-    if body.action == "approve":
-        done = review.approve(client, study, plan.data)
-        return f"{done} of {len(plan.data)} submissions are approved."
-    return _pay(client, study, *plan.data)
+    match body.action:
+        case "draft":
+            study_id = prolific.draft(client, study, _base_url(study, request), served.slug)
+            result = f"Drafted on Prolific as {study_id}."
+        case "publish":
+            prolific.publish(client, study, plan.data)
+            result = f"{plan.data.places} places are open. Keep the server running."
+        case "sync":
+            synced = prolific.sync(client, study)
+            result = f"{synced.changed} submissions have changed; {synced.released_tasks} tasks released."
+        case "stop":
+            result = f"Stopped: on Prolific the study is {prolific.stop(client, study).lower()} now."
+        case "approve":
+            result = f"{review.approve(client, study, plan.data)} of {len(plan.data)} submissions are approved."
+        case "reject":
+            done = review.reject(client, study, plan.data, body.category, body.message.strip())
+            count = "1 submission is" if done == 1 else f"{done} submissions are"
+            result = f"{count} rejected; tasks that these participants still held are free for others."
+        case "bonus":
+            result = _pay(client, study, *plan.data)
+    return result
 
 
 def _pay(client: Client, study: Study, owed: dict[str, int], listed: list[dict[str, Any]]) -> str:

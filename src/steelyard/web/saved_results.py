@@ -21,15 +21,20 @@ def _settings(study: Study) -> str:
     return settings_digest(study.config.source)
 
 
-def save_part(study: Study, name: str, part: Any) -> None:
-    """Keep a part of the results (a dataclass with `seq` and `tables`) until the next one."""
+def save_part(study: Study, name: str, part: Any, digest: str) -> None:
+    """Keep a part of the results (a dataclass with `seq` and `tables`) until the next one.
+
+    `digest` is that of event `seq` when the log was read.
+    """
     log = study.core.log
-    digest = log.store.digest_of(part.seq)
-    if log.checkpoints is None or digest is None:
+    if log.checkpoints is None:
         return
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     values["tables"] = {table: _to_bytes(frame) for table, frame in part.tables.items()}
     log.checkpoints.write(_name(name), values, seq=part.seq, digest=digest, settings=_settings(study))
+    if log.store.digest_of(part.seq) != digest:
+        # Somebody was forgotten while these results were computed.
+        log.checkpoints.delete()
 
 
 def load_parts(study: Study, types: Mapping[str, type[Any]]) -> dict[str, Any]:

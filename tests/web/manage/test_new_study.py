@@ -250,30 +250,30 @@ def test_parts_have_their_own_question_and_are_mixed_by_share(server, workspace,
     state = wizard.put(values={**state["values"], "stage": [first, {**second, "share": 0.4}]})
     assert state["problems"] == []
     assert wizard.finish().status_code == 201
-    asked = {}
+    questions = {}
     person = server.person()
     person.http.base_url = f"{server.url}/api/v1/studies/mood/"
     person.join("ann")
     for _ in range(8):
         [task] = person.tasks()["tasks"]
-        asked[task["stage"]] = task["question"]
+        questions[task["stage"]] = task["question"]
         name = task["items"][0]["id"]
         assert person.tell(task, {name: 50} if task["protocol"] == "direct" else {name: "yes"}).status_code == 200
-    assert asked == {"first": "How positive?", "second": "Is it a mood?"}
+    assert questions == {"first": "How positive?", "second": "Is it a mood?"}
 
 
 def test_two_people_editing_one_draft_do_not_overwrite_each_other(wizard):
-    seen = wizard.values(title="Mood")
+    first = wizard.values(title="Mood")
 
     def put(state: dict[str, Any], path: str = "", **body: Any) -> httpx.Response:
         return wizard.http.put(wizard.url + path, json=body, headers={"If-Match": f'"{state["updated"]}"'})
 
-    by_ann = put(seen, values={**seen["values"], "title": "Ann's"})
+    by_ann = put(first, values={**first["values"], "title": "Ann's"})
     assert by_ann.status_code == 200
-    by_bea = put(seen, values={**seen["values"], "title": "Bea's"})
+    by_bea = put(first, values={**first["values"], "title": "Bea's"})
     assert by_bea.status_code == 412
     assert "Reload the page" in by_bea.json()["error"]["remedy"]
-    assert put(seen, "/questions/checks", rows=[]).status_code == 412
+    assert put(first, "/questions/checks", rows=[]).status_code == 412
     refused = wizard.http.put(
         f"{wizard.url}/items", params={"name": "w.csv"}, content=WORDS, headers={**BYTES, "If-Match": "0"}
     )

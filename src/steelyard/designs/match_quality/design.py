@@ -28,9 +28,11 @@ class MatchQuality(Design):
 
     A task has a head, one of the k = N/n items of highest variance, and n − 1 partners from outside those k, drawn
     without replacement with probability proportional to match quality (Eq. 23). In rounds, the state is frozen when a
-    round starts (Algorithm 1); in continuous mode, every answer counts for the next task. Both modes have
-    `rounds` × `tasks_per_round` tasks in all, one annotator each. With contexts, Algorithm 1 runs within each of them:
-    the heads of a context are its n_c/n items of highest variance, and partners are of the same context.
+    round starts (Algorithm 1); in continuous mode, every answer counts for the next task. The first round shows every
+    item: a random partition into tasks, as in the authors' implementation; `first_round = "match_quality"` is the
+    algorithm as printed, whose first round leaves some items out. Each task has one annotator. With contexts,
+    Algorithm 1 runs within each of them: the heads of a context are its n_c/n items of highest variance, and partners
+    are of the same context.
 
     Every pick records the product of its partners' match qualities as `weight` and, up to 10,000 items, the exact
     probability as `propensity` that this head draws this set of partners, in any order, given the sets that the
@@ -45,7 +47,7 @@ class MatchQuality(Design):
     uses_slots: ClassVar[bool] = True
 
     rounds: Annotated[
-        int, Field(ge=1, description="number of rounds; the number of tasks is rounds × tasks_per_round")
+        int, Field(ge=1, description="number of rounds; the number of tasks is about rounds × tasks_per_round")
     ] = 10
     tasks_per_round: Annotated[
         int | None, Field(ge=1, description="tasks per round; default: number of items / items per task")
@@ -54,6 +56,13 @@ class MatchQuality(Design):
         Literal["rounds", "continuous"],
         Field(description="when tasks are chosen: at the start of each round, or after every answer"),
     ] = "rounds"
+    first_round: Annotated[
+        Literal["cover", "match_quality"],
+        Field(
+            description="tasks of the first round: a random partition that shows every item, or chosen by match "
+            "quality (Algorithm 1 as printed); continuous mode and groups have no such round"
+        ),
+    ] = "cover"
     model: Annotated[
         Literal["easl", "bounded_ranking", "trueskill"],
         Field(description="online model: easl for ratings; bounded_ranking or trueskill for comparisons"),
@@ -87,6 +96,7 @@ class MatchQuality(Design):
             by_group=self.by == "group",
             across=not self.within_contexts(protocol),
             continuous=self.mode == "continuous",
+            cover=self.first_round == "cover",
             tasks_per_round=self.tasks_per_round,
             same_item_again=self.same_item_again,
         )
@@ -132,7 +142,7 @@ class MatchQuality(Design):
 
     def budget(self, progress: Progress) -> int:
         """Return the total number of tasks; it grows with the number of items unless tasks_per_round is set."""
-        return self.rounds * _state_of(progress).tasks_per_round
+        return _state_of(progress).budget(self.rounds)
 
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose a released task, else the next head with newly drawn partners."""
