@@ -101,10 +101,10 @@ def _feature(dtype: pl.DataType, name: str) -> dict[str, object]:
     if isinstance(dtype, pl.Datetime):
         unit = dtype.time_unit
         return {"dtype": f"timestamp[{unit}{f', tz={dtype.time_zone}' if dtype.time_zone else ''}]", "_type": "Value"}
-    known = _TYPES.get(dtype.base_type())
-    if known is None:
+    type_name = _TYPES.get(dtype.base_type())
+    if type_name is None:
         raise DataError(f"a column of type {dtype} cannot be written to a data set.", "Convert it first.", field=name)
-    return {"dtype": known, "_type": "Value"}
+    return {"dtype": type_name, "_type": "Value"}
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
