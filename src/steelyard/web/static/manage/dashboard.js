@@ -15,6 +15,7 @@ const part = (id) => document.getElementById(id);
 const charts = new Charts(api);
 const content = (await import(`./${tab}.js`)).start({ api });
 const shown = new Map();
+const CHARTS_MS = 1500; // So long the tab waits for its charts; their places are reserved.
 const SETTLE_MS = 4000; // After this time, what is not there yet is shown as computing.
 let state = "open";
 
@@ -33,7 +34,8 @@ function show(summary) {
   const isNew = content.parts.some((name) => summary.parts[name] !== undefined && summary.parts[name] !== shown.get(name));
   if (isNew || !shown.size) {
     for (const name of content.parts) shown.set(name, summary.parts[name]);
-    const loaded = [drawn, content.refresh(summary), content.ready];
+    const charted = Promise.race([drawn, new Promise((done) => setTimeout(done, CHARTS_MS))]);
+    const loaded = [charted, content.refresh(summary), content.ready];
     const isComplete = content.parts.every((name) => summary.parts[name] !== undefined);
     if (isComplete) Promise.allSettled(loaded).then(settle);
   }
