@@ -78,7 +78,7 @@ def simulate(
     print_notes(
         [
             *forecast.warnings,
-            f"annotators and scores are simulated ({STUDIES} studies); the interval is the 90 % range",
+            f"annotators and scores are simulated ({STUDIES} studies); the 90 % range is over these studies",
         ]
     )
 
@@ -102,7 +102,7 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
     cost = "" if found.cost is None else f" · {config.pay.currency}{found.cost:,.2f}"
     console.print(
         f"{found.tasks:,} tasks · {found.people} annotators, {low} to {high} tasks each (median {middle}) · "
-        f"{found.hours:,.1f} hours in all{cost}"
+        f"{found.hours:,.1f} hours in total{cost}"
     )
     rows = [
         {
@@ -110,7 +110,7 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
             "design": stage.design,
             "tasks": f"{stage.tasks:,}",
             "reliability": "–" if stage.reliability is None else f"{stage.reliability:.3f}",
-            "nine in ten studies": "–" if stage.lower is None else f"{stage.lower:.3f} … {stage.upper:.3f}",
+            "90 % range": "–" if stage.lower is None else f"{stage.lower:.3f} … {stage.upper:.3f}",
             "measure": stage.measure,
         }
         for stage in found.stages

@@ -21,6 +21,7 @@ from steelyard.errors import DataError
 from steelyard.formats.columns import plain
 from steelyard.formats.confined_parquet import read_confined_parquet
 from steelyard.formats.csvtext import csv_lines, parse_csv, refuse_repeated_names
+from steelyard.formats.foreign import items_of_export
 from steelyard.formats.formulas import restore_formulas
 from steelyard.formats.tables import Table, parse_json_lines
 
@@ -95,7 +96,7 @@ def read_upload(data: bytes, name: str, options: ReadingOptions | None = None) -
     suffix = PurePath(name).suffix.lower()
     if suffix not in UPLOAD_ENDINGS:
         raise DataError(
-            f"a file ending in '{suffix}' cannot be read as a table.",
+            f"a file with the suffix '{suffix}' cannot be read as a table.",
             f"Choose one that ends in {', '.join(UPLOAD_ENDINGS)}.",
             file=name,
         )
@@ -207,7 +208,7 @@ def decode(data: bytes, name: str, chosen: str | None = None) -> tuple[str, str,
     if (wide := _without_mark(data)) is not None:
         return data.decode(wide), "utf-16", ["The file has no encoding mark; it was read as UTF-16."]
     if b"\0" in data:
-        raise DataError("it is not a text file.", "Give the file the ending of the format it has.", file=name)
+        raise DataError("it is not a text file.", "Give the file the suffix of its format.", file=name)
     # Windows-1252 leaves five bytes undefined, which Latin-1 defines as control characters.
     text = data.decode("cp1252", errors="replace")
     note = (
@@ -350,12 +351,14 @@ def column_names(count: int) -> list[str]:
 
 def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable:
     text, encoding, notes = decode(data, name, options.encoding)
-    if text.lstrip().startswith("["):
+    is_object = PurePath(name).suffix.lower() == ".json" and text.lstrip().startswith("{")
+    if text.lstrip().startswith("[") or is_object:
         try:
-            rows = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"it is not JSON: {error}.", "Write a list of objects.", file=name) from None
-        if not rows or not all(isinstance(row, dict) for row in rows):
+        rows = items_of_export(content) or content
+        if not rows or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError("it is not a list of objects.", 'Write [{"text": "…"}, …].', file=name)
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     content = text.encode("utf-8", "surrogatepass")

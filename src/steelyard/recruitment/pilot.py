@@ -90,7 +90,7 @@ def summarise_pilot(study: Study, *, target: float = 0.9, seed: int = 0, people:
     """Summarise the answers so far, and plan the full run with annotators like these."""
     timed = timed_answers(study)
     if timed.is_empty():
-        raise DataError("nobody has answered here yet.", "Serve the study and send a few people to it first.")
+        raise DataError("there are no answers yet.", "Serve the study and invite a few annotators first.")
     each = timed.group_by("annotator").agg(pl.col("seconds").sum(), pl.len().alias("answers"))
     limit = study.config.annotators.max_tasks
     # Annotators who did not finish would bias the time of a whole visit.

@@ -105,7 +105,7 @@ class Store:
                 study, kept, secret = _find_study(engine, name, create)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
-                    f"the database holds another study, '{kept}', not '{name}'.",
+                    f"the database contains another study, '{kept}', not '{name}'.",
                     "Choose another file, or the right name.",
                 )
         except StoreError:
@@ -235,7 +235,7 @@ def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, st
     if row is not None:
         return row.id, row.name, row.secret
     if not create:
-        raise StoreError("the database holds no such study.", "Check the study's name and its database.")
+        raise StoreError("the database does not contain this study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
             row = connection.execute(query).first()

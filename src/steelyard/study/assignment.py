@@ -42,7 +42,7 @@ def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTas
         return refusal
     limit = state.recruitment.quotas.get(annotator, config.annotators.max_tasks)
     if limit is not None and state.tasks_of[annotator] >= limit:
-        return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
+        return NoTask(f"You have completed all your {limit} tasks.", reason_code="quota")
     return None
 
 
@@ -166,7 +166,7 @@ def pick_from_designs(
             nothing = picked
         if not config.mixed and not picked.complete:
             return picked
-    return nothing or NoTask("There is nothing to ask.", complete=True)
+    return nothing or NoTask("There are no tasks.", complete=True)
 
 
 def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:

@@ -285,7 +285,7 @@ class Log:
         if shared.error is not None:
             raise StoreError(
                 "the database could not be written: it failed while several answers were being saved.",
-                "Send it again: what was saved is never counted twice.",
+                "Send the answer again: saved answers are never counted twice.",
             )
 
     @contextmanager

@@ -404,11 +404,11 @@ class StudyState:
     def refusal(self, annotator: str) -> NoTask | None:
         """Say why the study assigns an annotator nothing, if that is so."""
         if annotator in self.excluded:
-            return NoTask("Your part in this study has ended.", reason_code="excluded")
+            return NoTask("Your participation in this study has ended.", reason_code="excluded")
         if self.qualified.get(annotator) is False:
             return NoTask("The test before the first task was not passed.", reason_code="excluded")
         if annotator in self.recruitment.departed:
-            return NoTask("Your place in this study was given back.", reason_code="excluded")
+            return NoTask("Your place in this study was returned.", reason_code="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."

@@ -110,6 +110,6 @@ def checked_name(text: str) -> str:
     name = " ".join(text.split())
     if not name or len(name) > _LONGEST_NAME or any(unicodedata.category(sign).startswith("C") for sign in name):
         raise ConfigError(
-            "a member of the team needs a name.", f"Give one of 1 to {_LONGEST_NAME} letters, such as Ann or ann@lab."
+            "a team member needs a name.", f"Give one of 1 to {_LONGEST_NAME} letters, such as Ann or ann@lab."
         )
     return name

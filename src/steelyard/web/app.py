@@ -42,7 +42,8 @@ WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
 _DESCRIPTION = (
-    "What the pages do, for scripts too. Annotators have a session cookie; the owner and team members a bearer token."
+    "The API behind the pages, also for scripts. Annotators use a session cookie; the owner and team "
+    "members a bearer token."
 )
 
 
@@ -93,6 +94,7 @@ def create_app(
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
+    app.include_router(api.service)
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)

@@ -309,7 +309,7 @@ PART_OF_TABLE: dict[str, PartName] = {
 
 
 def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
-    """Return the tables of tournaments, source by source; none if the study holds no tournaments."""
+    """Return the tables of tournaments, source by source; none if the study has no tournament design."""
     tournaments = analysis.tournaments
     if tournaments is None:
         return {}

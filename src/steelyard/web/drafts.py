@@ -99,7 +99,7 @@ class DraftCheckOut(BaseModel):
     items: int | None = None
     judgments: Annotated[int | None, Field(description="number of judgments that the design asks for")] = None
     plan: Annotated[list[str], Field(description="what will be asked, in sentences")] = []
-    warnings: Annotated[list[str], Field(description="items that cannot be compared as one might expect")] = []
+    warnings: Annotated[list[str], Field(description="items that cannot be compared as expected")] = []
     preview: TaskOut | None = None
     page: dict[str, Any] = {}
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
@@ -405,7 +405,7 @@ def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
 def refuse_odd_characters(values: Mapping[str, Any]) -> None:
     """Refuse texts that UTF-8 cannot encode."""
     problems = [
-        Problem("it holds characters that no file can hold.", "Write it again.", field=_plain(path))
+        Problem("it contains characters that cannot be stored in a file.", "Write it again.", field=_plain(path))
         for path, _, text in texts_in(values)
         if _plain(path + text) != path + text
     ]
@@ -478,7 +478,7 @@ def problems_out(problems: Iterable[Problem]) -> list[ProblemOut]:
 def toml_text(values: Mapping[str, Any]) -> str:
     """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
     document = tomlkit.document()
-    document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
+    document.add(tomlkit.comment("A Steelyard study, written in the browser. All settings: steelyard docs study-toml"))
     # `items` is written among the plain keys, as an inline table if it has settings.
     stages = values.get("stage")
     has_stages = isinstance(stages, list) and bool(stages) and all(isinstance(one, Mapping) and one for one in stages)

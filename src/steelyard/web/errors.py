@@ -33,7 +33,11 @@ _LONGEST = 500
 _NOTHING_LOST = "Nothing is lost. Try again in a moment."
 _BY_STATUS = {
     404: ("not_found", "There is nothing at this address.", "Check the link you were given."),
-    405: ("method_not_allowed", "This address does not take such requests.", "See the API's description."),
+    405: (
+        "method_not_allowed",
+        "This address does not accept such requests.",
+        "See the description at /api/v1/openapi.json.",
+    ),
 }
 
 
@@ -177,7 +181,7 @@ def _on_invalid(request: Request, error: Exception) -> Response:
         refusal = Refusal(
             400,
             "malformed",
-            f"The request is not as it should be: {details['msg']}.",
+            f"The request is not valid: {details['msg']}.",
             "Reload the page and try again.",
             field=".".join(place) or None,
         )

@@ -43,13 +43,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorOut, "description": "The page is out of date, or the link is for viewing only."},
     404: {"model": ErrorOut, "description": "There is no such study, item, table or chart."},
     409: {"model": ErrorOut, "description": "It cannot be done now."},
-    422: {"model": ErrorOut, "description": "The study is not right; each problem has its field."},
+    422: {"model": ErrorOut, "description": "The study is not valid; each problem names its field."},
 }
 _STUDY = "/api/v1/studies/{study}/manage"
 router = APIRouter(tags=["manage"], responses=_REFUSALS)
 
 _MOST_ROWS = 500
-_RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
+_RealIds = Annotated[bool, Query(description="use annotators' real names instead of pseudonyms")]
 _TABLES = Literal[
     "scores",
     "systems",
@@ -310,7 +310,7 @@ async def chart(
         real_ids = real_ids or (viewer.may_manage and not download)
         body = await dashboard.run(calculator.draw, name, form, theme, width, item, real_ids, download)
     if body is None:
-        raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
+        raise Refusal(404, "no_such_chart", f"The chart '{name}' is not available now.", "Try again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
     # The address names the state of the study (v=…), so the picture may be cached.
     headers["Cache-Control"] = "private, max-age=86400" if "v" in request.query_params else "no-store"
@@ -376,7 +376,9 @@ async def download(
 def exclude(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
     """Exclude an annotator: they get no further tasks, and their judgments are set aside and collected again."""
     if not body.reason.strip():
-        raise Refusal(422, "no_reason", "There is no reason given.", "Say why; it stays in the log.", field="reason")
+        raise Refusal(
+            422, "no_reason", "No reason is given.", "Give a reason; it is stored in the log.", field="reason"
+        )
     _act(lambda: served.study.annotators.exclude(body.annotator, body.reason.strip(), member=manager.name))
     return DoneOut()
 

@@ -60,7 +60,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {"model": ErrorOut, "description": "There is no such draft, study or file."},
     409: {"model": ErrorOut, "description": "It cannot be done now."},
     412: {"model": ErrorOut, "description": "The draft was changed by somebody else."},
-    422: {"model": ErrorOut, "description": "The request or the uploaded file is not right."},
+    422: {"model": ErrorOut, "description": "The request or the uploaded file is not valid."},
 }
 router = APIRouter(tags=["manage"], responses=REFUSALS)
 draft_router = APIRouter()
@@ -361,7 +361,7 @@ def show_media(folder: DraftDep, name: str) -> FileResponse:
     """Send a media file of a draft, for its preview."""
     file = folder.media.find(name)
     if file is None:
-        raise Refusal(404, "no_such_media", "There is no such picture, sound or video.", "Upload it first.")
+        raise Refusal(404, "no_such_media", "There is no such image, audio or video file.", "Upload it first.")
     policy = {"Content-Security-Policy": "default-src 'none'; sandbox"}
     return FileResponse(file[0], media_type=file[1], headers=policy)
 

@@ -130,7 +130,7 @@ def _state(study: Study, client: Client) -> ProlificOut:
     remote_state = str(remote.get("status", "")).upper()
     facts = {
         "Places taken": f"{remote.get('places_taken', 0)} of {remote.get('total_available_places', 0)}",
-        "Paid to participants": f"{money(rewards + received, currency)}, of it bonuses {money(received, currency)}",
+        "Paid to participants": f"{money(rewards + received, currency)}, of which bonuses {money(received, currency)}",
     }
     actions: list[Action] = ["draft", "publish"] if remote_state == "UNPUBLISHED" else ["sync", "publish"]
     if review.AWAITING_REVIEW in counts:
@@ -173,7 +173,7 @@ def _plan(client: Client, served: ServedStudy, request: Request, body: ActionReq
     if body.action == "publish":
         return _publication(client, study, body.pilot)
     if body.action == "sync":
-        return _Plan(["Read all submissions; tasks of participants who left become free for others."], {"sync": 1})
+        return _Plan(["Read all submissions, and release the tasks of participants who left."], {"sync": 1})
     if body.action == "stop":
         lines = ["Stop the study on Prolific: nobody new can take part; participants who have begun may finish."]
         return _Plan([*lines, "It cannot be started again."], {"stop": prolific.drafted_id(study)})
@@ -192,7 +192,7 @@ def _payments(client: Client, study: Study) -> _Plan:
     if unfinished is not None:
         lines.insert(0, f"First, complete a payment of {money(unfinished.total, currency)} that was begun earlier.")
     if not lines:
-        return _Plan(["No bonuses are owed to participants whose work is approved."], None)
+        return _Plan(["No bonuses are due to approved participants."], None)
     lines.append(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} participants. Prolific's fee is extra.")
     begun = None if unfinished is None else unfinished.number
     return _Plan(lines, {"owed": owed, "begun": begun}, (owed, listed))
@@ -218,10 +218,10 @@ def _publication(client: Client, study: Study, pilot: int | None) -> _Plan:
 def _approvals(client: Client, study: Study) -> _Plan:
     reviews = review.review_submissions(study, prolific.sync(client, study).submissions)
     passing = [one for one in reviews if one.passes]
-    lines = [f"{one.participant}: {'approve' if one.passes else 'leave for you'} ({one.reason})" for one in reviews]
+    lines = [f"{one.participant}: {'approve' if one.passes else 'review by hand'} ({one.reason})" for one in reviews]
     if not passing:
-        return _Plan([*lines, "No submission that passes the rule awaits review."], None)
-    lines.append(f"Approve {len(passing)} of {len(reviews)} submissions. They are paid, and it cannot be undone.")
+        return _Plan([*lines, "No submission that passes the review awaits approval."], None)
+    lines.append(f"Approve {len(passing)} of {len(reviews)} submissions. They will be paid. This cannot be undone.")
     return _Plan(lines, sorted(one.submission for one in passing), passing)
 
 
@@ -253,7 +253,7 @@ def _carry_out(client: Client, served: ServedStudy, request: Request, body: Acti
             result = f"{plan.data.places} places are open. Keep the server running."
         case "sync":
             synced = prolific.sync(client, study)
-            result = f"{synced.changed} submissions have changed; {synced.released_tasks} tasks are free for others."
+            result = f"{synced.changed} submissions have changed; {synced.released_tasks} tasks released."
         case "stop":
             result = f"Stopped: on Prolific the study is {prolific.stop(client, study).lower()} now."
         case "approve":
@@ -280,12 +280,12 @@ def _pay(client: Client, study: Study, owed: dict[str, int], listed: list[dict[s
         if not bonuses.complete_batch(client, study, unfinished, grace_minutes=grace, send_again=send_again):
             raise ConfigError(
                 f"Prolific does not list a payment of {money(unfinished.total, currency)} that was requested earlier.",
-                "Look at your balance there, then run: steelyard prolific bonus",
+                "Check your balance there, then run: steelyard prolific bonus",
             )
         paid += unfinished.total
     earned = bonuses.earned_bonuses(study)
     paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=send_again)
-    return f"{money(paid, currency)} of bonuses are paid."
+    return f"{money(paid, currency)} of bonuses paid."
 
 
 def _base_url(study: Study, request: Request) -> str:
@@ -293,7 +293,7 @@ def _base_url(study: Study, request: Request) -> str:
     url = (None if table is None else table.url) or request.app.state.public_url
     if not url:
         raise ConfigError(
-            "the address under which participants reach this server is not known.",
+            "the public address of this server is unknown.",
             "Set url in [prolific], or start the server with --public-url https://judge.example.org.",
         )
     return str(url)

@@ -352,7 +352,7 @@ def test_media_are_held_against_the_items(workspace, wizard):
     assert wizard.state["media"]["missing"] == ["b.png", "cats/a.png"]
     stored = wizard.upload(PNG, "a.png", "/media").json()
     assert (stored["needed"], stored["missing"]) == (2, ["b.png"])
-    assert "not what its name says" in wizard.upload(b"<svg>", "b.png", "/media").text
+    assert "does not match its suffix" in wizard.upload(b"<svg>", "b.png", "/media").text
     assert wizard.upload(PNG, "b.svg", "/media").status_code == 422
     wizard.upload(PNG, "b.png", "/media")
     wizard.values(**QUESTION)

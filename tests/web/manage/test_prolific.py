@@ -61,12 +61,12 @@ def test_a_study_goes_from_draft_to_bonuses_without_the_command_line(manager, fo
     assert {"sync", "approve"} <= set(state["actions"])
     # p3 answered the checks wrongly and is left for the researcher.
     preview, done = carry_out(manager, "approve")
-    assert any(line.startswith("p3: leave for you") for line in preview)
+    assert any(line.startswith("p3: review by hand") for line in preview)
     assert done == ["2 of 2 submissions are approved."]
     # 0.1 for each of four tasks, and 0.25 for passing the checks.
     preview, done = carry_out(manager, "bonus")
     assert "p1: $0.65" in preview
-    assert done == ["$1.30 of bonuses are paid."]
+    assert done == ["$1.30 of bonuses paid."]
     assert platform.paid("bonus") == {"p1": 65, "p2": 65}
     again = manager.post("/prolific", {"action": "bonus"}).json()
     assert again["digest"] == ""

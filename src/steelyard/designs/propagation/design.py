@@ -47,12 +47,10 @@ class Propagation(Design):
     below: Annotated[float | None, Field(description="values below this mean inadequate; for direct and likert")] = None
     annotators_per_task: Annotated[
         int,
-        Field(
-            ge=1, description="distinct annotators per task, that is per item that is asked about; the majority decides"
-        ),
+        Field(ge=1, description="distinct annotators per task (item); the majority decides"),
     ] = 1
     references: Annotated[
-        bool, Field(description="whether items whose text equals their reference are adequate without a question")
+        bool, Field(description="whether items whose text equals their reference count as adequate without being asked")
     ] = True
 
     def initial_state(self, protocol: Protocol) -> DesignState:
@@ -65,7 +63,7 @@ class Propagation(Design):
         if not protocol.takes_short_pages:
             return [
                 Problem(
-                    f"propagation asks about items one by one, but {protocol.name} compares them.",
+                    f"propagation asks for one item at a time, but {protocol.name} compares them.",
                     "Use the protocol choice with the labels yes and no, likert or direct.",
                     field="design.name",
                 )
@@ -73,7 +71,7 @@ class Propagation(Design):
         if protocol.task_size > 1:
             return [
                 Problem(
-                    "propagation asks about one item at a time, because an answer may decide other items.",
+                    "propagation asks for one item at a time, because an answer may determine other items.",
                     "Set items_per_page to 1.",
                     field="protocol.items_per_page",
                 )
@@ -83,7 +81,7 @@ class Propagation(Design):
             return [
                 Problem(
                     f"propagation needs one answer per item, but there are {len(criteria)} criteria.",
-                    "Use one criterion here, and ask for the others in another stage.",
+                    "Use one criterion here, and the other criteria in another stage.",
                     field="protocol.criteria",
                 )
             ]
@@ -98,7 +96,7 @@ class Propagation(Design):
         what = (
             f"'{unknown_labels[0]}' is not one of the labels {', '.join(labels)}."
             if unknown_labels
-            else "some of the labels, but not all, must mean inadequate."
+            else "at least one label, but not all, must mean inadequate."
         )
         remedy = f'List the labels that mean inadequate, e.g. inadequate = ["{labels[-1]}"].'
         return [Problem(what, remedy, field="design.inadequate")]
