@@ -17,7 +17,7 @@ SUFFIX = ".hf"
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _TYPES = {
-    pl.String: "string",
+    pl.String: "large_string",
     pl.Boolean: "bool",
     pl.Float64: "float64",
     pl.Float32: "float32",
@@ -97,14 +97,14 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
 
 def _feature(dtype: pl.DataType, name: str) -> dict[str, object]:
     if isinstance(dtype, pl.List):
-        return {"feature": _feature(_inner(dtype), name), "_type": "List"}
+        return {"feature": _feature(_inner(dtype), name), "_type": "LargeList"}
     if isinstance(dtype, pl.Datetime):
         unit = dtype.time_unit
         return {"dtype": f"timestamp[{unit}{f', tz={dtype.time_zone}' if dtype.time_zone else ''}]", "_type": "Value"}
-    known = _TYPES.get(dtype.base_type())
-    if known is None:
+    type_name = _TYPES.get(dtype.base_type())
+    if type_name is None:
         raise DataError(f"a column of type {dtype} cannot be written to a data set.", "Convert it first.", field=name)
-    return {"dtype": known, "_type": "Value"}
+    return {"dtype": type_name, "_type": "Value"}
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
