@@ -21,8 +21,9 @@ GROUPS = {
     ),
     "platforms": ("Webhooks", "Called by recruitment platforms."),
     "languages": ("Languages", "Texts of the annotators' page."),
+    "": ("Server", "Endpoints of the server itself."),
 }
-"""Headings and introductions of the groups of endpoints, by the tag they have in the description."""
+"""Headings and introductions of groups of endpoints, by tag; the last group has all other tags."""
 STUDY = "/api/v1/studies/{study}"
 
 
@@ -46,7 +47,7 @@ def page() -> str:
     for tag, (heading, introduction) in GROUPS.items():
         lines += [f"## {heading}", "", introduction, ""]
         for method, path, operation in _operations(document, tag):
-            lines += _operation(method, path, operation, schemas)
+            lines += _operation(method, path, operation)
     lines += ["## Objects", "", "JSON objects in requests and responses, in alphabetical order.", ""]
     for name in sorted(schemas, key=_short):
         lines += _object(name, schemas[name])
@@ -60,11 +61,12 @@ def _operations(document: Schema, tag: str) -> Iterator[tuple[str, str, Schema]]
         if path.replace(STUDY, "/api/v1") != path and path.replace(STUDY, "/api/v1") in paths:
             continue
         for method, operation in operations.items():
-            if tag in operation.get("tags", ()):
+            tags = operation.get("tags", ())
+            if tag in tags or (tag == "" and not set(tags) & set(GROUPS)):
                 yield method, path, operation
 
 
-def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> list[str]:
+def _operation(method: str, path: str, operation: Schema) -> list[str]:
     lines = [f"### `{method.upper()} {path.removeprefix('/api/v1')}` {{ #{operation['operationId']} }}", ""]
     lines += [" ".join(str(operation.get("description", "")).split()), ""]
     rows = [
