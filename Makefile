@@ -132,7 +132,6 @@ notebooks: $(VENV)/.dev
 	$(BIN)/python -m scripts.notebooks
 
 pictures: $(VENV)/.dev
-	$(BIN)/python -m scripts.picture
 	$(BIN)/python -m scripts.figures
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.product_screenshots

@@ -17,6 +17,7 @@ import steelyard
 from reproductions.calibrated.methods import Crowd, both_ways, pearson
 from steelyard.models.ratings.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
+from steelyard.report.typeface import FAMILY, renderer
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 BLUE, WARM, GREY = "#2c5e8a", "#c0632b", "#8a959b"
@@ -416,9 +417,12 @@ def choosing_a_design() -> Any:
 def main() -> None:
     """Draw the figures named, or all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    renderer()  # lays texts out with the product's typeface
     for name in sys.argv[1:] or FIGURES:
-        chart = FIGURES[name]().properties(width=460, height=260).configure_view(stroke=None)
-        chart.configure_axis(grid=False).save(FOLDER / f"{name}.svg")
+        chart = FIGURES[name]().properties(width=460, height=260)
+        if chart.config is alt.Undefined:
+            chart = chart.configure(font=FAMILY)
+        chart.configure_view(stroke=None).configure_axis(grid=False).save(FOLDER / f"{name}.svg")
         print(f"docs/images/{name}.svg")
 
 

@@ -100,6 +100,8 @@ class Model(ABC):
     name: ClassVar[str]
     accepts: ClassVar[tuple[str, ...]]
     """The kinds of observations it takes, the preferred one first."""
+    parameter_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns with the items' own parameters that follow the usual ones in the table of scores."""
 
     @abstractmethod
     def fit(self, observations: Any) -> Fit:
