@@ -35,7 +35,7 @@ RHAT_LIMIT, ESS_LIMIT = 1.05, 100.0
 
 PRECISE_ESS, PRECISE_WORK = 400.0, 1_000_000
 """Effective sample size that is aimed at where it costs little: up to this many rows times draws. At 100, the Monte
-Carlo error of a score is a tenth of its sd, which lowers the correlation with the true scores by some .002."""
+Carlo error of a score is a tenth of its sd, which lowers correlations with true scores by an estimated .002."""
 
 NEGLIGIBLE = 0.02
 """Population sd of log slopes and log noise below which annotators count as equal in diagnostics; of bias, a tenth."""
