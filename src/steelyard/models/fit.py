@@ -13,6 +13,7 @@ import polars as pl
 
 from steelyard import registry
 from steelyard.errors import DataError, ModelFailedError, SteelyardError
+from steelyard.formats.tables import pandas_frame
 from steelyard.models.display import html_table
 from steelyard.observations import FloatArray, Observations
 
@@ -57,6 +58,10 @@ class Fit:
         """The coverage that the intervals aim at."""
         level = self.settings.get("level", 0.95)
         return float(level) if isinstance(level, int | float) else 0.95
+
+    def to_pandas(self) -> Any:
+        """Return the scores as a pandas frame."""
+        return pandas_frame(self.scores)
 
     def _repr_html_(self) -> str:
         """Show the scores in a notebook."""

@@ -100,7 +100,7 @@ def test_an_item_with_one_annotator_has_no_resampled_interval_and_the_notes_say_
     assert by_item["c"]["score"] == pytest.approx(55)
     assert by_item["c"]["lower"] is None
     assert by_item["d"]["score"] is None
-    assert "single one of the annotators" in fit.notes[0]
+    assert "only one of the annotators" in fit.notes[0]
 
 
 def test_relabelling_the_items_changes_nothing_but_their_names() -> None:

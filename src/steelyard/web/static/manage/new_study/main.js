@@ -2,7 +2,7 @@ import { h } from "../../annotate/dom.js";
 import { taskView } from "../../annotate/task.js";
 import { read } from "../api.js";
 import { button, clearFields, hasField, labelled, showProblems } from "./controls.js";
-import { BASE, change, discard, draft, flush, load } from "./draft.js";
+import { BASE, change, discard, draft, flush, load, reload } from "./draft.js";
 import { itemsStep } from "./items_step.js";
 import { planStep } from "./plan_step.js";
 import { qualityStep } from "./quality_step.js";
@@ -175,11 +175,19 @@ draft.onStatus = (words, failed) => {
   saved.classList.toggle("error", Boolean(failed));
 };
 
+draft.onConflict = (words) => {
+  notice.hidden = false;
+  notice.replaceChildren(h("div", { class: "m-notice row", role: "alert" }, h("p", {}, words), button("Reload", reload)));
+  notice.scrollIntoView({ block: "nearest" });
+};
+
 try {
   draft.onState = () => {};
   [forms, languages] = await Promise.all([read(`${BASE}/forms`), read(`${BASE}/languages`), load()]);
   draft.onState = (state) => onState(state);
   step = fromHash() ?? (study ? "items" : draft.state.step);
+  // A draft that is resumed shows which steps were completed before.
+  for (const name of NAMES.slice(0, Math.max(0, NAMES.indexOf(draft.state.step)))) left.add(name);
   if (new URLSearchParams(location.search).has("created")) {
     notice.hidden = false;
     notice.replaceChildren(h("p", { class: "m-notice", role: "status" }, "The study is ready. Copy its link, send it to your annotators, and watch the answers on the ", h("a", { href: "./" }, "dashboard"), "."));
