@@ -15,6 +15,7 @@ from steelyard.records import ABOUT_ANNOTATORS, Judgment
 from steelyard.storage.events import to_json
 from steelyard.study import Study
 from steelyard.study import events as ev
+from steelyard.study.judges import people_only
 from steelyard.study.log import as_microseconds
 from steelyard.study.observing import collect
 
@@ -64,10 +65,11 @@ _NOTE_KINDS = tuple(payload.kind for payload in (ev.Skipped, ev.Flagged, ev.Expi
 class History:
     """A study's past, up to event `seq` at least.
 
-    `records` are all judgments in the order of submission. `judgments` is the same as a table, answers as JSON, with
-    excluded annotators marked in `excluded`, checks and repeats by their `purpose` (and `about`: the check's key, or
-    the judgment repeated). `picks` are all tasks that were leased and how they were chosen; `notes` the skips, flags,
-    expiries, exclusions and readmissions with their reasons; `excluded` the excluded annotators with the reasons.
+    `records` are all judgments by people in the order of submission, `model_records` those by models. `judgments` is
+    `records` as a table, answers as JSON, with excluded annotators marked in `excluded`, checks and repeats by their
+    `purpose` (and `about`: the check's key, or the judgment repeated). `picks` are all tasks that were leased and how
+    they were chosen; `notes` the skips, flags, expiries, exclusions and readmissions with their reasons; `excluded`
+    the excluded annotators with the reasons.
     """
 
     seq: int
@@ -76,6 +78,7 @@ class History:
     picks: pl.DataFrame
     notes: pl.DataFrame
     excluded: dict[str, str]
+    model_records: tuple[Judgment, ...] = ()
 
     def about_items(self, *, repeats: bool = False) -> Iterator[Judgment]:
         """Yield the judgments about items, those of excluded annotators too, without checks; `repeats` if wanted."""
@@ -84,7 +87,7 @@ class History:
 
     @property
     def counted(self) -> pl.DataFrame:
-        """The judgments that count in the scores: no checks or repeats, and none of excluded annotators."""
+        """People's judgments that count in the scores: no checks or repeats, and none of excluded annotators."""
         return self.judgments.filter(~pl.col("excluded") & ~pl.col("purpose").is_in(list(ABOUT_ANNOTATORS)))
 
     def open_tasks(self) -> pl.DataFrame:
@@ -106,10 +109,12 @@ def history_of(study: Study, *, picks: bool = True) -> History:
             excluded[str(event.annotator)] = reason
         elif isinstance(event.data, ev.Readmitted):
             excluded.pop(str(event.annotator), None)
-    records = tuple(study.stream_judgments())
+    everything = tuple(study.stream_judgments())
+    records = tuple(people_only(everything))
+    models = tuple(judgment for judgment in everything if judgment.annotator_kind == "model")
     judgments = [_judgment_row(judgment) for judgment in records]
     picked = _picks(study) if picks else _frame([], _PICKS)
-    return History(seq, records, _frame(judgments, _JUDGMENTS), picked, _frame(notes, _NOTES), excluded)
+    return History(seq, records, _frame(judgments, _JUDGMENTS), picked, _frame(notes, _NOTES), excluded, models)
 
 
 def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:

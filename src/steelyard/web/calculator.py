@@ -298,8 +298,7 @@ def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
 
 def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
     """Add each annotator's pseudonym, so that the manager can find them in exports."""
-    pseudonyms = [study.privacy.pseudonym(name) for name in annotators["annotator"]]
-    return annotators.with_columns(pl.Series("pseudonym", pseudonyms, pl.String))
+    return annotators.with_columns(study.privacy.names().column().alias("pseudonym"))
 
 
 def _score_tables(analysis: Analysis, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:

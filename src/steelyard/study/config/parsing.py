@@ -23,6 +23,7 @@ from steelyard.study.config.tables import (
     AnnotatorSettings,
     Checks,
     ItemsSource,
+    Judges,
     Link,
     Page,
     Pay,
@@ -100,6 +101,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         # Participants from Prolific arrive by a link, even without a [link] table.
         link=table.link or (Link() if table.prolific is not None else None),
         prolific=table.prolific,
+        judges=table.judges,
         seed=table.seed,
         database=table.database,
         name=table.name,
@@ -156,6 +158,7 @@ def _known_keys(location: list[str]) -> list[str]:
         "pay": Pay,
         "link": Link,
         "prolific": Prolific,
+        "judges": Judges,
         "items": ItemsSource,
         "stage": StageTable,
         "stop": Stop,

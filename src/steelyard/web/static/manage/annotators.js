@@ -56,7 +56,8 @@ class Annotators {
   #named(row) {
     const reason = this.#excluded(row);
     const why = reason === null ? null : h("span", { class: "small m-text", dir: "auto", title: reason }, `excluded: ${reason}`);
-    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), why);
+    const model = row.kind === "model" ? h("span", { class: "small muted", title: "A model: rules about speed, quotas and pay do not apply. Its agreement is with people." }, " model") : null;
+    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), model, why);
   }
 
   #button(row) {
