@@ -294,9 +294,9 @@ def test_comparisons_are_asked_in_both_orders_and_within_people_s_pairs(make_stu
         task = study.ask("ann")
         study.tell(task, {"winner": task.item_ids[0]})
         run(study, judge_for(server), QuestionPlan(per_item=1))
-        shown = [j.items for j in study.judges.judgments()]
-        assert set(shown) == {pair[::-1] for pair in shown}
-        assert task.item_ids in shown
+        sets = [j.items for j in study.judges.judgments()]
+        assert set(sets) == {pair[::-1] for pair in sets}
+        assert task.item_ids in sets
 
 
 def test_a_function_can_judge(make_study):

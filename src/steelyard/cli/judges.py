@@ -325,7 +325,7 @@ def list_models(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from steelyard.study import Study
 
     with Study.open(existing_folder(folder)) as study:
-        judgments = [judgment for judgment in study.judgments().iter_rows(named=True)]
+        judgments = list(study.judgments().iter_rows(named=True))
         rows = [
             {
                 "annotator": name,
@@ -349,3 +349,42 @@ def list_models(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         typer.echo("No model has judged this study. Start with: steelyard judges run")
     else:
         Console().print(plain_table(frame.drop("prompt"), ""))
+
+
+@app.command("systems")
+def systems(
+    folder: StudyFolder,
+    judge: Annotated[str, typer.Option("--judge", help="A model of the study, or a numeric column of the items.")],
+    criterion: Annotated[str, typer.Option(help="Criterion, if there are several.")] = "",
+    label: Annotated[
+        str | None, typer.Option(help="Label whose proportion is estimated, if items are labelled.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=0, help="Cross-fitting folds of the judge's weight; 0 is plug-in.")] = 0,
+    expected: Annotated[bool, typer.Option("--expected", help="Print what the judge would save instead.")] = False,
+    form: FormatOption = Format.table,
+) -> None:
+    """Score systems from people's judgments of some items and a judge's of all (prediction-powered means).
+
+    The intervals are valid however bad the judge is, if people judged a random part of the items.
+
+    Example: steelyard judges systems mt --judge gpt-4o
+    """
+    from rich.console import Console
+
+    from steelyard.analysis.judge_scores import expected_savings, powered_systems
+    from steelyard.cli.output import plain_table, print_frame, print_notes
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        if expected:
+            table, notes = expected_savings(study, judge, criterion=criterion, label=label), ()
+        else:
+            result = powered_systems(study, judge, criterion=criterion, label=label, folds=folds)
+            table, notes = result.table, result.notes
+    if form is not Format.table:
+        print_frame(table, form)
+        return
+    if not expected:
+        table = table.drop("people_lower", "people_upper")
+    Console().print(plain_table(table, f"with {judge}"))
+    print_notes(notes)

@@ -62,11 +62,11 @@ def plan_questions(study: Study, plan: QuestionPlan) -> list[Question]:
 def _sets(
     study: Study, number: int, stage: Stage, items: Sequence[Item], plan: QuestionPlan, rng: np.random.Generator
 ) -> Iterator[tuple[str, ...]]:
-    wanted = {item.id for item in items}
+    chosen_names = {item.id for item in items}
     judged = {
         tuple(sorted(judgment.items)): judgment.items
         for judgment in people_only(study.stream_judgments())
-        if judgment.stage == stage.name and wanted.issuperset(judgment.items)
+        if judgment.stage == stage.name and chosen_names.issuperset(judgment.items)
     }
     sets = dict(judged)
     for shown in _random_sets(items, stage, judged, plan.per_item, rng):
@@ -99,7 +99,7 @@ def _random_sets(
         for _ in range(max(0, per_item - min(times[name] for name in names))):
             order = rng.permutation(names).tolist()
             for start in range(0, len(order), number):
-                shown = order[start : start + number]
-                others = [name for name in order if name not in shown]
-                shown += rng.permutation(others).tolist()[: number - len(shown)] if len(shown) < number else []
-                yield tuple(shown)
+                names_in_set = order[start : start + number]
+                others = [name for name in order if name not in names_in_set]
+                names_in_set += rng.permutation(others).tolist()[: number - len(names_in_set)]
+                yield tuple(names_in_set)

@@ -265,9 +265,9 @@ def estimate(study: Study, judge: ModelJudge, name: str, questions: Sequence[Que
     sent = received = 0
     for question in open_questions:
         protocol = study.config.stages[question.stage].protocol
-        shown = [items[one] for one in question.items]
-        sent += sum(estimated_tokens(message["content"]) for message in judge.prompt.messages(shown, protocol))
-        received += 10 + 10 * len(shown) * max(1, len(protocol.scales()) or len(protocol.classes()))
+        question_items = [items[one] for one in question.items]
+        sent += sum(estimated_tokens(message["content"]) for message in judge.prompt.messages(question_items, protocol))
+        received += 10 + 10 * len(question_items) * max(1, len(protocol.scales()) or len(protocol.classes()))
     cost = judge.prices.cost(sent, received)
     calls = len(open_questions)
     return Estimate(len(questions), len(questions) - calls, len(judge.cache), calls, sent, received, cost)
@@ -351,9 +351,9 @@ class _Run:
         stage = self.study.config.stages[question.stage]
         meter = self.result.meter
         start = time.monotonic()
-        shown = [self.items[one] for one in question.items]
+        question_items = [self.items[one] for one in question.items]
         try:
-            answer, cost = await self.judge.answer(shown, stage.protocol, question.repeat, meter)
+            answer, cost = await self.judge.answer(question_items, stage.protocol, question.repeat, meter)
             self._record(question, stage.name, answer, cost, time.monotonic() - start)
         except EndpointError as error:
             self.fatal = error
