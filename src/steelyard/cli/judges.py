@@ -371,7 +371,7 @@ def systems(
     """
     from rich.console import Console
 
-    from steelyard.analysis.judge_scores import expected_savings, powered_systems
+    from steelyard.analysis.powered_systems import expected_savings, powered_systems
     from steelyard.cli.output import plain_table, print_frame, print_notes
     from steelyard.study import Study
 
@@ -388,3 +388,72 @@ def systems(
         table = table.drop("people_lower", "people_upper")
     Console().print(plain_table(table, f"with {judge}"))
     print_notes(notes)
+
+
+@app.command("report")
+def report(
+    folder: StudyFolder,
+    epsilon: Annotated[
+        float, typer.Option(min=0, max=1, help="Alternative annotator test: .1 crowd, .15 skilled, .2 experts.")
+    ] = 0.1,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Column of the items for subgroups; systems by default.")
+    ] = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Compare each model with people: agreement, bias, consistency, and where they disagree.
+
+    Example: steelyard judges report words
+    """
+    from rich.console import Console
+
+    from steelyard.analysis.analysis import Analysis
+    from steelyard.analysis.judge_report import judge_reports, judge_table
+    from steelyard.cli.output import plain_table, print_frame
+    from steelyard.study import Study
+
+    with Study.open(existing_folder(folder)) as study:
+        reports = judge_reports(Analysis.of(study), epsilon=epsilon, by=by)
+    if form is not Format.table:
+        print_frame(judge_table(reports), form)
+        return
+    if not reports:
+        typer.echo("No model has judged items that people judged. Start with: steelyard judges run")
+        return
+    console = Console(highlight=False)
+    for one in reports:
+        name = " ".join(part for part in (one.judge, one.criterion) if part)
+        console.print(name, style="bold", markup=False)
+        for line in _report_lines(one):
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+        for title, frame in (
+            ("Calibration: people's mean by the judge's score", one.calibration),
+            ("Largest disagreements", one.disagreements),
+            ("Subgroups", one.subgroups),
+        ):
+            if frame.height:
+                console.print(plain_table(frame, title))
+
+
+def _report_lines(one: Any) -> Iterator[str]:
+    def number(statistic: Any, form: str = ".2f") -> str:
+        if statistic is None or statistic.value is None:
+            return "–"
+        ends = "" if statistic.lower is None else f" ({statistic.lower:{form}} to {statistic.upper:{form}})"
+        return f"{statistic.value:{form}}{ends}"
+
+    yield f"agreement with a person: {number(one.agreement)}; of two people: {number(one.people_agreement)}"
+    yield f"  ({one.measure})"
+    if one.alternative is not None:
+        verdict = "may replace a person" if one.alternative.passed else "may not replace a person"
+        yield (
+            f"alternative annotator test: wins against {100 * one.alternative.winning_rate:.0f} % of the annotators "
+            f"(ε = {one.alternative.epsilon:g}), as good as one with probability {one.alternative.advantage:.2f}: {verdict}"
+        )
+    if one.first_share is not None:
+        yield f"position: the first item wins {number(one.first_share)}; flips with the order: {number(one.flips)}"
+    if one.self_consistency is not None:
+        yield f"self-consistency: {one.self_consistency:.2f} in {one.repeats:,} repeated calls"
+    if one.length_bias is not None:
+        yield f"length bias: {number(one.length_bias)} ({one.length_bias.note})"
+    yield from one.notes

@@ -36,6 +36,7 @@ from steelyard.study.fitting import (
     kind_for,
     tournament_design,
 )
+from steelyard.study.judge_scores import covariates_by_criterion
 from steelyard.study.judges import ModelAnnotators
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
@@ -451,7 +452,8 @@ class Study:
         if model.name == "dominance" and tournament_design(self.config.stages) is not None and observations:
             return self._fit_tournaments(model, observations, duplicates, by)
         if by == "item":
-            fitted = fit_by_criterion(model, observations, gold, groups)
+            covariates = covariates_by_criterion(self, model, observations)
+            fitted = fit_by_criterion(model, observations, gold, groups, covariates)
             return self._with_basis(fit_with_duplicates(fitted, duplicates))
         grouped = {
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.models.calibrated.covariate_kernels import draw_weights, set_prior_mean, squares_around, stretch_gain
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
@@ -137,6 +138,10 @@ class Draw(NamedTuple):
     """The latest draw of everything but the responders; changed in place."""
 
     x: FloatArray
+    prior_mean: FloatArray
+    columns: FloatArray
+    """Covariates of the items, uncorrelated; no columns where there are none."""
+    weights: FloatArray
     rating_response: FloatArray
     pair_response: FloatArray
     lapsed: NDArray[np.bool_]
@@ -152,7 +157,7 @@ class Draw(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Records of the draws: locations, population parameters and common unknowns by draw.
+    """Records of the draws: locations, population parameters, common unknowns and weights of covariates by draw.
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
     `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
@@ -162,6 +167,7 @@ class Trace(NamedTuple):
     x: FloatArray
     population: FloatArray
     common: FloatArray
+    weights: FloatArray
     line: FloatArray
     score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
@@ -194,7 +200,7 @@ def multiply(values: FloatArray, factor: float) -> None:
 @compiled_part
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
-    return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
+    return Items(draw.x, origin, draw.prior_mean, draw.common[SD] ** 2, draw.work[0], draw.work[1])
 
 
 @compiled_part
@@ -228,9 +234,12 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
         then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, exp(step))
         sd = common[SD]
         gain = then - now + step - 0.5 * ((sd * exp(step)) ** 2 - sd * sd) / COMPARED_SD**2
+        gain += stretch_gain(draw.weights, step, exp(step), COMPARED_SD)
         is_accepted = log(rng.random()) < gain
         if is_accepted:
             multiply(draw.x, exp(step))
+            multiply(draw.weights, exp(step))
+            multiply(draw.prior_mean, exp(step))
             common[SD] *= exp(step)
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
 
@@ -241,7 +250,7 @@ def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
     left, right, responder, outcome, start, row = rows
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
-    total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    total: float = -0.5 * ((location - draw.prior_mean[i]) / draw.common[SD]) ** 2
     product = 1.0
     for at in range(start[i], start[i + 1]):
         m = row[at]
@@ -323,7 +332,7 @@ def move_end_items(rng: np.random.Generator, problem: Problem, draw: Draw, respo
     ends, ratings = problem.ends, problem.rows.ratings
     for k in range(len(ends.item)):
         precision = 1.0 / draw.common[SD] ** 2
-        pull = draw.common[MEAN] * precision
+        pull = draw.prior_mean[ends.item[k]] * precision
         information = 0.0
         for at in range(ends.start[k], ends.start[k + 1]):
             o, r = ends.row[at], ends.responder[at]
@@ -555,14 +564,18 @@ def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
 
 @compiled_part
 def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -> None:
-    """Draw the mean (of rated items) and the sd of the items."""
+    """Draw the mean (of rated items), the weights of covariates, and the sd of the items."""
     x, common = draw.x, draw.common
     if is_rated:
         precision = len(x) / common[SD] ** 2 + 1.0 / MEAN_PRIOR[1] ** 2
         total = total_of(x) / common[SD] ** 2 + MEAN_PRIOR[0] / MEAN_PRIOR[1] ** 2
         common[MEAN] = total / precision + rng.standard_normal() / sqrt(precision)
-    squares = squares_of(x, common[MEAN])
-    common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
+    scale = RATED_SD if is_rated else COMPARED_SD
+    # Covariates have mean 0 over the items, so they do not enter the draw of the mean, nor the mean theirs.
+    draw_weights(rng, x, draw.columns, draw.weights, common[SD], scale)
+    set_prior_mean(common[MEAN], draw.columns, draw.weights, draw.prior_mean)
+    squares = squares_around(x, draw.prior_mean)
+    common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, scale)
 
 
 @compiled_part
@@ -570,7 +583,10 @@ def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
     for i in range(len(draw.x)):
         draw.x[i] += by
-    draw.common[MEAN] += by if crowd.rates[0] else 0.0
+    if crowd.rates[0]:
+        draw.common[MEAN] += by
+        for i in range(len(draw.x)):
+            draw.prior_mean[i] += by
     for r in range(len(crowd.line)):
         if crowd.rates[crowd.group[r]]:
             crowd.line[r, INTERCEPT] -= exp(crowd.line[r, LOG_SLOPE]) * by
@@ -618,7 +634,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
     step = (0.1 + 0.5 * rng.random()) / sqrt(float(own)) * rng.standard_normal()
     times = exp(step)
     sd, scale = common[SD], RATED_SD if is_rated else COMPARED_SD
-    gain = step - 0.5 * ((sd * times) ** 2 - sd * sd) / scale**2
+    gain = step - 0.5 * ((sd * times) ** 2 - sd * sd) / scale**2 + stretch_gain(draw.weights, step, times, scale)
     mean, noise_mean = common[MEAN], population[0, LAMBDA]
     if is_rated:
         mean = origin + (mean - origin) * times
@@ -642,6 +658,8 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
         for i in range(len(draw.x)):
             draw.x[i] = origin + (draw.x[i] - origin) * times
         common[MEAN], common[SD] = mean, sd * times
+        multiply(draw.weights, times)
+        set_prior_mean(mean, draw.columns, draw.weights, draw.prior_mean)
         population[0, LAMBDA] = noise_mean
         for g in range(1, len(population)):
             population[g, ALPHA] -= step
@@ -716,6 +734,8 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
             trace.population[at, g, parameter] = crowd.population[g, parameter]
     for entry in range(4):
         trace.common[at, entry] = draw.common[entry]
+    for k in range(len(draw.weights)):
+        trace.weights[at, k] = draw.weights[k]
     for r in range(len(crowd.line)):
         line, prior = crowd.line[r], crowd.population[crowd.group[r]]
         noise = sqrt(variance_of(line[LOG_NOISE], prior[FLOOR]))

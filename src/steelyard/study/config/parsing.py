@@ -85,6 +85,9 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
     problems += _bonus_problems(table)
+    if model is not None and table.judges.covariates and not model.takes_covariates():
+        what = f"the model {model.name} does not use covariates."
+        problems.append(Problem(what, 'Use [model] name = "calibrated_scale".', field="judges.covariates"))
     if problems or model is None:
         raise ConfigError(problems)
     return StudyConfig(

@@ -349,6 +349,13 @@ class Judges(_Table):
         bool,
         Field(description="whether models' judgments count in the scores as people's do; otherwise they are separate"),
     ] = False
+    covariates: Annotated[
+        list[str],
+        Field(
+            description="names of models, or numeric columns of the items, that inform the scores as a prior; "
+            "for the model calibrated_scale"
+        ),
+    ] = []
 
 
 class StageTable(_Table):

@@ -1,4 +1,4 @@
-"""Scores of items by people and by judges (models, or columns of the items), side by side."""
+"""Prediction-powered scores of a study's systems: people on a part of the items, a judge on all."""
 
 from __future__ import annotations
 
@@ -9,78 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from steelyard.errors import ConfigError, DataError, did_you_mean
-from steelyard.observations import Index, Labels, Observations, Ratings
-from steelyard.records import Item, Judgment
+from steelyard.errors import DataError
 from steelyard.study import Study
-from steelyard.study.observing import collect
+from steelyard.study.judge_scores import item_means, judge_item_scores, numeric_column
 
 if TYPE_CHECKING:
     from steelyard.models.systems.prediction_powered import PoweredMean
 
 PROPENSITY = "propensity"
 """Column of the items with the probability that people are asked about an item."""
-
-
-def numeric_column(items: Sequence[Item], name: str) -> dict[str, float]:
-    """Return the numbers in a column of the items; items without one are left out."""
-    values: dict[str, float] = {}
-    for item in items:
-        text = item.metadata.get(name)
-        try:
-            value = float(text) if text else np.nan
-        except ValueError:
-            raise DataError(f"'{text}' in column '{name}' is not a number (item {item.id}).", "Use numbers.") from None
-        if np.isfinite(value):
-            values[item.id] = value
-    return values
-
-
-def latest_judgments(study: Study, name: str) -> list[Judgment]:
-    """Return a model's judgments in the latest version of its prompt, repeated calls included."""
-    version = study.judges.registrations()[name][-1].version
-    own = [judgment for judgment in study.judges.judgments() if judgment.annotator == name]
-    return [judgment for judgment in own if judgment.version == version] or own
-
-
-def item_means(observations: Observations, label: str | None = None) -> dict[str, float]:
-    """Return the mean rating of each item, or the proportion of its labels that are `label`."""
-    if isinstance(observations, Ratings):
-        values = observations.value
-    elif isinstance(observations, Labels):
-        if label not in observations.classes.ids:
-            raise ConfigError(f"there is no label '{label}'.", did_you_mean(str(label), list(observations.classes.ids)))
-        values = (observations.label == observations.classes.code(str(label))).astype(np.float64)
-    else:
-        raise DataError(
-            f"prediction-powered means need ratings or labels, not {observations.kind}.",
-            "For comparisons use the judge as a prior: [judges] covariates.",
-        )
-    count = np.bincount(observations.item, minlength=len(observations.items))
-    total = np.bincount(observations.item, weights=values, minlength=len(observations.items))
-    return {observations.items[int(code)]: float(total[code] / count[code]) for code in np.flatnonzero(count)}
-
-
-def judge_item_scores(study: Study, judge: str, criterion: str, label: str | None = None) -> dict[str, float]:
-    """Return a judge's score of each item: a model's mean answer, or the number in a column of the items."""
-    columns = sorted({name for item in study.items for name in item.metadata})
-    if judge in study.judges.names():
-        return _model_scores(study, latest_judgments(study, judge), criterion, label)
-    if judge in columns:
-        return numeric_column(study.items, judge)
-    names = [*study.judges.names(), *columns]
-    raise ConfigError(
-        f"there is no model and no column of the items called '{judge}'.",
-        did_you_mean(judge, names) if names else "Run one first: steelyard judges run.",
-    )
-
-
-def _model_scores(study: Study, judgments: Sequence[Judgment], criterion: str, label: str | None) -> dict[str, float]:
-    protocols = {stage.name: stage.protocol for stage in study.config.stages}
-    index = Index([item.id for item in study.items])
-    kind = study.config.stages[0].protocol.kinds[0]
-    by_criterion = collect(kind, judgments, protocols, index)
-    return item_means(by_criterion[criterion], label) if criterion in by_criterion else {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
