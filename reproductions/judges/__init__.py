@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from reproductions.base import Experiment
+from reproductions.judges.alternative_annotator import AlternativeAnnotators
 from reproductions.judges.covariate_prior import CovariatePrior
+from reproductions.judges.coverage import JudgeCoverage
+from reproductions.judges.powered_means import PoweredMeans
 
-EXPERIMENTS: tuple[type[Experiment], ...] = (CovariatePrior,)
+EXPERIMENTS: tuple[type[Experiment], ...] = (AlternativeAnnotators, CovariatePrior, JudgeCoverage, PoweredMeans)

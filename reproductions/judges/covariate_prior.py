@@ -116,7 +116,7 @@ NOTES = (
     "others are bought. At 1.2 judgments an item, every item has one and a fifth of them two.",
     "The best judge is the one with the highest correlation in the data's description, not in these replays. Judgments "
     "needed are the smallest of the budgets tried; smaller ones than one an item were not tried.",
-    "Bad judges: normal noise; the best judge reversed, with noise of the same sd; the length of the translation (ESA), "
+    "Bad judges: normal noise; the best judge reversed, with noise of the same sd; the translation's length (ESA), "
     "or, as SummEval comes without texts, positive noise that grows with the best judge's score.",
 )
 

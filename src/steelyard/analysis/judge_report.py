@@ -274,7 +274,7 @@ def _longer_wins(part: Comparisons, letters: dict[str, int]) -> tuple[float, int
 
 
 def _calibration(sample: _Sample) -> pl.DataFrame:
-    """Return people's mean score by the judge's: `judge`, `people`, its interval, and `items`, in bins of equal size."""
+    """Return people's mean score by the judge's, in bins of equal size: `judge`, `people`, its interval, `items`."""
     schema = dict.fromkeys(("judge", "people", "lower", "upper"), pl.Float64)
     if not isinstance(sample.judge, Ratings):
         return pl.DataFrame(schema={**schema, "items": pl.Int64})

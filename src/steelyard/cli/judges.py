@@ -448,7 +448,8 @@ def _report_lines(one: Any) -> Iterator[str]:
         verdict = "may replace a person" if one.alternative.passed else "may not replace a person"
         yield (
             f"alternative annotator test: wins against {100 * one.alternative.winning_rate:.0f} % of the annotators "
-            f"(ε = {one.alternative.epsilon:g}), as good as one with probability {one.alternative.advantage:.2f}: {verdict}"
+            f"(ε = {one.alternative.epsilon:g}), as good as one with probability {one.alternative.advantage:.2f}: "
+            f"{verdict}"
         )
     if one.first_share is not None:
         yield f"position: the first item wins {number(one.first_share)}; flips with the order: {number(one.flips)}"

@@ -16,6 +16,7 @@ import polars as pl
 
 from steelyard.analysis.activity import SCHEMA, activity
 from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.judge_report import judge_reports, judge_table
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.tables import (
     Estimate,
@@ -244,7 +245,7 @@ def _annotators(analysis: Analysis, common: dict[str, Any], begin: float) -> Ann
         **common,
         judgments=analysis.study.status().judgments,
         duration=time.perf_counter() - begin,
-        tables={"annotators": table},
+        tables={"annotators": table, "judges": judge_table(judge_reports(analysis))},
         charts=("annotators",) if table["agreement"].drop_nulls().len() else (),
     )
 
@@ -277,7 +278,7 @@ _COMPUTE: dict[str, Callable[[Analysis, dict[str, Any], float], Part]] = {
 """How each part is computed."""
 PART_OF_TABLE: dict[str, PartName] = {
     **dict.fromkeys(("progress", "speed", "costs", "checks", "leased_tasks", "notes"), "progress"),
-    "annotators": "annotators",
+    **dict.fromkeys(("annotators", "judges"), "annotators"),
     **dict.fromkeys(("statistics", "reliability"), "reliability"),
 }
 """The part with each table; all others are of the scores."""

@@ -50,7 +50,7 @@ def sample(correlation, n, others, seed=0, shift=2.0):
 @pytest.mark.parametrize(("n", "others"), [(30, 300), (200, 50), (15, 15)])
 def test_estimates_equal_the_textbook_to_1e_6(correlation, n, others):
     y, f = sample(correlation, n, others)
-    result = powered_mean(y[:n], f[:n], f[n:], interval="normal")
+    result = powered_mean(y[:n], f[:n], f[n:], interval="normal", clip=True)
     lam, value, lower, upper = textbook(y[:n].tolist(), f[:n].tolist(), f[n:].tolist(), 0.05)
     assert result.weight == pytest.approx(lam, abs=1e-9)
     assert (result.value, result.lower, result.upper) == pytest.approx((value, lower, upper), abs=1e-6)
@@ -69,7 +69,7 @@ def test_estimates_equal_the_reference_implementation_to_1e_6(case):
     k = np.arange(1, 61)
     f = np.sin(1.7 * k) + 0.01 * k
     y = 2 + case[0] * f + case[1] * np.cos(2.3 * k)
-    result = powered_mean(y[:20], f[:20], f[20:], interval="normal")
+    result = powered_mean(y[:20], f[:20], f[20:], interval="normal", clip=True)
     assert (result.value, result.lower, result.upper) == pytest.approx(REFERENCE[case], abs=1e-6)
 
 
@@ -104,6 +104,15 @@ def test_a_good_judge_saves_what_was_promised_and_a_bad_one_costs_nothing():
         y, f = sample(correlation, 200, 1800)
         bad = powered_mean(y[:200], f[:200], f[200:])
         assert bad.half_width <= 1.01 * bad.people_half_width
+
+
+def test_the_unit_and_the_sign_of_the_judge_do_not_matter():
+    y, f = sample(0.7, 60, 300)
+    results = [powered_mean(y[:60], g[:60], g[60:]) for g in (f, 100 * f + 3, -0.01 * f)]
+    for result in results[1:]:
+        assert (result.value, result.lower, result.upper) == pytest.approx(
+            (results[0].value, results[0].lower, results[0].upper)
+        )
 
 
 def test_stratified_samples_are_no_wider():

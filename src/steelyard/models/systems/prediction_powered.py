@@ -67,8 +67,11 @@ def expected_saving(correlation: float, human_items: int, items: int) -> float:
     return float(correlation**2 * others / max(1, human_items + others))
 
 
-def optimal_weight(y: FloatArray, f: FloatArray, f_other: FloatArray, *, clip: bool = True) -> float:
-    """Return λ = Cov(y, f) / ((1 + n/N) Var(f)), within 0 and 1 (Eq. 6 of Angelopoulos, Duchi & Zrnic 2023)."""
+def optimal_weight(y: FloatArray, f: FloatArray, f_other: FloatArray, *, clip: bool = False) -> float:
+    """Return λ = Cov(y, f) / ((1 + n/N) Var(f)) (Angelopoulos, Duchi & Zrnic 2023, Section 6); `clip`: within 0 and 1.
+
+    Without `clip` the judge may be on another scale than people, and a reversed judge helps as a good one does.
+    """
     n, others = len(y), len(f_other)
     if not others:
         return 0.0
@@ -89,6 +92,7 @@ def powered_mean(
     folds: int = 0,
     interval: IntervalKind = "t",
     weight: float | None = None,
+    clip: bool = False,
 ) -> PoweredMean:
     """Estimate the mean of all items from people's scores `y` of a random part of them.
 
@@ -108,15 +112,17 @@ def powered_mean(
         in the reference implementation, for large samples.
     weight
         λ, if it is given rather than estimated.
+    clip
+        Whether λ is kept within 0 and 1, as in the reference implementation, for judges on people's scale.
     """
     y, f, f_other = (np.asarray(array, np.float64) for array in (y, f, f_other))
     _check_scores(y, f, f_other)
     if weight is not None:
         weights = np.full(len(y), weight)
     elif folds >= 2:
-        weights = _fold_weights(y, f, f_other, folds)
+        weights = _fold_weights(y, f, f_other, folds, clip)
     else:
-        weights = np.full(len(y), optimal_weight(y, f, f_other))
+        weights = np.full(len(y), optimal_weight(y, f, f_other, clip=clip))
     mean_weight = float(weights.mean())
     imputed = mean_weight * f_other
     rectifier = y - weights * f
@@ -249,12 +255,12 @@ def _check_scores(y: FloatArray, f: FloatArray, f_other: FloatArray) -> None:
         )
 
 
-def _fold_weights(y: FloatArray, f: FloatArray, f_other: FloatArray, folds: int) -> FloatArray:
+def _fold_weights(y: FloatArray, f: FloatArray, f_other: FloatArray, folds: int, clip: bool) -> FloatArray:
     fold = np.arange(len(y)) % min(folds, len(y))
     weights = np.empty(len(y))
     for k in np.unique(fold):
         rest = fold != k
-        weights[~rest] = optimal_weight(y[rest], f[rest], f_other)
+        weights[~rest] = optimal_weight(y[rest], f[rest], f_other, clip=clip)
     return weights
 
 
@@ -313,11 +319,11 @@ def _stratified_weight(
         variance = float(np.var(np.concatenate([f[mine], f_other[others]]), ddof=1))
         above += part**2 * covariance / n
         below += part**2 * variance * (1 / n + 1 / m)
-    return float(np.clip(above / below, 0, 1)) if below > 0 else 0.0
+    return above / below if below > 0 else 0.0
 
 
 def _weighted_lambda(own: FloatArray, f: FloatArray, share: FloatArray) -> float:
-    """Return the λ that minimises the variance of the AIPW estimate, within 0 and 1.
+    """Return the λ that minimises the variance of the AIPW estimate.
 
     Its summand is share·y + λ·f·(1 − share), so λ is minus a regression coefficient.
     """
@@ -326,4 +332,4 @@ def _weighted_lambda(own: FloatArray, f: FloatArray, share: FloatArray) -> float
     if variance <= 0:
         return 0.0
     covariance = float(np.mean((alone - alone.mean()) * (correction - correction.mean())))
-    return float(np.clip(-covariance / variance, 0, 1))
+    return -covariance / variance
