@@ -153,7 +153,8 @@ def _mean_and_error(ratings: Ratings, rows: np.ndarray) -> tuple[FloatArray, Flo
 
 
 def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, int, int]]:
-    covariates = None if np.isnan(judge).all() else Covariates(("judge",), judge[:, None])
+    groups = tuple(f"system {one}" for one in sample.system)
+    covariates = None if np.isnan(judge).all() else Covariates(("judge",), judge[:, None], groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit: Fit = CalibratedScale(draws=draws).fit(sample.ratings, covariates=covariates)

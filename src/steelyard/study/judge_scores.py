@@ -111,7 +111,9 @@ def covariates_by_criterion(study: Study, model: Model, observations: Mapping[st
 
     return {
         criterion: Covariates.of(
-            part.items.ids, {name: judge_item_scores(study, name, criterion, compared=True) for name in names}
+            part.items.ids,
+            {name: judge_item_scores(study, name, criterion, compared=True) for name in names},
+            {item.id: item.group for item in study.items if item.group is not None},
         )
         for criterion, part in observations.items()
     }

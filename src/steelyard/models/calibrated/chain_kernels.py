@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated.covariate_kernels import draw_weights, set_prior_mean, squares_around, stretch_gain
+from steelyard.models.calibrated.covariate_kernels import (
+    draw_weights,
+    move_item_sd,
+    move_weights,
+    set_prior_mean,
+    squares_around,
+    stretch_gain,
+)
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
@@ -668,7 +675,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
 
 
 @inlined
-def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:  # noqa: PLR0912  # one step each
+def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:  # noqa: PLR0912, PLR0915  # a step each
     """Draw every unknown once, given all others."""
     rows, rung, origin = problem.rows, problem.rung, problem.origin
     common = draw.common
@@ -710,6 +717,10 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
         squares = squares_of(draw.shift, 0.0)
         common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
         stretch_shifts(rng, rows.ratings, draw, responders, origin)
+    if len(draw.weights):
+        scale = RATED_SD if crowd.rates[0] else COMPARED_SD
+        move_weights(rng, rows, draw, intercept, origin, scale)
+        common[SD] = move_item_sd(rng, rows, draw, intercept, origin, scale, common[SD])
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):

@@ -9,6 +9,8 @@ import numpy as np
 
 from steelyard.observations import FloatArray
 
+MIN_IN_GROUP = 4
+"""Mean number of items in a group from which groups have weights of their own."""
 LEAST_VARIANCE = 1e-8
 """Directions of the covariates with less of their variance than this are dropped: they repeat the others."""
 
@@ -27,16 +29,27 @@ def uncorrelated(columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariates:
-    """Numbers of the items: `values` is items × columns in the order of the observations' items; NaN is unknown."""
+    """Numbers of the items: `values` is items × columns in the order of the observations' items; NaN is unknown.
+
+    `groups` are what the items belong to, such as systems. Each has a weight of its own, so that a judge who favours
+    a system does not make its mean look certain.
+    """
 
     names: tuple[str, ...]
     values: FloatArray
+    groups: tuple[str | None, ...] = ()
 
     @classmethod
-    def of(cls, items: Sequence[str], columns: Mapping[str, Mapping[str, float]]) -> Covariates:
+    def of(
+        cls,
+        items: Sequence[str],
+        columns: Mapping[str, Mapping[str, float]],
+        groups: Mapping[str, str] | None = None,
+    ) -> Covariates:
         """Arrange columns, each a number by item id, in the order of the items."""
         values = np.array([[column.get(item, np.nan) for column in columns.values()] for item in items], np.float64)
-        return cls(tuple(columns), values.reshape(len(items), len(columns)))
+        of_items = tuple(groups.get(item) for item in items) if groups else ()
+        return cls(tuple(columns), values.reshape(len(items), len(columns)), of_items)
 
     def uncorrelated(self, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
         """Return uncorrelated columns with mean 0 and variance 1 over some items, spanning the covariates.
@@ -51,7 +64,15 @@ class Covariates:
         mean = np.where(is_known, values, 0.0).sum(axis=0) / count
         centred = np.where(is_known, values - mean, 0.0)
         sd = centred.std(axis=0)
-        return uncorrelated(centred[:, sd > 0] / sd[sd > 0])
+        return uncorrelated(np.hstack([centred[:, sd > 0] / sd[sd > 0], self._indicators(rows)]))
+
+    def _indicators(self, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+        """Return a column for each group but one, 1 for its items, if groups have a few items on average."""
+        names = [self.groups[row] or "" for row in rows.tolist()] if self.groups else []
+        known = sorted(set(names))
+        if len(known) < 2 or len(names) < MIN_IN_GROUP * len(known):
+            return np.zeros((len(rows), 0))
+        return np.array([[name == one for one in known[1:]] for name in names], np.float64)
 
     @property
     def missing(self) -> int:

@@ -180,10 +180,10 @@ def stratified_mean(
         freedom += (part**2 * one) ** 2 / (len(rectifier) - 1)
         people_mean += part * y[own == c].mean()
         people_variance += part**2 * y[own == c].var(ddof=1) / (own == c).sum()
-    quantile = float(special.stdtrit(variance**2 / freedom if freedom > 0 else len(y) - 1, (1 + level) / 2))
     # The items stand for a larger population, in which the strata may have other sizes.
     between = max(0.0, squares - value**2) / (len(y) + len(f_other))
     variance, people_variance = variance + between, people_variance + between
+    quantile = float(special.stdtrit(variance**2 / freedom if freedom > 0 else len(y) - 1, (1 + level) / 2))
     half, people_half = quantile * np.sqrt(variance), quantile * np.sqrt(people_variance)
     total = len(y) + len(f_other)
     correlation = _correlation(y, f)

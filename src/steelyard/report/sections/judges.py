@@ -60,8 +60,8 @@ def _table(reports: list[JudgeReport]) -> Table:
     columns += [column for name, column in optional if has_values(name)]
     note = (
         f"Agreement: {reports[0].measure}. Wins against, advantage: alternative annotator test (Calderon et al., "
-        "2025), with ε = 0.1: a model may replace people if it wins against half of them. Flips: pairs decided differently "
-        "in the other order. Length bias: 0 means that length matters no more than for people."
+        "2025), with ε = 0.1: a model may replace people if it wins against half of them. Flips: pairs decided "
+        "differently in the other order. Length bias: 0 means that length matters no more than for people."
     )
     return Table("judges", "Models compared with people; intervals are at 95 %.", frame, tuple(columns), note)
 
