@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -84,11 +84,11 @@ class JudgeCoverage(Experiment):
         rng = np.random.default_rng([self.seed, run, 2])
         order = rng.permutation(len(sliders))
         place = np.empty(len(sliders), np.int64)
-        seen = np.zeros(len(sliders.items), np.int64)
+        counts = np.zeros(len(sliders.items), np.int64)
         for row in order:
-            place[row] = seen[sliders.item[row]]
-            seen[sliders.item[row]] += 1
-        items = rng.permutation(np.flatnonzero(seen >= 31))[: self.items]
+            place[row] = counts[sliders.item[row]]
+            counts[sliders.item[row]] += 1
+        items = rng.permutation(np.flatnonzero(counts >= 31))[: self.items]
         is_item = np.isin(sliders.item, items)
         used = take(sliders, is_item & (place < 3))
         others = is_item & (place >= 11)
@@ -106,7 +106,7 @@ class _Sample:
     ratings: Ratings
     target: FloatArray
     error: FloatArray
-    system: np.ndarray  # type: ignore[type-arg]
+    system: np.ndarray[Any, Any]
     judges: dict[str, FloatArray]
 
 
@@ -119,7 +119,7 @@ NOTES = (
 )
 
 
-def _judges(truth: FloatArray, system: np.ndarray, rng: np.random.Generator) -> dict[str, FloatArray]:  # type: ignore[type-arg]
+def _judges(truth: FloatArray, system: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, FloatArray]:
     noise = rng.normal(0, 8, len(truth))
     return {
         "none": np.full(len(truth), np.nan),
@@ -130,7 +130,7 @@ def _judges(truth: FloatArray, system: np.ndarray, rng: np.random.Generator) -> 
     }
 
 
-def _ratings(item: FloatArray, who: FloatArray, value: FloatArray, items: int, people: int) -> Ratings:
+def _ratings(item: Any, who: Any, value: FloatArray, items: int, people: int) -> Ratings:
     return Ratings(
         items=Index([f"i{n:04}" for n in range(items)]),
         annotators=Index([f"a{n:03}" for n in range(people)]),
@@ -143,7 +143,7 @@ def _ratings(item: FloatArray, who: FloatArray, value: FloatArray, items: int, p
     )
 
 
-def _mean_and_error(ratings: Ratings, rows: np.ndarray) -> tuple[FloatArray, FloatArray]:  # type: ignore[type-arg]
+def _mean_and_error(ratings: Ratings, rows: np.ndarray[Any, Any]) -> tuple[FloatArray, FloatArray]:
     item, value = ratings.item[rows], ratings.value[rows]
     count = np.bincount(item, minlength=len(ratings.items)).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,17 +27,17 @@ class Recording:
     name: str
     items: tuple[str, ...]
     ratings: FloatArray
-    annotator: np.ndarray  # type: ignore[type-arg]
+    annotator: np.ndarray[Any, Any]
     scale: tuple[float, float]
     judges: dict[str, FloatArray]
-    system: np.ndarray  # type: ignore[type-arg]
+    system: np.ndarray[Any, Any]
 
     @property
     def n_items(self) -> int:
         """Number of items."""
         return len(self.items)
 
-    def chosen(self, is_chosen: np.ndarray) -> Ratings:  # type: ignore[type-arg]
+    def chosen(self, is_chosen: np.ndarray[Any, Any]) -> Ratings:
         """Return some of the ratings as observations."""
         item, column = np.nonzero(is_chosen & np.isfinite(self.ratings))
         codes = self.annotator[item, column]

@@ -65,10 +65,12 @@ def people_judge(study, share=0.4, seed=1):
     study.import_answers(0, [ImportedAnswer(f"{n}-{i}", n, (i,), {i: v}) for n, i, v in answers])
 
 
-def model_judges(study, name="gpt", sign=1.0, noise=4.0, repeats=1):
+def model_judges(study, name="gpt", sign=1.0, noise=4.0, repeats=1, refused=()):
     rng = np.random.default_rng(2)
 
     def judge(items, protocol):
+        if items[0].id in refused:
+            raise ValueError("refused")
         return float(np.clip(50 + sign * (quality(items[0]) - 50) + rng.normal(0, noise), 0, 100))
 
     questions = plan_questions(study, QuestionPlan(repeats=repeats))
@@ -124,6 +126,16 @@ def test_a_judge_that_lacks_items_is_refused(folder):
         run_judge(study, judge, plan_questions(study, QuestionPlan(limit=50)))
         with pytest.raises(DataError, match="no score for"):
             powered_systems(study, "some")
+
+
+def test_a_few_refusals_of_a_judge_are_replaced_by_its_mean_and_noted(folder):
+    with write(folder) as study:
+        people_judge(study)
+        result = model_judges(study, refused={"o003"})
+        assert [failure.kind for failure in result.failures] == ["function"]
+        powered = powered_systems(study, "gpt")
+        assert "1 items without a score" in powered.notes[-1]
+        assert powered.table["saving"].min() > 0.2
 
 
 def test_covariates_in_study_toml_inform_the_scores(folder):

@@ -355,3 +355,13 @@ def test_the_endpoint_is_used_within_its_context(chat):
             return await endpoint.reply([{"role": "s", "content": ""}, {"role": "u", "content": "<item A>word 3"}], {})
 
     assert asyncio.run(ask()).text == '{"A": 30}'
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run_and_leaves_no_trace(make_study, chat):
+    server = chat(sensible)
+    judge = judge_for(server)
+    server.close()
+    with Study.open(make_study(items=4)) as study:
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            run(study, judge)
+        assert study.judges.names() == []

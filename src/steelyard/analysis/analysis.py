@@ -22,6 +22,7 @@ from steelyard.observations import Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
+from steelyard.study.judge_scores import latest_judgments
 from steelyard.study.judges import ScoreBasis
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
@@ -68,9 +69,14 @@ class Analysis:
         return {name: without_tasks(part) for name, part in collected.items()}
 
     def model_observations(self, stage: Stage) -> dict[str, Observations]:
-        """Return models' judgments of a stage as observations, by criterion, whether or not the scores use them."""
-        judgments = (replace(judgment, in_scores=True) for judgment in self.history.model_records)
-        counted = (judgment for judgment in judgments if judgment.counts)
+        """Return models' judgments of a stage as observations, by criterion, whether or not the scores use them.
+
+        Repeated calls are included: statistics average an annotator's answers to one question.
+        """
+        excluded = self.history.excluded
+        names = [name for name in self.study.judges.names() if name not in excluded]
+        judgments = (judgment for name in names for judgment in latest_judgments(self.study, name))
+        counted = (judgment for judgment in judgments if judgment.purpose != "check")
         collected = observations_of(self.study, counted, stage.protocol.kinds[0], stage.name)
         return {name: without_tasks(part) for name, part in collected.items()}
 

@@ -253,7 +253,8 @@ def _length_bias(sample: _Sample) -> Statistic | None:
         result = stats.spearmanr(length, standard[0] - standard[1])
         interval = np.tanh(np.arctanh(result.statistic) + np.array([-1.96, 1.96]) / np.sqrt(max(len(names) - 3, 1)))
         note = "Spearman's correlation of length and judge minus people, both standardised"
-        return Statistic("length_bias", float(result.statistic), *map(float, interval), "Fisher", len(names), note)
+        lower, upper = float(interval[0]), float(interval[1])
+        return Statistic("length_bias", float(result.statistic), lower, upper, "Fisher", len(names), note)
     if isinstance(sample.judge, Comparisons) and isinstance(sample.people, Comparisons):
         (judge, n), (people, m) = (_longer_wins(part, letters) for part in (sample.judge, sample.people))
         if not n or not m:

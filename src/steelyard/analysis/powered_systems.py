@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PROPENSITY = "propensity"
 """Column of the items with the probability that people are asked about an item."""
+MOST_MISSING = 0.2
+"""Largest proportion of a system's items that the judge may have refused to score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +58,11 @@ def powered_systems(
     rows = {name: _one_system(name, ids, human, scores, propensity, folds, level) for name, ids in groups.items()}
     table = pl.DataFrame([_row(name, result) for name, result in rows.items()]).sort("score", descending=True)
     how = "AIPW with the probabilities in the column propensity" if propensity else "PPI++"
+    unscored = sum(item.id not in scores for item in study.items)
     notes = (
-        f"{how}; λ is the judge's weight: 0 means that the judge does not help",
+        f"{how}; weight is λ, that of the judge: 0 means that the judge does not help",
         "intervals are about items like these, judged by annotators like these",
+        *([f"{unscored:,} items without a score by the judge get its mean"] if unscored else []),
     )
     return PoweredSystems(table, judge, notes)
 
@@ -88,12 +92,14 @@ def _one_system(
     from steelyard.models.systems.prediction_powered import check_random, powered_mean, weighted_mean
 
     missing = [one for one in ids if one not in scores]
-    if missing:
+    if len(missing) > MOST_MISSING * len(ids):
         raise DataError(
             f"the judge has no score for {len(missing)} of the {len(ids)} items of {name}, such as '{missing[0]}'.",
             "Let the judge score every item: steelyard judges run.",
         )
-    f = np.array([scores[one] for one in ids])
+    # Any guess that does not depend on people's answers keeps the interval valid.
+    usual = float(np.mean([scores[one] for one in ids if one in scores]))
+    f = np.array([scores.get(one, usual) for one in ids])
     is_judged = np.array([one in human for one in ids])
     y = np.array([human.get(one, np.nan) for one in ids])
     try:
@@ -119,7 +125,8 @@ def _row(name: str, result: PoweredMean) -> dict[str, object]:
         "correlation": result.correlation,
         "human_items": result.human_items,
         "items": result.items,
-        "saving": result.saving,
+        # Without negative zeros.
+        "saving": round(result.saving, 12) + 0.0,
     }
 
 

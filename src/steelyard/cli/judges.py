@@ -246,7 +246,10 @@ def _print_result(name: str, result: RunResult) -> None:
         parts.append(f"{meter.input_tokens:,} tokens sent, {meter.output_tokens:,} received")
     if meter.cost:
         parts.append(f"cost {meter.cost:.4g}")
-    print_done("; ".join(parts) + ".")
+    if result.answered or result.already:
+        print_done("; ".join(parts) + ".")
+    else:
+        typer.echo(f"✗ {name}: no question was answered.", err=True)
     notes = [f"{count:,} retries after: {kind}" for kind, count in result.retries.items()]
     kinds = Counter(failure.kind for failure in result.failures)
     for kind, count in kinds.most_common():
@@ -254,7 +257,7 @@ def _print_result(name: str, result: RunResult) -> None:
         where = ", ".join(first.question.items)
         notes.append(f"{count:,} questions have no answer ({kind}); the first, about {where}: {first.reason}")
     if result.stopped:
-        notes.append(f"the run ended early: {result.stopped}. Run the same command again to go on")
+        notes.append(f"the run ended early: {result.stopped.rstrip('.')}. Run the same command again to go on")
     elif result.failures:
         notes.append("run the same command again to ask them again")
     print_notes(notes)
@@ -377,7 +380,8 @@ def systems(
 
     with Study.open(existing_folder(folder)) as study:
         if expected:
-            table, notes = expected_savings(study, judge, criterion=criterion, label=label), ()
+            table = expected_savings(study, judge, criterion=criterion, label=label)
+            notes: tuple[str, ...] = ()
         else:
             result = powered_systems(study, judge, criterion=criterion, label=label, folds=folds)
             table, notes = result.table, result.notes

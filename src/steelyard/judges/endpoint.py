@@ -19,6 +19,8 @@ RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 LONGEST_WAIT = 120.0
 """Seconds to wait at most before a retry, whatever the endpoint asks for."""
+PATIENCE = 3
+"""Connections that may be refused before the first answer; an endpoint that is not there ends the run."""
 Structure = Literal["schema", "json", "none"]
 _WEAKER: dict[Structure, Structure] = {"schema": "json", "json": "none"}
 
@@ -102,6 +104,8 @@ class Endpoint:
         self._structure: Structure = self.settings.structure
         self._pace = Pace(self.settings.requests_per_minute)
         self._http: httpx.AsyncClient | None = None
+        self._is_reachable = False
+        self._refused_connections = 0
 
     async def __aenter__(self) -> Endpoint:
         limits = httpx.Limits(max_connections=self.settings.concurrency)
@@ -163,9 +167,13 @@ class Endpoint:
         except httpx.InvalidURL as error:
             raise EndpointError(f"{url} is not an address: {error}.", "Check --base-url.") from None
         except httpx.ConnectError as error:
+            self._refused_connections += 1
+            if not self._is_reachable and self._refused_connections > PATIENCE:
+                raise EndpointError(f"{url} cannot be reached: {error}.", "Check --base-url.") from None
             raise CallError("connection", f"{url} cannot be reached: {error}.", "Check --base-url.") from None
         except httpx.TransportError as error:
             raise CallError("connection", f"the connection broke off: {error}.") from None
+        self._is_reachable = True
         self._check_status(response, structure)
         return response
 

@@ -113,7 +113,7 @@ class FunctionJudge:
 
     def __init__(self, function: Callable[[Sequence[Item], Protocol], Any], name: str | None = None) -> None:
         self.function = function
-        self.model = name or getattr(function, "__name__", "function")
+        self.model = name or str(getattr(function, "__name__", "function"))
 
     def version(self, study: Study) -> str:
         """Return a digest of the function's source, or of its name where there is none."""
@@ -303,7 +303,6 @@ def run_judge(
     result = RunResult(already=len(questions) - len(open_questions))
     if not open_questions:
         return result
-    study.judges.register(chosen, judge.registration(study))
     if isinstance(judge, ModelJudge):
         judge.endpoint.on_retry = lambda kind: result.retries.update([kind])
     run = _Run(study, judge, chosen, result, max_cost, on_progress, len(open_questions))
@@ -329,6 +328,7 @@ class _Run:
         self.items = {item.id: item for item in study.items}
         self.version = judge.version(study)
         self.failures_in_a_row = 0
+        self.is_registered = False
         self.fatal: SteelyardError | None = None
 
     async def answer_all(self, questions: Sequence[Question], concurrency: int) -> None:
@@ -370,6 +370,9 @@ class _Run:
 
     def _record(self, question: Question, stage: str, answer: Any, cost: float, seconds: float) -> None:
         first = question.id_for(self.name, self.version, stage, repeat=0)
+        if not self.is_registered:
+            self.study.judges.register(self.name, self.judge.registration(self.study))
+            self.is_registered = True
         self.study.judges.record(
             [
                 ModelAnswer(

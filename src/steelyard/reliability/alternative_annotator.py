@@ -108,7 +108,7 @@ def _rmse(values: FloatArray, answer: FloatArray, item: Any, others: Any) -> Flo
     numbers, given = values.astype(np.float64), answer.astype(np.float64)
     total, squares = np.bincount(item, numbers)[item] - numbers, np.bincount(item, numbers**2)[item] - numbers**2
     error = squares - 2 * given * total + others * given**2
-    return -np.sqrt(np.maximum(error, 0) / np.maximum(others, 1))
+    return np.asarray(-np.sqrt(np.maximum(error, 0) / np.maximum(others, 1)))
 
 
 def _accuracy(values: Any, answer: Any, item: Any, others: Any) -> FloatArray:

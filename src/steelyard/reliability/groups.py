@@ -62,7 +62,7 @@ def _statistic(key: str, sums: FloatArray, pairs: FloatArray, weights: np.ndarra
 
     def ratio(total: FloatArray) -> FloatArray:
         below = np.sqrt(np.maximum(total[..., 1], 0) * np.maximum(total[..., 2], 0))
-        return np.divide(total[..., 0], below, out=np.full(below.shape, np.nan), where=below > 0)
+        return np.asarray(np.divide(total[..., 0], below, out=np.full(below.shape, np.nan), where=below > 0))
 
     value = float(ratio(sums.sum(axis=1)))
     if not np.isfinite(value):

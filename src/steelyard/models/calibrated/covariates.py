@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Covariates:
         of_items = tuple(groups.get(item) for item in items) if groups else ()
         return cls(tuple(columns), values.reshape(len(items), len(columns)), of_items)
 
-    def uncorrelated(self, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def uncorrelated(self, rows: np.ndarray[Any, Any]) -> FloatArray:
         """Return uncorrelated columns with mean 0 and variance 1 over some items, spanning the covariates.
 
         Unknown values get the column's mean. Constant columns, and those that repeat others, are dropped.
@@ -66,13 +67,13 @@ class Covariates:
         sd = centred.std(axis=0)
         return uncorrelated(np.hstack([centred[:, sd > 0] / sd[sd > 0], self._indicators(rows)]))
 
-    def _indicators(self, rows: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    def _indicators(self, rows: np.ndarray[Any, Any]) -> FloatArray:
         """Return a column for each group but one, 1 for its items, if groups have a few items on average."""
         names = [self.groups[row] or "" for row in rows.tolist()] if self.groups else []
-        known = sorted(set(names))
-        if len(known) < 2 or len(names) < MIN_IN_GROUP * len(known):
+        group_names = sorted(set(names))
+        if len(group_names) < 2 or len(names) < MIN_IN_GROUP * len(group_names):
             return np.zeros((len(rows), 0))
-        return np.array([[name == one for one in known[1:]] for name in names], np.float64)
+        return np.array([[name == one for one in group_names[1:]] for name in names], np.float64)
 
     @property
     def missing(self) -> int:

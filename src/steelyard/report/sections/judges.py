@@ -70,6 +70,7 @@ def _details(report: JudgeReport) -> list[Block]:
     name = " ".join(part for part in (report.judge, report.criterion) if part)
     key = "".join(c if c.isascii() and c.isalnum() else "-" for c in name.lower()).strip("-")
     blocks: list[Block] = []
+    columns: tuple[Column, ...]
     if report.calibration.height > 1:
         columns = (
             number_column("judge", "score by the model"),
