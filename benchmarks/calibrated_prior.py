@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.chain import ORIGIN, SLIDER_FLOOR, STEP_FLOOR, USUAL_SPREAD, WITNESSES
-from steelyard.models.calibrated.chain_kernels import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
+from steelyard.models.calibrated.chain_state import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
 from steelyard.models.calibrated.evidence import BEYOND, Evidence
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.responder_kernels import (

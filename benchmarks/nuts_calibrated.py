@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from steelyard.models.calibrated import chain_kernels as common
+from steelyard.models.calibrated import chain_state as common
 from steelyard.models.calibrated import responder_kernels as crowd
 from steelyard.models.calibrated.chain import ORIGIN, SLIDER_FLOOR, STARTS, STEP_FLOOR, WITNESSES, Chain
 from steelyard.models.calibrated.evidence import Evidence

@@ -1,4 +1,4 @@
-"""Write the reference pages that are made from the code: study.toml and the command line."""
+"""Write the files that are generated from the code: the references of study.toml and the commands, and the schema."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from steelyard import registry
 from steelyard.cli.app import app
+from steelyard.study.config.schema import SCHEMA_FILE, schema_text
 from steelyard.study.config.tables import (
     AnnotatorSettings,
     Checks,
@@ -31,7 +32,9 @@ from steelyard.study.config.tables import (
     StudyTable,
 )
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+SCHEMA = ROOT / "src" / "steelyard" / "study" / "config" / SCHEMA_FILE
 
 
 def study_toml() -> str:
@@ -172,11 +175,11 @@ PAGES = {"study-toml.md": study_toml, "commands.md": commands}
 def main() -> None:
     """Write the pages, or with --check say whether they are up to date."""
     stale = []
-    for name, make in PAGES.items():
-        path = FOLDER / name
+    files = {FOLDER / name: make for name, make in PAGES.items()} | {SCHEMA: schema_text}
+    for path, make in files.items():
         text = make()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
+            stale.append(path.name)
             if "--check" not in sys.argv:
                 path.write_text(text, encoding="utf-8")
     print("\n".join(stale) or "up to date")

@@ -271,7 +271,7 @@ def take(browser: Browser, address: str, shot: Shot, size: dict[str, Any], schem
         page.goto(f"{address}/s/{shot.name}/?PROLIFIC_PID=p{size['width']}-{scheme}")
     else:
         page.goto(f"{address}/s/{shot.name}/")
-        page.get_by_label("A name to answer under").fill(f"ann {size['width']} {scheme}")
+        page.get_by_label("Choose a name").fill(f"ann {size['width']} {scheme}")
         page.keyboard.press("Enter")
     page.get_by_role("button", name="Begin").click()
     page.locator(".task").wait_for()

@@ -21,7 +21,7 @@ from tests.cli.running import run as run_here
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.M | re.S)
 BIN = Path(sys.executable).parent
 ANSWERS = "1\n2\n" * 50
 """What whoever is asked answers."""

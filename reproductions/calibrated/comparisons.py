@@ -60,7 +60,7 @@ class Comparisons(Experiment):
             for method in Method:
                 correlation_curves = []
                 for run in range(runs):
-                    correlation_curves.append(self._curve(method, n, CROWDS[crowd], run))
+                    correlation_curves.append(self.curve(method, n, CROWDS[crowd], run))
                     done += 1
                     progress(done, steps)
                 needed[method] = np.array(
@@ -71,7 +71,7 @@ class Comparisons(Experiment):
         table = pl.concat(tables)
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
 
-    def _curve(self, method: Method, n: int, mixture: Mixture, run: int) -> FloatArray:
+    def curve(self, method: Method, n: int, mixture: Mixture, run: int) -> FloatArray:
         """Return comparisons per item (each counts for both of its items) and ρ with the true scores, one row each."""
         truth = np.random.default_rng([self.seed, run, 0]).normal(size=n)
         people = People(truth, mixture, self.seed * 1000 + run)

@@ -39,18 +39,21 @@ class HeldOut(Experiment):
     title: ClassVar[str] = "Calibration: predictive intervals and judgments held out"
     data: ClassVar[tuple[str, ...]] = (SLIDERS, "snow2008/affect.csv.gz", "snow2008/wordsim.csv.gz")
 
+    sets: tuple[str, ...] | None = None
+    """Recordings to take; None for all."""
     level: float = 0.95
     draws: int = 400
     seed: int = 0
 
     def small(self) -> Self:
-        """Return few draws."""
-        return replace(self, draws=100)
+        """Return few draws of small recordings."""
+        return replace(self, sets=("word similarity", "affect, anger", "affect, valence"), draws=100)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Count how many held-out ratings lie within their interval."""
         sets = {"NLI sliders": read_slider_tasks(data), "word similarity": read_similarities(data)[0]}
         sets |= {f"affect, {name}": ratings for name, (ratings, _) in read_affect(data).items()}
+        sets = {name: ratings for name, ratings in sets.items() if self.sets is None or name in self.sets}
         rows = []
         for done, (where, ratings) in enumerate(sets.items(), 1):
             rng = np.random.default_rng(self.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from steelyard.observations import Comparisons, FloatArray, IntArray, Mixed, Rat
 from steelyard.reliability.splitting import take
 
 SLIDERS, COMPARISONS, BOTH = "sliders only", "comparisons only", "sliders, then comparisons"
+Effects = Literal["auto", "none", "bias", "slope", "noise", "random"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,16 @@ class MixedProtocols(Experiment):
     budgets: tuple[int, ...] = (4, 6, 8, 12)
     runs: int = 20
     draws: int = 400
+    annotator_effects: Effects = "auto"
     seed: int = 0
 
     def small(self) -> Self:
-        """Return few runs at one budget."""
-        return replace(self, budgets=(8,), runs=2, draws=100)
+        """Return few runs at one budget, with the differences that the simulated annotators have."""
+        return replace(self, budgets=(8,), runs=4, draws=20, annotator_effects="noise")
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate run by run, the same crowd for all three ways."""
-        model = CalibratedScale(draws=self.draws)
+        model = CalibratedScale(draws=self.draws, annotator_effects=self.annotator_effects)
         correlations = np.empty((self.runs, len(self.budgets), 3))
         for run in range(self.runs):
             for at, budget in enumerate(self.budgets):

@@ -62,14 +62,17 @@ class NonInferior(Experiment):
 
     few: tuple[int, ...] = (1, 2, 3, 5)
     by_system: tuple[int, ...] = (25, 50, 100, 200)
+    sets: tuple[str, ...] | None = None
+    """Sets of ratings to take; None for all."""
     most_decisions: int = 5000
     trials: int = 8
     draws: int = 400
     seed: int = 0
 
     def small(self) -> Self:
-        """Return one trial at few sizes."""
-        return replace(self, few=(3,), by_system=(50,), most_decisions=500, trials=1, draws=100)
+        """Return one trial of some recordings, and no systems."""
+        sets = ("affect, anger", "affect, joy", "affect, valence", "word similarity", "RTE")
+        return replace(self, sets=sets, few=(3,), by_system=(), most_decisions=400, trials=1, draws=100)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Go over the recordings one by one."""
@@ -133,6 +136,8 @@ class NonInferior(Experiment):
         for name, where in zip(BINARY, ("RTE", "temporal order"), strict=True):
             rated[where] = _as_ratings(*read_labels(data, name))
         for where, (ratings, gold) in rated.items():
+            if self.sets is not None and where not in self.sets:
+                continue
             reference = np.array([gold[item] for item in ratings.items.ids])
             for count in self.few:
                 yield where, count, [_Scoring(self, ratings, reference, count, t) for t in range(self.trials)]

@@ -50,8 +50,8 @@ class FewerRatings(Experiment):
     seed: int = 0
 
     def small(self) -> Self:
-        """Return few runs at few sizes."""
-        return replace(self, judgments=(3, 5), runs=1, draws=100)
+        """Return one run at one size."""
+        return replace(self, judgments=(4,), runs=1, draws=60)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Correlate with the mean of the other annotators (sliders), and with the truth (simulation)."""

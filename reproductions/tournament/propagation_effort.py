@@ -54,7 +54,7 @@ class PropagationEffort(Experiment):
             ("by the reference", effort.reference, vertices, REFERENCE, reasons["reference"]),
             ("by an inadequate one above", effort.propagated, vertices, PROPAGATED, reasons["propagated"]),
             ("both: labelled without asking", effort.automatic, vertices, AUTOMATIC, "the sum of the two rows above"),
-            ("spared in all", effort.items - effort.asked, effort.items, SPARED, "follows from the rows above"),
+            ("spared in total", effort.items - effort.asked, effort.items, SPARED, "follows from the rows above"),
         )
         table = pl.DataFrame(
             [(name, count, whole, 100 * count / whole, published) for name, count, whole, published, _ in rows],

@@ -131,7 +131,7 @@ class Client:
     def offer(self) -> Task | NoTask:
         """Like `ask`, but return the reason if there is no task."""
         tasks, nothing = self._lease(1)
-        return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
+        return tasks[0] if tasks else nothing or NoTask("There are no tasks.")
 
     def tell(self, task: Task | str, answer: Any, *, seconds: float | None = None) -> None:
         """Send an answer; it is on the server's disk when this returns. Sending it again changes nothing."""

@@ -125,7 +125,7 @@ def work(study: Study) -> None:
         idle.clear()
         if turn % 40 == 11:
             study.flag(task, "typo")
-            study.skip(task, "cannot tell")
+            study.skip(task, "cannot serve")
             continue
         protocol = study.core.stage_of(task).protocol
         judgment = study.tell(task, answer(protocol, task.item_ids, rng), seconds=float(rng.gamma(4, 2)))

@@ -205,7 +205,7 @@ def test_open_tasks_are_those_that_nobody_answered_or_gave_back(open_study):
         (Label("x", "yes", "fit"), "fit: yes"),
         (Comparison("x", "y", 1), "better than y"),
         (Comparison("y", "x", 1), "worse than y"),
-        (Comparison("y", "x", 0), "about the same as y"),
+        (Comparison("y", "x", 0), "tied with y"),
         (Comparison("y", "z", 0), ""),
         (Choice(("x", "y", "z"), "x", "y"), "best"),
         (Choice(("x", "y", "z"), "z", "x"), "worst"),

@@ -79,7 +79,7 @@ def test_what_is_not_known_is_said(study):
     rate(study, "ann")
     verdict = Analysis.of(study).verdict
     assert verdict.outcome == "unknown"
-    assert verdict.sentence.startswith("Reliability is not known yet: ")
+    assert verdict.sentence.startswith("Reliability cannot be estimated yet: ")
 
 
 def test_the_command_line_prints_the_verdict_of_the_dashboard(study):
@@ -136,7 +136,7 @@ def test_an_annotator_far_below_the_others_is_to_be_reviewed_without_their_name(
         schema_overrides={"excluded": pl.String},
     )
     [step] = steps(study, BELOW, annotators=table)
-    assert step == "1 annotator agrees clearly less with the others than the rest. Review their answers."
+    assert step == "1 annotator agrees clearly less with the other annotators. Review their answers."
 
 
 def test_there_is_no_forecast_while_the_last_tasks_are_held_by_annotators_who_have_stopped(study):

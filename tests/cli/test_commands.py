@@ -48,7 +48,7 @@ def test_every_command_shows_an_example(command, tmp_path):
 )
 def test_a_new_study_runs_as_it_is(protocol, tmp_path):
     run("new", "words", "--protocol", protocol, cwd=tmp_path)
-    assert "30 items are fine" in run("check", "words", cwd=tmp_path).stdout
+    assert "30 items are valid" in run("check", "words", cwd=tmp_path).stdout
     first = {"direct": "50", "likert": "3", "choice": "1", "pairwise": "1", "best_worst": "1\n2", "ranking": "1>2=3>4"}
     typed = first.get(protocol, "10\n20\n30\n40\n50")
     done = run("judge", "words", "--annotator", "me", "--max-tasks", "1", cwd=tmp_path, text=typed + "\n")
@@ -88,7 +88,7 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     assert float(table_rows[0]["score"]) == pytest.approx(49, abs=4)
     # The plain model is one word away.
     file = tmp_path / "study" / "study.toml"
-    assert '"calibrated_scale"  # or the plain mean' in file.read_text()
+    assert '"calibrated_scale"  # simpler: mean' in file.read_text()
     file.write_text(file.read_text().replace('"calibrated_scale"', '"mean"'))
     run("export", "study", "--what", "scores", "-o", "plain.csv", cwd=tmp_path)
     plain = list(csv.DictReader((tmp_path / "plain.csv").read_text().splitlines()))
@@ -210,8 +210,8 @@ def test_a_file_of_items_with_other_columns_can_be_used_at_once(tmp_path):
     options = ["-c", "text=lemma", "-p", "best_worst", "--size", "3"]
     run("new", "words", "--items", "items.csv", *options, cwd=tmp_path)
     checked = run("check", "words", cwd=tmp_path).stdout
-    assert "3 items a task" in checked
-    assert "other columns of the items: notes" in checked
+    assert "3 items per task" in checked
+    assert "further columns, not shown to annotators: notes" in checked
 
 
 def test_check_sees_what_was_changed_since_people_began(tmp_path):

@@ -20,7 +20,7 @@ def judged(make_study):
 
 def test_exclude_says_how_many_judgments_are_set_aside_and_readmit_undoes_it(judged):
     done = run("exclude", ".", "bob", "--reason", "guessing", cwd=judged)
-    assert "3 judgments are set aside" in done.stdout
+    assert "3 judgments no longer count" in done.stdout
     assert "3 set aside" in run("status", ".", cwd=judged).stdout
     assert "3 judgments count again" in run("readmit", ".", "bob", cwd=judged).stdout
     assert "set aside" not in run("status", ".", cwd=judged).stdout
@@ -41,7 +41,7 @@ def test_a_paused_study_says_so(judged):
 
 def test_pay_lists_what_everybody_earned_and_what_it_comes_to(judged):
     text = (judged / "study.toml").read_text()
-    assert "does not say what is paid" in run("pay", ".", cwd=judged, code=1).stderr
+    assert "does not define the pay" in run("pay", ".", cwd=judged, code=1).stderr
     (judged / "study.toml").write_text(
         text + '[pay]\nper_task = 0.25\nbonus = "0.1 * tasks"\nfee = 0.2\ncurrency = "EUR"\n'
     )
@@ -85,12 +85,12 @@ def test_a_wrong_bonus_is_named_with_its_line(judged):
 
 def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
     prompt = run("forget", ".", "bob", cwd=judged, text="n\n", code=1)
-    assert "There are 3 judgments, 6 events in the log and 0 tokens and sessions." in prompt.stderr
-    assert "none of 3 scores is another" in prompt.stderr
+    assert "To be erased: 3 judgments, 6 events in the log and 0 tokens and sessions." in prompt.stderr
+    assert "none of 3 scores changes" in prompt.stderr
     assert "6 judgments" in run("status", ".", cwd=judged).stdout
     done = run("forget", ".", "bob", cwd=judged, text="y\n")
-    assert "Forgotten: 3 judgments" in done.stdout
-    assert "3 judgments will be asked of others again" in done.stdout
+    assert "Erased: 3 judgments" in done.stdout
+    assert "3 judgments will be collected again" in done.stdout
     assert "backups" in done.stderr
     assert "3 judgments" in run("status", ".", cwd=judged).stdout
     assert "nobody called 'bob'" in run("forget", ".", "bob", "--yes", cwd=judged, code=1).stderr

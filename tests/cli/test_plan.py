@@ -18,10 +18,10 @@ SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--annot
 
 def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_path):
     done = run("plan", *SMALL, "--protocol", "best_worst", "--design", "random_tuples", "--price", "0.15", cwd=tmp_path)
-    assert "30 items at a split-half reliability of 0.7" in done.stdout
+    assert "30 items, split-half reliability 0.7" in done.stdout
     assert all(head in done.stdout for head in ("judgments", "hours", "cost", "random_tuples"))
-    assert "plain split-half" in done.stderr
-    assert "0.824 (Spearman–Brown)" in done.stderr
+    assert "uncorrected split-half" in done.stderr
+    assert "0.824 (Spearman–Brown corrected)" in done.stderr
 
 
 def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, capsys):
@@ -102,19 +102,19 @@ def test_a_pilot_moves_the_plan(tmp_path):
         cwd=tmp_path,
     )
     assert json.loads(piloted.stdout)[0]["judgments"] < 0.8 * usual[0]["judgments"]
-    assert "annotators and items of the pilot" in piloted.stderr
+    assert "estimated from the pilot" in piloted.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-p", "direct", "-d", "per_item", "--annotators", "2", "-t", "0.99"), "out of reach: the best is 0."),
+        (("-p", "direct", "-d", "per_item", "--annotators", "2", "-t", "0.99"), "cannot be reached: the highest is 0."),
         (("-p", "best_wurst"), "Did you mean 'best_worst'"),
         (("-p", "choice"), "labels have no split-half reliability"),
-        (("--price", "1", "--wage", "9"), "Give --price or --wage"),
-        (("--seconds", "9"), "one time does not fit several protocols"),
-        (("-p", "direct", "--seconds", "pair=9"), "'pair' is not among the protocols"),
-        (("--chart", "plan.pdf"), "End its name in .svg, .png or .html"),
+        (("--price", "1", "--wage", "9"), "--price and --wage exclude each other"),
+        (("--seconds", "9"), "--seconds gives one time for several protocols"),
+        (("-p", "direct", "--seconds", "pair=9"), "'pair' is not one of the protocols"),
+        (("--chart", "plan.pdf"), "Use a name that ends in .svg, .png or .html"),
         (("--set", "noize=1"), "Did you mean 'noise'"),
     ],
     ids=str,

@@ -51,7 +51,7 @@ def test_rules_exclude_only_when_they_are_set_and_applied(judged):
     folder = judged("[quality.rules]\nconstant = 0.8\ntoo_fast = 0.8\n")
     assert "excluded" not in run("quality", ".", cwd=folder).stdout
     done = run("quality", ".", "--apply", cwd=folder)
-    assert "spam is excluded: 100% of the answers came faster than the text can be read" in done.stdout
+    assert "spam is excluded: 100% of the answers were faster than the text can be read" in done.stdout
     with Study.open(folder) as study:
         assert list(study.annotators.excluded) == ["spam"]
         assert study.status().set_aside == 30
@@ -77,7 +77,9 @@ def test_a_disputed_check_is_named_and_can_be_settled(make_study):
             study.tell(task, {task.item_ids[0]: 90})
         key = study.quality.checks()[0].key
     result = run("quality", ".", cwd=folder)
-    assert f"check {key} is disputed: 6 of 6 answered otherwise" in " ".join((result.stdout + result.stderr).split())
+    assert f"check {key} is disputed: 6 of 6 annotators gave another answer" in " ".join(
+        (result.stdout + result.stderr).split()
+    )
     run("resolve-check", ".", key, "wrong", cwd=folder)
     assert "disputed" not in run("quality", ".", cwd=folder).stdout
     assert "Write right or wrong." in run("resolve-check", ".", key, "perhaps", cwd=folder, code=1).stderr

@@ -64,7 +64,7 @@ def test_too_few_people_and_items_are_warned_of(make_study):
     assert "3 annotators are too few" in done.stderr
     assert "6 items are few" in done.stderr
     done = run("simulate", folder.name, "--annotators", "200", cwd=folder.parent)
-    assert "people get nothing to do" in done.stderr
+    assert "annotators get no tasks" in done.stderr
 
 
 def test_a_study_with_mistakes_is_refused(make_study):

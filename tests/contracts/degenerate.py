@@ -143,7 +143,7 @@ def choice_cases() -> dict[str, Observations]:
         "best only": choices(tuples, tuples[:, 0], neither, annotator),
         "worst only": choices(tuples, neither, tuples[:, 0], annotator),
         "neither": choices(tuples, neither, neither, annotator),
-        "one item as best and worst": choices(tuples, tuples[:, 0], tuples[:, 0], annotator),
+        "the same item as best and worst": choices(tuples, tuples[:, 0], tuples[:, 0], annotator),
         "contradictions": choices([[0, 1, 2]] * 2, [0, 2], [2, 0], [0, 1]),
         "pairs": choices([[0, 1]] * 3, [0] * 3, [1] * 3, [0, 1, 2]),
         "an annotator with one answer": choices(

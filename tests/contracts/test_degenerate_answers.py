@@ -97,7 +97,7 @@ def test_every_model_fits_degenerate_answers_without_names(name: str, kind: str,
     for remove in (without_names, with_some_names) if kind != "mixed" else (without_names,):
         observations = remove(CASES[kind][case])
         if name in NEEDS_NAMES:
-            with pytest.raises(DataError, match="do not say who gave them"):
+            with pytest.raises(DataError, match="have no annotator"):
                 fit(name, observations, gold)
         else:
             check(fit(name, observations, gold))

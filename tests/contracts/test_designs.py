@@ -63,7 +63,9 @@ def _judgments_each(design: Any, size: int) -> Promise:
 
 def _so_many_tasks(design: Any, size: int) -> Promise:
     # What was never asked is least certain, so that it comes before anything is asked again as a head.
-    tasks = design.rounds * (N_ITEMS // size)
+    # The first round shows every item, so it has a task more where the size does not divide their number.
+    is_covering = design.mode == "rounds" and design.by == "item"
+    tasks = design.rounds * (N_ITEMS // size) + (is_covering and N_ITEMS % size > 0)
     return Promise(1, tasks, tasks * size)
 
 

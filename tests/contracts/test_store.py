@@ -151,7 +151,7 @@ def test_a_newer_schema_is_refused(database_url):
     with engine.begin() as connection:
         connection.execute(text("UPDATE steelyard_version SET version_num = '9999'"))
     engine.dispose()
-    with pytest.raises(StoreError, match=r"newer Steelyard.*Upgrade"):
+    with pytest.raises(StoreError, match=r"newer version of Steelyard.*Upgrade"):
         Store.open(database_url, "words")
 
 
@@ -161,7 +161,7 @@ def test_a_database_that_is_not_ours_is_refused_and_left_alone(tmp_path):
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE recipes (id INTEGER)"))
     engine.dispose()
-    with pytest.raises(StoreError, match="not a Steelyard one"):
+    with pytest.raises(StoreError, match="not created by Steelyard"):
         Store.open(url, "words")
     engine = create_engine(url)
     with engine.connect() as connection:

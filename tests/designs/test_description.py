@@ -75,6 +75,6 @@ def test_sources_with_too_few_different_tuples_are_counted():
     items = outputs(3, 6) + [Item(f"x{n}", f"x{n}", f"system {n}", "small") for n in range(4)]
     plan = describe_plan(BalancedTuples(factor=2, annotators_per_task=1), BestWorst(), items)
     (warning,) = plan.warnings
-    assert warning.startswith("1 of 4 sources have fewer different tuples than factor asks for; all are asked")
+    assert warning.startswith("1 of 4 sources have fewer distinct tuples than factor requires; all of them are used")
     # 12 tuples for each source of six, and the only one of the source of four.
     assert plan.size.judgments == 37

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from itertools import permutations
+from itertools import chain, combinations, permutations
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from steelyard.designs.match_quality.online_models import OnlineEasl
 from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.observations import Rating
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
+from steelyard.records import Item
 from tests.designs.helpers import make_items, take
 from tests.designs.match_quality_states import heard, started, state_of
 
@@ -40,7 +41,7 @@ def test_150_items_by_5_make_rounds_of_30_tasks_and_300_in_all():
 
 @pytest.mark.parametrize("model", ["easl", "trueskill"])
 def test_heads_are_the_least_certain_when_the_round_opens_and_partners_are_outside_them(model):
-    design, protocol = MatchQuality(rounds=6, model=model), ScoredRanking(size=3)
+    design, protocol = MatchQuality(rounds=6, model=model, first_round="match_quality"), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(16))
     variance, tasks = np.zeros(0), []
     for step in range(30):
@@ -64,7 +65,7 @@ def test_heads_are_the_least_certain_when_the_round_opens_and_partners_are_outsi
 
 @pytest.mark.slow
 def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
-    design, protocol = MatchQuality(rounds=1), ScoredRanking(size=4)
+    design, protocol = MatchQuality(rounds=1, first_round="match_quality"), ScoredRanking(size=4)
     firsts = Counter()
     for seed in range(1200):
         progress = design.new_progress(protocol, make_items(8))
@@ -78,7 +79,7 @@ def test_every_item_is_a_head_about_equally_often_while_nothing_is_known():
 
 
 def test_a_round_is_drawn_from_the_state_at_its_opening_not_from_answers_since():
-    design, protocol = MatchQuality(rounds=2), ScoredRanking(size=3)
+    design, protocol = MatchQuality(rounds=2, first_round="match_quality"), ScoredRanking(size=3)
     with_answers, without_answers = (design.new_progress(protocol, make_items(12)) for _ in range(2))
     for step in range(4):
         picks = [
@@ -107,8 +108,94 @@ def test_when_a_round_fills_people_go_on_with_the_next_or_wait_as_told():
         assert fourth.round == 1
 
 
+# The first round
+
+
+@pytest.mark.parametrize(("n", "size", "tasks"), [(150, 5, 30), (13, 4, 4), (7, 1, 7), (9, 5, 2)])
+def test_the_first_round_shows_every_item_and_repeats_only_to_fill_the_last_task(n, size, tasks):
+    protocol = ScoredRanking(size=size) if size > 1 else Direct()
+    design = MatchQuality(rounds=2)
+    progress = design.new_progress(protocol, make_items(n))
+    picks = [take(design, progress, protocol, f"ann-{step}", (1, step)) for step in range(tasks)]
+    assert all(isinstance(pick, Pick) and pick.round == 0 for pick in picks)
+    counts = Counter(item for pick in picks for item in pick.items)
+    assert set(counts) == set(range(n))
+    assert sum(counts.values()) == tasks * size
+    assert all(len(set(pick.items)) == size for pick in picks)
+    following = take(design, progress, protocol, "somebody", (1, tasks))
+    assert isinstance(following, Pick)
+    assert following.round == 1
+    assert design.budget(progress) == tasks + n // size
+
+
+def test_the_first_round_as_printed_leaves_items_out():
+    design, protocol = MatchQuality(rounds=1, first_round="match_quality"), ScoredRanking(size=5)
+    progress = design.new_progress(protocol, make_items(150))
+    picks = [take(design, progress, protocol, f"ann-{step}", (1, step)) for step in range(30)]
+    n_shown = len({item for pick in picks if isinstance(pick, Pick) for item in pick.items})
+    # 120 partners are drawn for 30 heads from 120 others, nearly uniformly: about 1 - 1/e of them are drawn.
+    assert 30 + 120 * 0.55 < n_shown < 30 + 120 * 0.72
+
+
+def in_contexts(*sizes: int) -> list[Item]:
+    return [
+        Item(f"{context}-{n}", "x", context=str(context)) for context, size in enumerate(sizes) for n in range(size)
+    ]
+
+
+def test_the_first_round_covers_each_context_by_itself():
+    design, protocol = MatchQuality(rounds=1), Pairwise()
+    items = [
+        Item(f"{context}{n}", "x", context=str(context)) for context, size in enumerate((5, 4, 1)) for n in range(size)
+    ]
+    progress = design.new_progress(protocol, items)
+    picks = [take(design, progress, protocol, f"ann-{step}", (2, step), items=items) for step in range(5)]
+    assert all(len({items[code].context for code in pick.items}) == 1 for pick in picks)
+    # The only item of the third context has nothing to be compared with.
+    assert {code for pick in picks for code in pick.items} == set(range(9))
+    assert isinstance(take(design, progress, protocol, "somebody", (2, 9), items=items), NoTask)
+
+
+def test_the_probability_of_the_first_covering_task_is_recorded():
+    design, protocol = MatchQuality(rounds=1), ScoredRanking(size=2)
+    items = [
+        Item(f"{context}{n}", "x", context=str(context)) for context, size in enumerate((4, 3)) for n in range(size)
+    ]
+    progress, draws = design.new_progress(protocol, items), 4000
+    picks = [design.pick(progress, 2, "ann", np.random.default_rng((8, draw))) for draw in range(draws)]
+    counts = Counter(tuple(sorted(pick.items)) for pick in picks if isinstance(pick, Pick))
+    propensities = {tuple(sorted(pick.items)): pick.propensity for pick in picks if isinstance(pick, Pick)}
+    # Two of the four tasks belong to each context, which has 6 and 3 possible pairs.
+    assert propensities == {
+        shown: pytest.approx(1 / 12 if max(shown) < 4 else 1 / 6)
+        for shown in chain(combinations(range(4), 2), combinations(range(4, 7), 2))
+    }
+    for shown, propensity in propensities.items():
+        assert counts[shown] == pytest.approx(draws * propensity, abs=5 * np.sqrt(draws * propensity))
+
+
+@pytest.mark.slow
+def test_covering_first_finds_the_order_sooner():
+    """In the setting of the paper's second experiment, ρ after one round is higher if the round covers all items."""
+    gains = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.beta(0.5, 0.5, 150)
+        rho = {}
+        for first_round in ("cover", "match_quality"):
+            design, protocol = MatchQuality(rounds=1, first_round=first_round), ScoredRanking(size=5, scale=(0, 1))
+            progress = design.new_progress(protocol, make_items(150))
+            values = np.full(150, 0.5)
+            for step in range(30):
+                pick = take(design, progress, protocol, f"ann-{step}", (seed, step))
+                values[list(pick.items)] = np.clip(truth[list(pick.items)] + rng.normal(0, 0.2, 5), 0, 1)
+            rho[first_round] = stats.spearmanr(values, truth).statistic
+        gains.append(rho["cover"] - rho["match_quality"])
+    assert np.mean(gains) > 4 * np.std(gains) / np.sqrt(len(gains))
+
+
 def test_more_tasks_than_heads_go_through_the_heads_again():
-    design, protocol = MatchQuality(rounds=1, tasks_per_round=9), ScoredRanking(size=4)
+    design, protocol = MatchQuality(rounds=1, tasks_per_round=9, first_round="match_quality"), ScoredRanking(size=4)
     progress = design.new_progress(protocol, make_items(8))
     picks = [take(design, progress, protocol, f"ann-{n}", (n,), answer=False) for n in range(9)]
     assert isinstance(take(design, progress, protocol, "eve", (99,)), NoTask)
@@ -182,7 +269,7 @@ def test_a_late_answer_counts_once_however_often_its_task_went_out():
 @pytest.mark.parametrize(("model", "protocol"), [("easl", ScoredRanking(size=3)), ("trueskill", Ranking(size=3))])
 @pytest.mark.parametrize("mode", ["rounds", "continuous"])
 def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode):
-    design = MatchQuality(model=model, mode=mode)
+    design = MatchQuality(model=model, mode=mode, first_round="match_quality")
     progress = started(design, protocol, n=8, tasks=9, people=2)
     plan = state_of(progress).plan
     assert plan is not None
@@ -212,7 +299,7 @@ def test_recorded_propensities_are_the_exact_probabilities(model, protocol, mode
 
 def test_propensities_leave_out_what_the_annotator_has_seen():
     """Of four items, one is head and has three pairs of partners; who has seen two of the tasks gets the third."""
-    design, protocol = MatchQuality(rounds=40, tasks_per_round=1), ScoredRanking(size=3)
+    design, protocol = MatchQuality(rounds=40, tasks_per_round=1, first_round="match_quality"), ScoredRanking(size=3)
     progress = design.new_progress(protocol, make_items(4))
     seen_sets = []
     for step in range(4):
@@ -230,7 +317,7 @@ def test_propensities_leave_out_what_the_annotator_has_seen():
 
 
 def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
-    design, protocol = MatchQuality(), ScoredRanking(size=4)
+    design, protocol = MatchQuality(first_round="match_quality"), ScoredRanking(size=4)
     progress = started(design, protocol, n=10_003, tasks=3)
     plan = state_of(progress).plan
     assert plan is not None
@@ -248,7 +335,7 @@ def test_above_ten_thousand_items_a_pick_looks_at_few_and_records_its_weight():
 @pytest.mark.parametrize(("model", "protocol"), [("easl", ScoredRanking(size=3)), ("trueskill", Pairwise())])
 def test_folding_the_same_events_gives_the_same_next_picks(mode, model, protocol):
     """The replay never picks; the original also picks for nothing, as a study does before it asks a check instead."""
-    design = MatchQuality(mode=mode, model=model, rounds=8)
+    design = MatchQuality(mode=mode, model=model, rounds=8, first_round="match_quality")
     first, again = (design.new_progress(protocol, make_items(10)) for _ in range(2))
     for step in range(25):
         annotator = f"ann-{step % 3}"

@@ -113,11 +113,11 @@ def test_a_database_that_is_taken_away_gets_no_answers(make_study):
         # As somebody would who restores a copy without stopping the server.
         database = folder / "study.db"
         database.rename(folder / "before.db")
-        with pytest.raises(StoreError, match=r"study\.db is gone or was replaced"):
+        with pytest.raises(StoreError, match=r"study\.db is removed or replaced"):
             study.tell(task, answer(task))
         assert not database.exists()
         database.write_bytes((folder / "before.db").read_bytes())
-        with pytest.raises(StoreError, match="gone or was replaced"):
+        with pytest.raises(StoreError, match="removed or replaced"):
             study.tell(task, answer(task))
         (folder / "before.db").replace(database)
         saved_id = study.tell(task, answer(task)).judgment_id

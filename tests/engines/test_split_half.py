@@ -67,7 +67,7 @@ def test_units_are_split_as_in_memory_with_other_ids(kind: str, ids: str, engine
 def test_annotators_are_split_where_units_are_judged_once(kind: str, annotators: int, engine, tmp_path):
     frame = simulated(kind, items=60, rows=400, annotators=annotators)
     statistics = assert_same_agreement(engine, frame, written(frame, tmp_path, 3))
-    note = BY_ANNOTATORS if annotators > 3 else "nothing to split"
+    note = BY_ANNOTATORS if annotators > 3 else "cannot be split"
     assert all(note in statistic.note for statistic in statistics)
 
 

@@ -1,142 +1,225 @@
-"""WMT rankings and Mechanical Turk batch results, in small."""
+"""Exports of other tools become conventional judgments. The samples follow the tools' documented formats."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
 import polars as pl
 import pytest
 
+from steelyard import read_judgments
 from steelyard.errors import DataError
-from steelyard.formats import JudgmentFile, judgment_table, read_judgments
-from steelyard.observations import Choices, Comparisons, Rankings
-
-WMT = (
-    "srclang,trglang,srcIndex,judgeId,system1Id,system2Id,system3Id,system1rank,system2rank,system3rank\n"
-    "Spanish,English,39,j1,bbn,upc,upv,1,4,4\n"
-    "Spanish,English,40,j2,bbn,upc,upv,2,-1,1\n"
-    "Spanish,English,41,j2,bbn,upc,upv,-1,-1,1\n"
-)
+from steelyard.formats import read_table
+from steelyard.formats.uploads import read_upload
+from tests.cli.running import run
 
 
-def judged(folder: Path, text: str, **options: object) -> JudgmentFile:
-    path = folder / "log.csv"
-    path.write_text(text)
-    return read_judgments(path, **options)  # type: ignore[arg-type]
+def label_studio(results, *, annotator: object = 7, number=1, data=None, cancelled=False):
+    """Return a task with one annotation."""
+    annotation = {
+        "id": 10 * number,
+        "completed_by": annotator,
+        "was_cancelled": cancelled,
+        "lead_time": 4.5,
+        "result": results,
+    }
+    return {"id": number, "data": data or {"text": f"text {number}"}, "annotations": [annotation], "predictions": []}
 
 
-def test_wmt_rankings_keep_the_order_shown_and_drop_blanks(tmp_path: Path) -> None:
-    file = judged(tmp_path, WMT)
-    rankings = file.observations
-    assert isinstance(rankings, Rankings)
-    assert rankings.items.ids == ("bbn", "upc", "upv")
-    assert rankings.annotators.ids == ("j1", "j2")
-    assert rankings.tasks.ids == ("Spanish-English-39", "Spanish-English-40")
-    assert rankings.item.tolist() == [0, 1, 2, 0, 2]
-    assert rankings.rank.tolist() == [1, 2, 2, 2, 1]
-    assert rankings.start.tolist() == [0, 3, 5]
-    assert file.notes == ("3 blank ranks in 2 rows: left out.", "Fewer than two ranked items in 1 row: left out.")
+def stars(value):
+    return {"from_name": "quality", "to_name": "text", "type": "rating", "value": {"rating": value}}
 
 
-def test_wmt_files_may_show_any_number_of_systems(tmp_path: Path) -> None:
-    text = "system1Id,system1rank,system2Id,system2rank\na,2,b,1\n"
-    assert judgment_table(judged(tmp_path, text).observations)["ranking"].to_list() == ["b>a"]
+def pairwise(selected):
+    value = {"selected": selected} if selected else {}
+    return {"from_name": "pw", "to_name": "text1,text2", "type": "pairwise", "value": value}
 
 
-def test_wrong_wmt_rows_are_refused_by_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        judged(tmp_path, WMT.replace("1,4,4", "1,first,0"))
-    assert [(p.line, p.field) for p in caught.value.problems] == [(2, "system2rank"), (2, "system3rank")]
-    with pytest.raises(DataError, match=r"line 2 .*'bbn' is in the ranking twice"):
-        judged(tmp_path, WMT.replace("39,j1,bbn,upc", "39,j1,bbn,bbn"))
-    with pytest.raises(DataError) as caught:
-        judged(tmp_path, WMT, strict=True)
-    assert {p.line for p in caught.value.problems} == {3, 4}
+def written(tmp_path, content, name="export.json"):
+    path = tmp_path / name
+    text = json.dumps(content) if name.endswith(".json") else "\n".join(map(json.dumps, content)) + "\n"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
-AMT = "HITId,WorkerId,AssignmentStatus,WorkTimeInSeconds,"
+def test_label_studio_ratings_have_annotators_items_and_times(tmp_path):
+    tasks = [
+        label_studio([stars(4)], annotator={"id": 3, "email": "ann@example.org"}),
+        label_studio([stars(2)], number=2),
+        label_studio([stars(5)], number=3, cancelled=True),
+    ]
+    read = read_judgments(written(tmp_path, tasks), scale=(1, 5))
+    ratings = read.observations
+    assert ratings.items.ids == ("1", "2")
+    assert ratings.value.tolist() == [4.0, 2.0]
+    assert [ratings.annotators.ids[code] for code in ratings.annotator] == ["ann@example.org", "7"]
+    assert read.seconds("", 0) == 4.5
+    assert "Read as an export of Label Studio." in read.notes
+    assert "1 × skipped annotation: left out." in read.notes
 
 
-def test_amt_with_one_question_an_assignment(tmp_path: Path) -> None:
-    rows = "h1,w1,Approved,9,x,70\nh1,w2,Rejected,9,x,10\nh2,w1,Submitted,9,y,\nh2,w3,Approved,9,y,5\n"
-    file = judged(tmp_path, f"{AMT}Input.item,Answer.value\n{rows}", scale=(0, 100))
-    assert judgment_table(file.observations).rows() == [("w1", "h1", "x", 70.0), ("w3", "h2", "y", 5.0)]
-    assert file.notes[0] == "1 rejected assignment: left out."
-    assert "No value in 1 row: left out." in file.notes
+def test_label_studio_comparisons_name_the_compared_objects(tmp_path):
+    data = {"text1": "a long text", "text1_system": "alpha", "text2": "another", "text2_system": "beta"}
+    tasks = [
+        label_studio([pairwise("left")], data=data),
+        label_studio([pairwise("right")], number=2, data=data),
+        label_studio([pairwise(None)], number=3, data=data),
+    ]
+    comparisons = read_judgments(written(tmp_path, tasks)).observations
+    assert comparisons.kind == "comparisons"
+    assert comparisons.items.ids == ("alpha", "beta")
+    assert comparisons.outcome.tolist() == [1, -1, 0]
 
 
-def test_amt_comparisons_choices_and_labels(tmp_path: Path) -> None:
-    pairs = judged(tmp_path, f"{AMT}Input.left,Input.right,Answer.winner\nh1,w1,Approved,9,x,y,right\n").observations
-    assert isinstance(pairs, Comparisons)
-    assert pairs.outcome.tolist() == [-1]
-    named = judged(tmp_path, f"{AMT}Input.left,Input.right,Answer.label\nh1,w1,Approved,9,x,y,x\n").observations
-    assert isinstance(named, Comparisons)
-    header = f"{AMT}Input.item1,Input.item2,Input.item3,Answer.best,Answer.worst\n"
-    choices = judged(tmp_path, header + "h1,w1,Approved,9,x,y,z,z,x\n").observations
-    assert isinstance(choices, Choices)
-    assert judgment_table(choices).rows() == [("w1", "h1", "x", "y", "z", "z", "x")]
-    labels = judged(tmp_path, f"{AMT}Input.item,Input.label,Answer.label\nh1,w1,Approved,9,x,no,yes\n").observations
-    assert judgment_table(labels).rows() == [("w1", "h1", "x", "yes")]
+def test_label_studio_choices_are_labels_and_other_controls_are_counted(tmp_path):
+    choice = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["positive"]}}
+    box = {"from_name": "box", "to_name": "img", "type": "rectanglelabels", "value": {"x": 1}}
+    read = read_judgments(written(tmp_path, [label_studio([choice, box])]))
+    assert read.observations.classes.ids == ("positive",)
+    assert "1 × result of type rectanglelabels: left out." in read.notes
 
 
-NUMBERED = (
-    f"{AMT}Input.pair_id_0,Input.pair_id_1,Answer.na1,Answer.na0,Answer.rating1,Answer.rating0\n"
-    "h1,w1,Approved,9,x,y,na,,50,70\n"
-    "h2,w2,Approved,9,z,,,,,10\n"
-)
+def potato(user, instance, **answers):
+    return {"user_id": user, "instance_id": instance, "displayed_text": "…", "label_annotations": answers}
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [None, {"item": "Input.pair_id_*", "value": "Answer.rating*", "missing": "Answer.na*"}],
-    ids=["guessed", "mapped"],
-)
-def test_amt_with_numbered_questions(tmp_path: Path, columns: dict[str, str] | None) -> None:
-    file = judged(tmp_path, NUMBERED, columns=columns, scale=(0, 100))
-    assert judgment_table(file.observations).rows() == [("w1", "h1", "x", 70.0), ("w2", "h2", "z", 10.0)]
-    assert file.notes == ("1 answer marked as missing: left out.", "1 of 10 columns were not used.")
-    # Nine seconds an assignment: two questions in the first, one in the second.
-    assert [file.seconds("", 0), file.seconds("", 1)] == [4.5, 9.0]
+def test_potato_likert_steps_and_sliders_are_ratings(tmp_path):
+    lines = [
+        potato("ann", "i1", quality={"scale_4": "4"}),
+        potato("bob", "i1", quality={"5": "5"}),
+        potato("bob", "i2", quality={"slider": "2"}, comment={"text_box": "fine"}),
+    ]
+    read = read_judgments(written(tmp_path, lines, "annotated_instances.jsonl"))
+    ratings = read.observations
+    assert ratings.value.tolist() == [4.0, 5.0, 2.0]
+    assert [ratings.items.ids[code] for code in ratings.item] == ["i1", "i1", "i2"]
+    assert "1 × answer to comment: left out." in read.notes
 
 
-def test_wrong_amt_values_are_refused_by_line_and_column(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        judged(tmp_path, NUMBERED.replace(",,10", ",,ten"))
-    problem = caught.value.problems[0]
-    assert (problem.line, problem.field) == (3, "Answer.rating*")
+def test_potato_radio_buttons_are_labels_and_comparisons_are_not_guessed(tmp_path):
+    lines = [potato("ann", "i1", tone={"polite": "1"}), potato("ann", "i2", tone={"rude": "true"})]
+    labels = read_judgments(written(tmp_path, lines, "x.jsonl")).observations
+    assert labels.classes.ids == ("polite", "rude")
+    lines = [potato("ann", "i1", preference={"selection": "A"})]
+    with pytest.raises(DataError, match=r"Potato has no ratings.*1 × answer to preference"):
+        read_judgments(written(tmp_path, lines, "y.jsonl"))
 
 
-@pytest.mark.parametrize(
-    ("header", "options"),
-    [
-        ("Input.item,Answer.feeling", {}),
-        ("Input.thing,Answer.value", {}),
-        ("Input.item,Answer.value", {"columns": {"value": "Answer.valeu"}}),
-        ("Input.item,Answer.value", {"columns": {"valeu": "Answer.value"}}),
-        ("Input.item_0,Answer.value", {}),
-        ("Input.item,Answer.value,Answer.label", {}),
-    ],
-    ids=["no answer", "no item", "no such column", "no such field", "one answer to many", "two kinds"],
-)
-def test_amt_files_that_need_a_mapping_say_so(tmp_path: Path, header: str, options: dict[str, object]) -> None:
-    values = ",".join("1" for _ in header.split(","))
-    with pytest.raises(DataError) as caught:
-        judged(tmp_path, f"{AMT}{header}\nh1,w1,Approved,9,{values}\n", **options)
-    assert caught.value.problems[0].remedy
+def promptfoo(*results):
+    return {"evalId": "e", "results": {"version": 3, "results": list(results), "stats": {}}}
 
 
-def test_a_batch_with_every_assignment_rejected_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="1 rejected"):
-        judged(tmp_path, f"{AMT}Input.item,Answer.value\nh1,w1,Rejected,9,x,1\n")
+def result(provider, test, score, *, best=None, prompt="p"):
+    component = {"pass": best, "score": float(bool(best)), "assertion": {"type": "select-best", "value": "clearer"}}
+    return {
+        "provider": {"id": f"openai:{provider}", "label": provider},
+        "prompt": {"raw": prompt, "label": prompt},
+        "vars": {"q": f"question {test}"},
+        "testIdx": test,
+        "score": score,
+        "success": True,
+        "gradingResult": {"pass": True, "score": score, "componentResults": [] if best is None else [component]},
+    }
 
 
-def test_columns_of_lists_are_refused_by_name(tmp_path):
-    """Found by fuzzing: Parquet files whose columns hold lists where texts are expected."""
-    wmt = {"srclang": ["a"], "trglang": [["b"]], "srcIndex": ["1"], "judgeId": ["j"]}
-    for place in (1, 2):
-        wmt |= {f"system{place}Id": [f"s{place}"], f"system{place}rank": [place]}
-    amt = {"WorkerId": ["w"], "AssignmentStatus": [["x"]], "Input.item": ["a"], "Answer.value": [1.0]}
-    for name, made, column in (("wmt", wmt, "trglang"), ("amt", amt, "AssignmentStatus")):
-        pl.DataFrame(made).write_parquet(tmp_path / f"{name}.parquet")
-        with pytest.raises(DataError, match=column):
-            read_judgments(tmp_path / f"{name}.parquet")
+def test_promptfoo_scores_are_ratings_of_providers(tmp_path):
+    content = promptfoo(
+        *(result(name, test, score) for test in (0, 1) for name, score in (("big", 1.0), ("small", 0.25)))
+    )
+    ratings = read_judgments(written(tmp_path, content), scale=(0, 1)).observations
+    assert ratings.items.ids == ("big", "small")
+    assert ratings.value.tolist() == [1.0, 0.25, 1.0, 0.25]
+    assert ratings.tasks.ids == ("0", "1")
+
+
+def test_promptfoo_selections_are_comparisons_with_the_selected_output(tmp_path):
+    content = promptfoo(
+        result("a", 0, 1, best=True),
+        result("b", 0, 0, best=False),
+        result("c", 0, 0, best=False),
+        result("a", 1, 1, best=False),
+        result("b", 1, 0, best=False),
+    )
+    read = read_judgments(written(tmp_path, content))
+    table = [
+        (read.observations.items.ids[left], read.observations.items.ids[right], outcome)
+        for left, right, outcome in zip(
+            read.observations.left, read.observations.right, read.observations.outcome, strict=True
+        )
+    ]
+    assert table == [("b", "a", -1), ("c", "a", -1)]
+    assert "1 × test without one selected output: left out." in read.notes
+
+
+def feedback(group, experiment, score):
+    return {
+        "run_id": f"{group}-{experiment}",
+        "session_id": experiment,
+        "key": "preference",
+        "score": score,
+        "comparative_experiment_id": "c1",
+        "feedback_group_id": group,
+        "feedback_source": {"type": "app", "user_id": "ann"},
+    }
+
+
+def test_langsmith_feedback_of_a_group_is_a_comparison(tmp_path):
+    content = [
+        feedback("g1", "exp-a", 1),
+        feedback("g1", "exp-b", 0),
+        feedback("g2", "exp-a", 0),
+        feedback("g2", "exp-b", 1),
+        feedback("g3", "exp-a", 0.5),
+        feedback("g3", "exp-b", 0.5),
+    ]
+    comparisons = read_judgments(written(tmp_path, content)).observations
+    assert comparisons.items.ids == ("exp-a", "exp-b")
+    assert comparisons.outcome.tolist() == [1, -1, 0]
+    assert comparisons.annotators.ids == ("ann",)
+
+
+def test_a_list_of_objects_is_a_table(tmp_path):
+    rows = [{"annotator": "ann", "item": "a", "value": 1}, {"annotator": "bob", "item": "a", "value": 3}]
+    path = written(tmp_path, rows)
+    assert read_table(path).equals(pl.DataFrame(rows))
+    with pytest.raises(DataError, match="not a list of objects"):
+        read_table(written(tmp_path, {"a": 1}, "object.json"))
+    (tmp_path / "broken.json").write_text("[{", encoding="utf-8")
+    with pytest.raises(DataError, match="not JSON"):
+        read_table(tmp_path / "broken.json")
+
+
+def test_several_controls_are_several_criteria(tmp_path):
+    fluency = {**stars(3), "from_name": "fluency"}
+    read = read_judgments(written(tmp_path, [label_studio([stars(4), fluency])]), scale=(1, 5))
+    assert {name: part.value.tolist() for name, part in read.by_criterion.items()} == {
+        "quality": [4.0],
+        "fluency": [3.0],
+    }
+
+
+def test_fit_and_import_read_an_export(tmp_path):
+    tasks = [label_studio([stars(value)], number=n, annotator=who) for who in (1, 2) for n, value in ((1, 4), (2, 2))]
+    path = written(tmp_path, tasks)
+    scores = json.loads(
+        run("fit", path.name, "--model", "mean", "--scale", "1", "5", "-f", "json", cwd=tmp_path).stdout
+    )
+    assert [(row["item"], row["score"]) for row in scores] == [("1", 4.0), ("2", 2.0)]
+    (tmp_path / "items.csv").write_text("id,text\n1,one\n2,two\n", encoding="utf-8")
+    run("new", "study", "--protocol", "likert", "--items", "items.csv", "--columns", "id=id", cwd=tmp_path)
+    assert "4 judgments imported" in run("import", "study", path.name, cwd=tmp_path).stdout
+
+
+def test_an_upload_gives_the_items_of_an_export():
+    task = label_studio([stars(4)], data={"id": 9, "text": "a text", "topic": "news", "spans": [1]})
+    content = {
+        "a.json": [task],
+        "b.json": promptfoo({**result("big", 0, 1.0), "response": {"output": "an answer"}}),
+        "c.json": [potato("ann", "i1", tone={"rude": "1"}), potato("bob", "i1", tone={"polite": "1"})],
+    }
+    rows = {name: read_upload(json.dumps(part).encode(), name).table.frame.to_dicts() for name, part in content.items()}
+    assert rows == {
+        "a.json": [{"id": "1", "text": "a text", "topic": "news"}],
+        "b.json": [{"source": "question 0", "system": "big", "output": "an answer"}],
+        "c.json": [{"id": "i1", "text": "…"}],
+    }

@@ -74,8 +74,8 @@ def test_long_texts_get_numbers_for_ids():
     ("roles", "what"),
     [
         ({"one": "text", "two": "text"}, "are all marked as text"),
-        ({"one": "ignore", "two": "ignore"}, "no column holds what is to be judged"),
-        ({"one": "text", "two": "output"}, "another is the text to judge"),
+        ({"one": "ignore", "two": "ignore"}, "no column is marked as the text to judge"),
+        ({"one": "text", "two": "output"}, "another as the text to judge"),
     ],
 )
 def test_roles_that_contradict_each_other_are_refused(roles, what):

@@ -69,7 +69,7 @@ def test_the_scale_is_the_range_of_the_values_unless_given(tmp_path: Path) -> No
     assert file.observations.scale == (-2.5, 7)
     assert not file.observations.scale_known
     assert "range from -2.5 to 7" in file.notes[0]
-    assert "intervals may run beyond it" in file.notes[0]
+    assert "intervals may exceed it" in file.notes[0]
     same = judged(tmp_path, "item,value\nx,3\ny,3\n")
     assert isinstance(same.observations, Ratings)
     assert same.observations.scale == (2.5, 3.5)
@@ -234,14 +234,14 @@ def test_winner_and_loser_suffice(tmp_path: Path) -> None:
     file = judged(tmp_path, "judge,winner,loser\na,x,y\na,y,z\n")
     assert outcomes(file) == [1, 1]
     assert judgment_table(file.observations).rows() == [("a", "x", "y", "x"), ("a", "y", "z", "y")]
-    assert any("winners were put on the left" in note for note in file.notes)
+    assert any("the winner is taken as the left item" in note for note in file.notes)
 
 
 def test_an_empty_winner_is_not_a_tie(tmp_path: Path) -> None:
     text = "left,right,winner\nx,y,left\nx,y,\n"
     file = judged(tmp_path, text)
     assert len(file.observations) == 1
-    assert file.notes == ("No winner in 1 row: left out (write tie where it was one).",)
+    assert file.notes == ("No winner in 1 row: left out (write tie for ties).",)
     assert problems(tmp_path, text, strict=True)[0].line == 3
 
 
@@ -318,7 +318,7 @@ def test_impossible_choices_are_refused(tmp_path: Path) -> None:
     assert [p.line for p in messages] == [2, 3, 4]
     assert messages[0].what == "best 'w' is not among the items of its row."
     assert messages[1].field == "worst"
-    assert messages[2].what == "'x' is in the tuple twice."
+    assert messages[2].what == "'x' appears twice in the tuple."
 
 
 def test_broken_lists_are_refused_by_line(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_places_in_columns_are_a_ranking_and_ids_called_ranking_are_not(tmp_path
 def test_a_ranking_column_of_ids_does_not_hide_ratings(tmp_path: Path) -> None:
     assert judged(tmp_path, "ranking,item,value\n1,go,3\n2,cook,4\n").kind == "ratings"
     assert [p.what for p in problems(tmp_path, "ranking,item,value\na>b,go,3\n")] == [
-        "the columns fit ratings and rankings."
+        "the columns match ratings and rankings."
     ]
 
 
@@ -391,8 +391,8 @@ def test_short_rankings_are_left_out_and_impossible_ones_refused(tmp_path: Path)
     assert file.notes == ("Fewer than two ranked items in 2 rows: left out.",)
     messages = problems(tmp_path, "annotator,ranking\np,a>b>a\nq,a>>b\nr,a>b=\n")
     assert [p.line for p in messages] == [2, 3, 4]
-    assert messages[0].what == "'a' is in the ranking twice."
-    assert messages[1].what == "a place in the ranking is empty."
+    assert messages[0].what == "'a' appears twice in the ranking."
+    assert messages[1].what == "a rank is empty."
 
 
 # Kinds and columns
@@ -415,7 +415,7 @@ def test_missing_columns_name_the_kind_and_the_way_to_map(
     messages = problems(tmp_path, f"{header}\n{','.join('x' * len(header.split(',')))}\n")
     assert "--columns" in messages[0].remedy
     if kind:
-        assert messages[0].what == f"these look like {kind}, but there is no {missing} column."
+        assert messages[0].what == f"these appear to be {kind}, but there is no {missing} column."
         assert messages[0].field == missing
 
 
@@ -428,7 +428,7 @@ def test_a_missing_column_suggests_the_closest(tmp_path: Path) -> None:
 def test_value_and_label_together_need_a_kind(tmp_path: Path) -> None:
     text = "item,value,label\nx,1,yes\ny,2,no\n"
     (problem,) = problems(tmp_path, text)
-    assert problem.what == "the columns fit ratings and labels."
+    assert problem.what == "the columns match ratings and labels."
     assert judged(tmp_path, text, kind="ratings").kind == "ratings"
     assert judged(tmp_path, text, kind="labels").kind == "labels"
 
@@ -565,7 +565,7 @@ def test_skipped_rows_of_several_sorts_are_counted_together(tmp_path: Path) -> N
 def test_a_file_of_bad_rows_and_contradictory_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no row can be used\. 1 bad row skipped"):
         judged(tmp_path, "left,right,winner\nc,c,c\n", skip_bad_rows=True)
-    with pytest.raises(DataError, match="Choose one of the two"):
+    with pytest.raises(DataError, match="Choose one of them"):
         judged(tmp_path, "left,right,winner\na,b,a\n", skip_bad_rows=True, strict=True)
 
 

@@ -55,7 +55,7 @@ def test_one_column_per_system_becomes_one_row_per_output():
 
 def test_ids_do_not_tell_the_system():
     outputs = read_outputs([row | {"id": f"{row['model']}-{n}"} for n, row in enumerate(LONG)])
-    assert "ids tell the system" in " ".join(outputs.notes)
+    assert "ids reveal the system" in " ".join(outputs.notes)
     letters = outputs.frame.select("system", pl.col("id").str.slice(-1).alias("letter"))
     assert sorted(outputs.frame["id"].to_list()) == [f"{source}-{letter}" for source in "12" for letter in "abc"]
     many = read_outputs([row | {"src": f"{row['src']} {n}"} for n in range(50) for row in LONG])
@@ -108,8 +108,8 @@ def test_empty_outputs_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
-        ([{"a": "1", "b": "2"}], "no column holds the sources"),
-        ([{"source": "1", "alpha": "2"}], "neither columns for system and output"),
+        ([{"a": "1", "b": "2"}], "there is no column of sources"),
+        ([{"source": "1", "alpha": "2"}], "neither the columns system and output"),
         ([row for row in LONG if row["model"] == "beta"], "fewer than two systems"),
         ([row | {"model": ""} for row in LONG], "have no system"),
     ],

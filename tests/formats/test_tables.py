@@ -136,7 +136,7 @@ def test_what_is_no_parquet_or_gzip_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_a_folder_and_an_unknown_ending_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
-    for name, what in [("no.csv", "no such file"), ("folder.csv", "cannot be read"), ("t.xlsx", "ending '.xlsx'")]:
+    for name, what in [("no.csv", "no such file"), ("folder.csv", "cannot be read"), ("t.xlsx", "suffix '.xlsx'")]:
         with pytest.raises(DataError, match=what) as caught:
             read_table(tmp_path / name)
         assert caught.value.problems[0].remedy
@@ -204,7 +204,7 @@ def test_a_stream_takes_text_formats_only() -> None:
     for wrong in ("parquet", "xlsx"):
         with pytest.raises(DataError):
             write_table(pl.DataFrame({"a": [1]}), stream, wrong)
-    with pytest.raises(DataError, match="ending"):
+    with pytest.raises(DataError, match="suffix"):
         write_table(pl.DataFrame({"a": [1]}), stream)
 
 

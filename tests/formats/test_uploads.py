@@ -151,6 +151,34 @@ def test_files_that_unpack_to_far_too_much_are_refused():
         read_upload(far_cell(), "far.xlsx")
 
 
+def parquet_bomb(*, repeated: bool) -> bytes:
+    """A few kilobytes of Parquet with gigabytes of text: one long text in many rows, or many zeros in each row."""
+    buffer = io.BytesIO()
+    if repeated:
+        frame = pl.DataFrame({"text": pl.Series(["x" * 1_000_000]).cast(pl.Categorical)})
+        frame = pl.concat([frame] * 2000)
+        frame.cast(pl.String).write_parquet(buffer, compression="zstd")
+        return buffer.getvalue()
+    from pyarrow import array, parquet, schema, string, table
+
+    part = table({"text": array([chr(97 + n % 26) * 1_000_000 for n in range(100)])})
+    with parquet.ParquetWriter(
+        buffer, schema([("text", string())]), compression="zstd", use_dictionary=False
+    ) as writer:
+        for _ in range(40):
+            writer.write_table(part)
+    return buffer.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_small_parquet_file_with_gigabytes_of_text_is_refused(repeated):
+    data = parquet_bomb(repeated=repeated)
+    assert len(data) < 2_000_000
+    with pytest.raises(DataError, match="unpacks to more than 400 MB"):
+        read_upload(data, "bomb.parquet")
+
+
 @pytest.mark.parametrize(
     ("data", "name", "what"),
     [

@@ -215,7 +215,7 @@ def test_pages_show_hostile_studies_and_nothing_runs(
     page.goto(f"{server.url}/s/%3Cscript%3Ehit(1)%3C/script%3E/")
     quiet(page, "no such study")
     page.goto(server.page)
-    page.get_by_label("A name to answer under").fill(NAME.replace("1", "2"))
+    page.get_by_label("Choose a name").fill(NAME.replace("1", "2"))
     page.keyboard.press("Enter")
     page.get_by_role("button", name="I agree").click()
     quiet(page, "consent")

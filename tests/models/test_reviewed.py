@@ -73,7 +73,7 @@ def test_a_score_never_leaves_its_scale_by_rounding():
 
 
 def test_an_item_cannot_stand_twice_in_a_ranking():
-    with pytest.raises(DataError, match="'a' stands twice"):
+    with pytest.raises(DataError, match="'a' appears twice"):
         Rankings(
             items=Index(["a", "b"]),
             start=np.array([0, 3]),

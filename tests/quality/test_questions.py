@@ -101,7 +101,7 @@ def test_an_answer_that_is_not_valid_is_refused_not_graded():
     ("protocol", "row", "message"),
     [
         (Pairwise(), {"items": "a|b|c", "answer": "b"}, "shows 3 items"),
-        (Pairwise(), {"items": "a|a", "answer": "a"}, "shown twice"),
+        (Pairwise(), {"items": "a|a", "answer": "a"}, "listed twice"),
         (Pairwise(), {"items": "a|b", "answer": "c"}, "'c' is not among the items"),
         (Direct(), {"items": "a", "answer": "120"}, "within 0 to 100"),
         (Direct(), {"items": "a", "answer": "high"}, "neither a value nor a range"),

@@ -69,9 +69,9 @@ def test_reminders_go_to_those_who_are_not_done_and_their_links_work(invited, tm
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name,tasks\nann,two\n", r"line 2.*'two' is no number"),
-        ("name,tasks\nann,0\n", "no number of tasks"),
-        ("name\nann\nann\n", r"line 3.*'ann' is there twice"),
+        ("name,tasks\nann,two\n", r"line 2.*'two' is not a number"),
+        ("name,tasks\nann,0\n", "not a number of tasks"),
+        ("name\nann\nann\n", r"line 3.*'ann' appears twice"),
         ("name,task\nann,3\n", "Did you mean 'tasks'"),
         ("who\nann\n", "no column 'name'"),
         ("name,tasks\n,3\n", "cannot be an annotator's name"),

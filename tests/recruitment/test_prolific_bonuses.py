@@ -22,10 +22,10 @@ from tests.waiting import wait_until
 
 def test_bonuses_by_the_formula_are_paid_once(prolific, approved):
     declined = prolific("bonus", text="n\n", code=1).stdout
-    assert "Pay $1.70 to 3 people?" in declined
+    assert "Pay $1.70 to 3 participants?" in declined
     assert approved.paid("bonus") == {}
-    assert "$1.70 of bonuses are paid" in prolific("bonus", "--yes").stdout
-    assert "No bonuses are owed" in prolific("bonus", "--yes").stdout
+    assert "$1.70 of bonuses paid" in prolific("bonus", "--yes").stdout
+    assert "No bonuses are due" in prolific("bonus", "--yes").stdout
     assert approved.paid("bonus") == OWED
 
 
@@ -54,7 +54,7 @@ def test_who_is_not_approved_gets_no_bonus(prolific, platform, folder):
     prolific("draft")
     prolific("publish", "--yes")
     work(folder, platform, "p1")
-    assert "No bonuses are owed" in prolific("bonus", "--yes").stdout
+    assert "No bonuses are due" in prolific("bonus", "--yes").stdout
 
 
 def test_a_payment_whose_answer_was_lost_is_not_sent_again_while_it_may_still_show(prolific, approved, folder):
@@ -64,10 +64,10 @@ def test_a_payment_whose_answer_was_lost_is_not_sent_again_while_it_may_still_sh
     sent = [request for request in approved.requests if request.endswith("/pay/")]
     # It was carried out, and does not show yet: whoever is impatient is told to wait.
     waiting = prolific("bonus", "--yes", "--grace", "5", code=1).stderr
-    assert "Nothing was sent now" in waiting
+    assert "Nothing was sent" in waiting
     assert platform_ledger(folder).open_batch is not None
     wait_until(approved.bonuses_are_visible)
-    assert "$1.70 of bonuses are paid" in prolific("bonus", "--yes").stdout
+    assert "$1.70 of bonuses paid" in prolific("bonus", "--yes").stdout
     assert approved.paid("bonus") == OWED
     assert [request for request in approved.requests if request.endswith("/pay/")] == sent
 
@@ -77,7 +77,7 @@ def test_a_payment_that_never_got_there_is_sent_again_when_somebody_says_so(prol
     approved.on_request = lambda number, request: next(lost, None) if request.endswith("/pay/") else None
     prolific("bonus", "--yes", code=1)
     assert approved.paid("bonus") == {}
-    assert "Nothing was sent now" in prolific("bonus", "--yes", "--grace", "5", code=1).stderr
+    assert "Nothing was sent" in prolific("bonus", "--yes", "--grace", "5", code=1).stderr
     result = prolific("bonus", "--grace", "0", text="n\n", code=1)
     assert "Send it again?" in result.stdout
     assert approved.paid("bonus") == {}
@@ -128,11 +128,11 @@ def test_what_another_command_pays_while_this_one_asks_is_not_paid_again(prolifi
             begun.append(request)
             command = [sys.executable, "-m", "steelyard", "prolific", "bonus", "words", "--yes"]
             done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=True)
-            assert "$1.70 of bonuses are paid" in done.stdout
+            assert "$1.70 of bonuses paid" in done.stdout
 
     approved.pay_delay = 5
     approved.on_done = another
-    assert "No bonuses are owed" in prolific("bonus", "--yes").stdout
+    assert "No bonuses are due" in prolific("bonus", "--yes").stdout
     assert begun
     assert approved.paid("bonus") == OWED
 

@@ -88,7 +88,7 @@ def test_a_dry_run_prints_every_request_and_changes_nothing(prolific, platform, 
     assert platform.studies == {}
     assert platform_ledger(folder).key == ""
     prolific("draft")
-    assert "The draft would be brought up to date:" in prolific("draft", "--dry-run").stdout
+    assert "The draft would be updated:" in prolific("draft", "--dry-run").stdout
     output = prolific("publish", "--dry-run").stdout
     assert f"POST {standin.url}/api/v1/studies/{only(platform)['id']}/transition/" in output
     assert '"action": "PUBLISH"' in output
@@ -111,11 +111,11 @@ def test_a_dry_run_of_the_draft_needs_no_token(prolific, platform, monkeypatch):
     output = prolific("draft", "--dry-run").stdout
     assert "POST" in output
     # Three places at four tasks of 0.50.
-    assert "The draft would be made on Prolific, unpublished:" in output
-    assert "3 people, $6.00 for all, without fees and taxes" in output
+    assert "The draft would be created on Prolific, unpublished:" in output
+    assert "3 participants, $6.00 in total, without fees and taxes" in output
     assert "living in United States or United Kingdom, fluent in English, approval rate of 99 % or more" in output
     assert "Each person gets 4 tasks" in output
-    assert "Nothing was sent that changes anything" in output
+    assert "Dry run: nothing was changed on Prolific" in output
     assert "the number of 'United States'" in output
     assert platform.requests == []
     assert "STEELYARD_PROLIFIC_TOKEN" in prolific("draft", code=1).stderr
@@ -159,5 +159,5 @@ def test_a_wrong_token_is_said(prolific, monkeypatch):
 
 
 def test_a_token_goes_nowhere_in_the_clear():
-    with pytest.raises(ConfigError, match="no safe address"):
+    with pytest.raises(ConfigError, match="not a safe address"):
         Client("t", address="http://api.example.org")

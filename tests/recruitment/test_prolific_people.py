@@ -18,7 +18,7 @@ def test_tasks_of_people_who_give_their_place_back_are_free_at_once(prolific, pl
             assert study.ask(name) is not None
         platform.change(submission, status)
     output = prolific("sync").stdout
-    assert "1 returned, 1 timed-out. 2 changed; 2 tasks are free for others" in output
+    assert "1 returned, 1 timed-out. 2 changed; 2 tasks released" in output
     with Study.open(folder) as study:
         assert study.recruitment.departed == {"p1": "returned", "p2": "timed out"}
         assert study.ask("p1") is None
@@ -61,8 +61,8 @@ def test_who_finished_under_another_submission_is_looked_at(prolific, platform, 
     never = platform.take_place("p2")
     platform.finish(never, only(platform)["completion_codes"][0]["code"])
     output = prolific("approve", "--yes").stdout
-    assert "not with this submission" in output
-    assert "never came here" in output
+    assert "but with another submission" in output
+    assert "never opened the study" in output
     assert "Nothing to approve" in output
     assert platform.paid("reward") == {}
 
@@ -71,9 +71,9 @@ def test_a_rejection_needs_a_reason_that_can_be_understood(prolific, platform, f
     prolific("draft")
     prolific("publish", "--yes")
     work(folder, platform, "wrong", value=95)
-    assert "Prolific wants 100 or more" in prolific("reject", "wrong", "-m", "bad", "--yes", code=1).stderr
+    assert "Prolific requires 100 or more" in prolific("reject", "wrong", "-m", "bad", "--yes", code=1).stderr
     why = "Of the questions with a known answer, which the instructions had announced, none was answered right. " * 2
-    assert "waits for a decision" in prolific("reject", "nobody", "-m", why, "--yes", code=1).stderr
+    assert "awaits review" in prolific("reject", "nobody", "-m", why, "--yes", code=1).stderr
     prolific("reject", "wrong", "-m", why, text="n\n", code=1)
     assert [s["status"] for s in platform.submissions.values()] == ["AWAITING REVIEW"]
     prolific("reject", "wrong", "-m", why, "--yes")

@@ -109,7 +109,7 @@ def test_the_cost_is_said_and_asked_for(prolific, platform):
     declined = prolific("publish", text="n\n", code=1)
     # 3 × $2.00, a third of it as fee, and a fifth of the fee as tax.
     assert "Publish for $8.40, fees and taxes included?" in declined.stdout
-    assert "up to 12 answers, checks among them; the design wants 36 more" in declined.stdout
+    assert "up to 12 answers, checks included; the design needs 36 more" in declined.stdout
     assert only(platform)["status"] == "UNPUBLISHED"
     prolific("publish", text="y\n")
     assert only(platform)["status"] == "ACTIVE"
@@ -125,7 +125,7 @@ def test_places_only_grow(prolific, platform, folder):
     assert "Add the places for $5.60" in prolific("publish", text="y\n").stdout
     assert only(platform)["total_available_places"] == 5
     set_key(folder, "places = 5", "places = 4")
-    assert "places can only grow" in prolific("publish", "--yes", code=1).stderr
+    assert "their number can only be increased" in prolific("publish", "--yes", code=1).stderr
     assert only(platform)["total_available_places"] == 5
 
 
@@ -181,8 +181,11 @@ def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, plat
     assert "2 of 2 have finished" in done.stderr
     assert "Words: 2 annotators, 24 answers" in done.stdout
     # Six seconds a task, twelve tasks: 72 seconds for 6.00, which is 300 an hour.
-    assert "6.0 s (half of them 6.0 to 6.0) a task; 72.0 s (half of them 72.0 to 72.0) a person" in done.stdout
-    assert "6.00 $ a person: 300.00 $ an hour" in done.stdout
+    assert (
+        "6.0 s (median; interquartile range 6.0 to 6.0) per task; 72.0 s (median; interquartile range 72.0 to "
+        "72.0) per annotator" in done.stdout
+    )
+    assert "6.00 $ per annotator, 300.00 $ per hour" in done.stdout
     assert "alpha (interval)" in done.stdout
     # Twelve items five times each, less the 24.
     assert "wants 36 more answers" in done.stdout

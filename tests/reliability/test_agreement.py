@@ -335,7 +335,7 @@ def test_comparisons_get_cycles_and_position_bias_and_repeats_where_there_are_an
 def test_pairs_that_are_judged_once_have_no_split_half_but_a_reason() -> None:
     statistics = agreement(comparisons_of([(0, 0, 0, 1, 1), (0, 0, 1, 2, 1), (0, 0, 2, 3, 1), (0, 0, 3, 4, 1)]))
     assert statistics["split_half_spearman"].value is None
-    assert "nothing to split" in statistics["split_half_spearman"].note
+    assert "cannot be split" in statistics["split_half_spearman"].note
 
 
 def test_the_same_seed_gives_the_same_agreement_and_the_table_has_no_nan() -> None:

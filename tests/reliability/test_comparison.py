@@ -53,7 +53,7 @@ def test_tables_are_compared_by_their_unit_scores_over_shared_items() -> None:
     comparison = compare_scorings(fit, other)
     assert comparison["mean_score_difference"].value == pytest.approx(0.0, abs=1e-12)
     assert comparison["mean_score_difference"].n == 3
-    assert "2 items of the second are not in the other" in comparison.notes
+    assert "2 items of the second scoring are missing from the other" in comparison.notes
     assert compare_scorings(fit.scores, other)["pearson"].value == comparison["pearson"].value
 
 

@@ -178,7 +178,7 @@ def test_a_graph_is_what_is_known_of_annotator_and_task() -> None:
     assert len(cycle_consistency(comparisons_of(rows, annotators=False)).graphs) == 2
     nobody = cycle_consistency(comparisons_of(rows, annotators=False, tasks=False))
     assert all(figure.value is None for figure in nobody.statistics)
-    assert "neither annotators nor tasks" in nobody.statistics[0].note
+    assert "without annotators or tasks" in nobody.statistics[0].note
 
 
 def test_sources_are_separate_graphs_where_every_answer_is_one_comparison() -> None:

@@ -125,7 +125,7 @@ def test_the_least_number_that_matches_an_expert_is_found() -> None:
     assert curve.least == 1 + next(number for number, value in enumerate(values) if value >= 0.8)
     never = meta_annotator(ratings, gold, sizes=[1, 2], expert=0.999)
     assert never.least is None
-    assert "none of these sizes" in never.notes[0]
+    assert "no number of annotators" in never.notes[0]
     experts, _, _ = crossed(40, 4, 0.5)
     by_ratings = meta_annotator(ratings, gold, expert=experts, sizes=range(1, 9))
     assert by_ratings.expert is not None

@@ -65,7 +65,7 @@ ALIKE = [(0.9, 0.85, 0.95)] * 4
             "40 of 100 judgments (40 %), done in about 2 h",
         ),
         (charts.progress(PROGRESS, 100, 100, Forecast(0, None)), "All 100 judgments are in"),
-        (charts.speed(PROGRESS, Estimate(30.4, 20.2, 42.9)), "30 judgments an hour now (20–43)"),
+        (charts.speed(PROGRESS, Estimate(30.4, 20.2, 42.9)), "30 judgments per hour now (20–43)"),
         (charts.speed(PROGRESS, Estimate(0.0, 0.0, 3.7)), "Nobody has judged in the last hour"),
         (charts.caterpillar(RANKED), "Highest: go, 97 (90–100); lowest: ask, 4 (0–9)"),
         (charts.caterpillar(RANKED.head(1)), "One item has a score: go, 97 (90–100)"),
@@ -76,11 +76,11 @@ ALIKE = [(0.9, 0.85, 0.95)] * 4
         ),
         (
             charts.annotators(annotators(*ALIKE, (0.1, -0.2, 0.4))),
-            "1 of 5 annotators agree clearly less than the rest: p4",
+            "1 of 5 annotators agree clearly less than average: p4",
         ),
         (
             charts.annotators(annotators(*ALIKE, (0.7, 0.4, 0.9))),
-            "No annotator of 5 agrees clearly less with the others than the rest do",
+            "None of 5 annotators agrees clearly less with the others than average",
         ),
     ],
 )

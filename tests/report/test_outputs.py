@@ -58,7 +58,7 @@ def test_html_is_not_written_to_a_file_that_is_called_a_pdf(answered, tmp_path):
 
 def test_without_a_chromium_the_message_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"no Chromium.*[Pp]rint"):
+    with pytest.raises(ConfigError, match=r"needs Chromium.*print"):
         pdf.print_pdf(tmp_path / "r.html", tmp_path / "r.pdf")
 
 
@@ -132,7 +132,7 @@ def test_notebooks_show_studies_and_fits_without_loading_charts(answered):
     assert done.returncode == 0, done.stderr
     assert "Words &lt;b&gt;&amp; more&lt;/b&gt;" in done.stdout
     assert "<b>" not in done.stdout
-    assert "20 answers by 4 annotators about 5 items" in done.stdout
+    assert "20 answers by 4 annotators on 5 items" in done.stdout
     assert done.stdout.count("<td") == 6 + 5 * 7
 
 

@@ -96,7 +96,7 @@ def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_st
         judge(study, 2)
         table = build_report(study).table("forecast").frame
         assert table["cost"].to_list() == pytest.approx([4.0, 2.0, 6.0])
-        assert table["part"].to_list() == ["so far", "all that is planned", "in all"]
+        assert table["part"].to_list() == ["so far", "all planned tasks", "in total"]
         study.set_state("closed")
         assert "forecast" not in names_of(build_report(study), Table)
 
@@ -126,7 +126,7 @@ def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
         answers = study.judgments().group_by("stage").len()
         document = build_report(study)
     costs = document.table("costs").frame
-    assert costs["stage"].to_list() == ["first", "second", "in all"]
+    assert costs["stage"].to_list() == ["first", "second", "in total"]
     counts = dict(answers.iter_rows())
     expected = [0.1 * counts["first"], 0.1 * counts["second"], 0.1 * sum(counts.values())]
     assert costs["cost"].to_list() == pytest.approx(expected)

@@ -140,9 +140,9 @@ def test_the_methods_paragraph_says_the_counts_and_cites_what_it_used(made):
     text = (made.assets / "methods.txt").read_text(encoding="utf-8")
     log = made.log
     people = len({a["annotator"] for a in log.counted()})
-    assert f"{len(log.all()):,} answers about 10 items, of which {len(log.counted()):,} judgments by {people}" in text
+    assert f"{len(log.all()):,} answers about 10 items, of which {len(log.counted()):,} by {people}" in text
     assert f"{len(log.excluded)} annotator" in text
-    assert f"{len(log.set_aside()):,} judgments set aside" in text
+    assert f"{len(log.set_aside()):,} judgments were discarded" in text
     half = next(row for row in TABLES["reliability"](log) if row["statistic"] == "split_half_spearman")
     match = re.search(r"Split-half reliability \([^)]*\) is ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
     for shown, right in zip(match.groups(), (half["value"], half["value_lower"], half["value_upper"]), strict=True):

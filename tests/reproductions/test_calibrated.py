@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
 from reproductions.calibrated.methods import Crowd, needed
+from reproductions.calibrated.non_inferior import SHARED
 from reproductions.running import ignore_progress
 from tests.sizes import FULL
 
@@ -35,9 +37,16 @@ def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
 
 @pytest.mark.slow
 def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone():
-    outcome = MixedProtocols(budgets=(8,), runs=8 if FULL else 3, draws=20).run(Path(), ignore_progress)
-    # Tried: without half of the comparisons it is -0.015, with a fifth of them turned round -0.027, without any -0.05.
-    assert outcome.claims[0].ours > (-0.008 if FULL else -0.02)
+    """Not worse by what half of the comparisons are worth.
+
+    Without half of the comparisons ρ is .015 lower, with a fifth of them turned round .027, without any .05.
+    """
+    (gain,) = MixedProtocols().small().run(Path(), ignore_progress).claims
+    assert gain.ours > -0.015
+    if FULL:
+        (gain,) = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), ignore_progress).claims
+        assert gain.upper is not None
+        assert gain.upper > 0
 
 
 @pytest.mark.slow
@@ -62,20 +71,23 @@ def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_held_out_judgments_are_predicted(shared_data: Path):
-    claims = HeldOut().small().run(shared_data, ignore_progress).claims
-    assert 88 < claims[0].ours < 99
+    """The fraction inside 95 % intervals is 95 %, up to four standard errors of a fraction of so many ratings."""
+    outcome = HeldOut().small().run(shared_data, ignore_progress)
+    assert outcome.table is not None
+    error = np.sqrt(0.95 * 0.05 / outcome.table["judgments"].sum())
+    assert outcome.claims[0].ours / 100 == pytest.approx(0.95, abs=4 * error)
 
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-def test_no_set_of_recordings_is_scored_much_worse(shared_data: Path):
+def test_hardly_any_set_of_recordings_is_scored_worse_beyond_noise(shared_data: Path):
+    """A set is worse beyond noise if the 95 % interval of its gain lies below 0: one in forty by chance."""
     outcome = NonInferior().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
-    assert {"affect, anger", "RTE", "WMT 2021 cs-en", "word similarity"} <= set(outcome.table["data"])
-    # One trial a set, of few judgments; .033 and -.001 when written. WMT is left out: with systems as items, single
-    # trials gave -.002, -.07 and -.13. docs/concepts/calibrated-scale.md reports losses of that kind.
-    is_compared = pl.col("data").str.contains("session")
-    ratings = outcome.table.filter(~is_compared & ~pl.col("data").str.starts_with("WMT"))
-    comparisons = outcome.table.filter(is_compared)
-    assert ratings["gain"].to_numpy().mean() > 0.015
-    assert comparisons["gain"].to_numpy().mean() > -0.01
+    table = outcome.table.filter(~pl.col("data").str.ends_with(SHARED))
+    assert {"affect, anger", "RTE", "word similarity", "adaptive sessions, simulated"} <= set(table["data"])
+    n_worse = int((table["upper"] < 0).sum())
+    assert n_worse <= stats.binom.ppf(0.999, table.height, 0.025)
+    # Over all sets: not lower than 0 by more than two standard errors.
+    gain = table["gain"].to_numpy()
+    assert gain.mean() > -2 * gain.std(ddof=1) / np.sqrt(len(gain))

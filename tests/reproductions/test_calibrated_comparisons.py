@@ -12,7 +12,7 @@ from scipy import stats
 
 from reproductions.base import Outcome
 from reproductions.calibrated import Comparisons
-from reproductions.calibrated.comparisons import crossing
+from reproductions.calibrated.comparisons import CROWDS, crossing
 from reproductions.calibrated.comparisons_asap import Asap, divergence, full_gains, quick_gains, spanning_tree
 from reproductions.calibrated.comparisons_methods import Method, scored
 from reproductions.calibrated.comparisons_people import Mixture, People
@@ -20,31 +20,35 @@ from reproductions.running import ignore_progress
 from tests.sizes import FULL
 
 
-@pytest.fixture(scope="module")
-def small() -> Outcome:
-    experiment = Comparisons().small()
-    return (experiment if FULL else replace(experiment, items=(12,), most_each=6, runs=(1,))).run(
-        Path(), ignore_progress
-    )
-
-
 def claim(outcome: Outcome, *parts: str) -> float:
-    (found,) = [each.ours for each in outcome.claims if all(part in each.what for part in parts)]
-    return found
+    (value,) = [each.ours for each in outcome.claims if all(part in each.what for part in parts)]
+    return value
 
 
 @pytest.mark.slow
-def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap(small: Outcome) -> None:
-    """The limits at the size of the documentation are 60 and 100 %; two small runs have wider ones.
+@pytest.mark.skipif(not FULL, reason="all methods take minutes")
+def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap() -> None:
+    """The limits at the size of the documentation are 60 and 100 %; two small runs have wider ones."""
+    outcome = Comparisons().small().run(Path(), ignore_progress)
+    assert claim(outcome, "of those of random pairs", "ρ = 0.9,") < 80
+    assert claim(outcome, "of those of ASAP", "ρ = 0.9,") < 115
+    assert outcome.table is not None
+    assert set(outcome.table["method"]) == {str(method) for method in Method}
+    assert outcome.chart is not None
 
-    Fewer runs decide nothing, so the short form only checks that all methods are compared.
-    """
-    if FULL:
-        assert claim(small, "of those of random pairs", "ρ = 0.9,") < 80
-        assert claim(small, "of those of ASAP", "ρ = 0.9,") < 115
-    assert small.table is not None
-    assert set(small.table["method"]) == {str(method) for method in Method}
-    assert small.chart is not None
+
+@pytest.mark.slow
+def test_adaptive_needs_fewer_comparisons_than_random_pairs() -> None:
+    """Paired runs: the same items and annotators. The difference must be more than three standard errors."""
+    experiment = replace(Comparisons(), items=(30,), most_each=40)
+    needed = np.array(
+        [
+            [crossing(experiment.curve(method, 30, CROWDS["mixed"], run), 0.9) for run in range(6)]
+            for method in (Method.RANDOM, Method.ADAPTIVE)
+        ]
+    ).clip(max=40)
+    saved = needed[0] - needed[1]
+    assert saved.mean() > 3 * saved.std(ddof=1) / np.sqrt(len(saved))
 
 
 def test_a_curve_crosses_where_a_straight_line_does():

@@ -105,15 +105,15 @@ def test_without_names_everything_that_differs_among_people_is_noise():
     assert (pilot.population.bias, pilot.population.stretch) == (0, 0)
     # The bias of 0.2 joins the noise of 0.17: together about 0.26.
     assert pilot.population.noise > 0.2
-    assert any("does not say who judged" in note for note in pilot.notes)
+    assert any("has no annotators" in note for note in pilot.notes)
 
 
 def test_a_pilot_that_says_nothing_is_refused():
     once = read_judgments(pl.DataFrame({"item": list("abcdef"), "value": [1, 2, 3, 4, 5, 6]}), scale=(1, 6))
-    with pytest.raises(DataError, match="judged by several people"):
+    with pytest.raises(DataError, match="judged by several annotators"):
         read_pilot(once, np.random.default_rng(0))
     labels = read_judgments(pl.DataFrame({"item": ["a", "a"], "annotator": ["x", "y"], "label": ["u", "v"]}))
-    with pytest.raises(DataError, match="says nothing about values"):
+    with pytest.raises(DataError, match="values cannot be estimated"):
         read_pilot(labels, np.random.default_rng(0))
 
 

@@ -133,7 +133,8 @@ def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
 
 def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
     with pytest.raises(
-        ConfigError, match=r"0\.99 is out of reach: the best is 0\.\d+, by direct · per_item \(with 5 annotators"
+        ConfigError,
+        match=r"0\.99 cannot be reached: the highest is 0\.\d+, by direct · per_item \(with 5 annotators",
     ):
         plan(40, 0.99, [PlanOption("direct", "per_item")], people=5)
 

@@ -66,7 +66,7 @@ def test_a_database_newer_than_the_software_is_refused_and_left_alone(old_databa
         connection.exec_driver_sql("UPDATE steelyard_version SET version_num = '9000'")
     engine.dispose()
     with pytest.raises(
-        StoreError, match=rf"made by a newer Steelyard \(schema 9000, this one knows {HEAD}\)"
+        StoreError, match=rf"written by a newer version of Steelyard \(schema 9000; this version supports {HEAD}\)"
     ) as caught:
         Study.open(folder, database=old_database)
     assert "pip install -U steelyard" in str(caught.value)

@@ -159,7 +159,7 @@ def test_an_abandoned_task_goes_to_somebody_else_and_its_late_answer_still_count
     folder = make_study(design='name = "per_item"\njudgments = 1', items=["only"])
     with Study.open(folder, database=database_url, clock=clock) as study:
         abandoned = ask(study, "ann")
-        assert study.offer("bob").reason.startswith("The last tasks are with other annotators")
+        assert study.offer("bob").reason.startswith("The last tasks are assigned to other annotators")
         clock.now += 30 * MINUTE
         again = ask(study, "bob")
         assert again.items == abandoned.items
@@ -233,7 +233,7 @@ def test_a_person_gets_no_more_tasks_than_allowed(make_study, database_url):
     with Study.open(folder, database=database_url) as study:
         rate(study, "ann")
         rate(study, "ann")
-        assert study.offer("ann").reason == "You have done all your 2 tasks."
+        assert study.offer("ann").reason == "You have completed all your 2 tasks."
         assert study.ask("bob") is not None
 
 

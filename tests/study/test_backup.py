@@ -78,7 +78,7 @@ def test_a_backup_moves_between_engines(judged, tmp_path, postgres_server, postg
     restore(tmp_path / "two.steelyard", tmp_path / "back")
     with Study.open(tmp_path / "back") as study, Study.open(judged) as first:
         assert list(study.events()) == list(first.events())
-    with pytest.raises(StoreError, match="already holds a study"):
+    with pytest.raises(StoreError, match="already contains a study"):
         restore(tmp_path / "two.steelyard", tmp_path / "twice", database=postgres_url)
     assert not (tmp_path / "twice").exists()
 
@@ -152,7 +152,7 @@ def test_the_commands_say_what_they_did(judged, tmp_path):
     output = run("backup", "study", "-o", "words.steelyard", cwd=tmp_path).stdout
     assert output.startswith("✓ ")
     assert "events and 3 files written to words.steelyard" in output
-    assert "restored to again" in run("restore", "words.steelyard", "again", cwd=tmp_path).stdout
+    assert "files to again" in run("restore", "words.steelyard", "again", cwd=tmp_path).stdout
     assert run("backup", "study", cwd=tmp_path).stdout.startswith("✓ ")
     assert len(list(tmp_path.glob("study-*.steelyard"))) == 1
 
@@ -160,10 +160,10 @@ def test_the_commands_say_what_they_did(judged, tmp_path):
 def test_nothing_is_overwritten(judged, tmp_path):
     run("backup", "study", "-o", "words.steelyard", cwd=tmp_path)
     before = (tmp_path / "words.steelyard").read_bytes()
-    assert "is there already" in run("backup", "study", "-o", "words.steelyard", cwd=tmp_path, code=1).stderr
+    assert "already exists" in run("backup", "study", "-o", "words.steelyard", cwd=tmp_path, code=1).stderr
     assert (tmp_path / "words.steelyard").read_bytes() == before
     log = (judged / "study.db").read_bytes()
-    assert "is there already" in run("restore", "words.steelyard", "study", cwd=tmp_path, code=1).stderr
+    assert "already exists" in run("restore", "words.steelyard", "study", cwd=tmp_path, code=1).stderr
     assert (judged / "study.db").read_bytes() == log
 
 
@@ -188,8 +188,8 @@ def test_a_backup_that_was_altered_or_cut_short_is_refused_whole(judged, tmp_pat
         f"altered at or before event {event['seq']}": lambda _: b"".join(
             [*lines[:place], json.dumps(event).encode() + b"\n", *lines[place + 1 :]]
         ),
-        f"holds {len(lines) - 1} events and not the {len(lines)}": lambda _: b"".join(lines[:-1]),
-        "not an event of a log": lambda _: b"nonsense\n",
+        f"contains {len(lines) - 1} events instead of {len(lines)}": lambda _: b"".join(lines[:-1]),
+        "not an event of a study's log": lambda _: b"nonsense\n",
     }
     for what, change in changes.items():
         with pytest.raises((StoreError, DataError), match=what):
@@ -206,7 +206,7 @@ def test_a_backup_that_was_altered_or_cut_short_is_refused_whole(judged, tmp_pat
     with pytest.raises(DataError, match="there is no file"):
         restore(tmp_path / "gone", tmp_path / "again")
     newer = altered(path, tmp_path, "manifest.json", lambda data: data.replace(b'"format": 1', b'"format": 2'))
-    with pytest.raises(DataError, match="newer Steelyard"):
+    with pytest.raises(DataError, match="newer version of Steelyard"):
         restore(newer, tmp_path / "again")
     leftovers = [found.name for found in tmp_path.iterdir() if found.name.startswith(".")]
     assert leftovers == []
@@ -219,7 +219,7 @@ def test_a_backup_cannot_write_outside_its_folder(judged, tmp_path, name):
     backup(judged, tmp_path / "words.steelyard")
     with zipfile.ZipFile(tmp_path / "words.steelyard", "a") as archive:
         archive.writestr(name, "evil")
-    with pytest.raises(DataError, match="strange name"):
+    with pytest.raises(DataError, match="invalid name"):
         restore(tmp_path / "words.steelyard", tmp_path / "again")
     assert not list(tmp_path.rglob("*evil*"))
     assert not (tmp_path / "again").exists()

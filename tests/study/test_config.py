@@ -70,7 +70,7 @@ def test_every_problem_comes_at_once_with_file_and_line(make_study):
 @pytest.mark.parametrize(
     ("toml", "expected"),
     [
-        ("version = 2\n" + GOOD, "study.toml line 1 (version): it was written for a newer Steelyard"),
+        ("version = 2\n" + GOOD, "study.toml line 1 (version): it was written for a newer version of Steelyard"),
         (GOOD, "study.toml (protocol): 'protocol' is missing"),
         (GOOD + "[protocol]\nname = 3\n", "protocol has no name"),
         (GOOD + '[protocol]\nname = "direct"\nskale = [0, 1]\n', "study.toml line 6 (protocol.skale): direct has no"),
@@ -79,11 +79,11 @@ def test_every_problem_comes_at_once_with_file_and_line(make_study):
         (GOOD + '[protocol]\nname = "direct"\n[model]\nname = "counting"\n', "counting needs choices or comparisons"),
         (GOOD + TUPLES_OF_ONE, "random_tuples shows items together"),
         (GOOD + '[protocol]\nname = "best_worst"\nsize = 9\n', "a task shows 9 items, but there are only 4"),
-        (GOOD + BOTH, "both [[stage]] and [protocol]"),
+        (GOOD + BOTH, "[[stage]] and [protocol] exclude each other"),
         (GOOD + '[[stage]]\nprotocol = { name = "direkt" }\n', "study.toml line 5 (stage.0.protocol.name)"),
         (
             GOOD + ONE_SHARE,
-            "some stages have a share and some have none",
+            "some stages have a share and others do not",
         ),
         (
             GOOD + '[[stage]]\nprotocol = { name = "direct" }\n[[stage]]\nprotocol = { name = "direct" }\n',
@@ -148,7 +148,7 @@ def test_the_protocol_cannot_change_once_people_were_asked_but_the_design_can(ma
     with Study.open(folder) as study:
         assert study.status().stages[0].total == 18
     path.write_text(good.replace('name = "direct"', 'name = "likert"'))
-    with pytest.raises(ConfigError, match="protocol has changed since people began"):
+    with pytest.raises(ConfigError, match="protocol has changed since the first judgment"):
         Study.open(folder)
 
 

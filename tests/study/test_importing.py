@@ -145,7 +145,7 @@ def test_the_stage_is_asked_for_when_two_could_take_the_file(tmp_path):
     file = tmp_path / "judgments.csv"
     file.write_text("annotator,item,value\nann,a,5\n")
     with Study.open(folder) as study:
-        with pytest.raises(ConfigError, match="several stages take ratings: one, two"):
+        with pytest.raises(ConfigError, match="several stages accept ratings: one, two"):
             import_file(study, file)
         with pytest.raises(ConfigError, match="no stage called 'three'"):
             import_file(study, file, stage="three")

@@ -163,7 +163,7 @@ def test_the_question_does_not_change_under_people(make_study):
     with Study.open(folder) as study:
         study.skip(study.ask("ann"), "no")
     change(folder, "How positive?", "How negative?")
-    with pytest.raises(ConfigError, match="the question has changed since people began to judge"):
+    with pytest.raises(ConfigError, match="the question has changed since the first judgment"):
         Study.open(folder)
 
 

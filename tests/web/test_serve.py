@@ -89,7 +89,7 @@ def test_a_taken_port_is_said_plainly(make_study, tmp_path):
         port = other.getsockname()[1]
         done = run("serve", str(make_study()), "--port", str(port), cwd=tmp_path, code=1)
     assert done.stdout == ""
-    assert done.stderr.startswith(f"✗ port {port} is taken by another program.")
+    assert done.stderr.startswith(f"✗ port {port} is in use by another program.")
     assert f"--port {port + 1}" in done.stderr
 
 

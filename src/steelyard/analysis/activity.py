@@ -138,7 +138,7 @@ _DESCRIPTIONS: dict[str, tuple[str, Callable[[Any, str], str]]] = {
         lambda data, _: f"An annotator was forgotten: {_count(data.judgments, 'judgment')} deleted",
     ),
     ev.QuotaSet.kind: ("annotators", lambda data, annotator: f"{annotator}: at most {_count(data.tasks, 'task')}"),
-    ev.Departed.kind: ("annotators", lambda _, annotator: f"{annotator} gave their place back"),
+    ev.Departed.kind: ("annotators", lambda _, annotator: f"{annotator} returned their place"),
     ev.Returned.kind: ("annotators", lambda _, annotator: f"{annotator} came back"),
     ev.StateChanged.kind: ("study", _state_text),
     ev.MemberAdded.kind: ("team", lambda data, _: f"{data.name} may {_ROLES[data.role]} the study"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from steelyard.analysis.annotators import annotator_table
-from steelyard.analysis.history import History, history_of, observations_of
+from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
 from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
@@ -18,17 +19,66 @@ from steelyard.analysis.verdict import Verdict, verdict_of
 from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
-from steelyard.observations import Observations
+from steelyard.observations import Index, Mixed, Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.judge_scores import latest_judgments
 from steelyard.study.judges import ScoreBasis
+from steelyard.study.observing import ObservationCollector
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
 
 if TYPE_CHECKING:
     from steelyard.models.systems.comparison import SystemComparison
+
+
+class Collectors:
+    """Observations of a study's judgments, by kind and stage; each judgment is turned into observations once.
+
+    `restart` when judgments that were read before have changed.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._protocols = {stage.name: stage.protocol for stage in study.config.stages}
+        self._by_key: dict[tuple[str, str | None], tuple[ObservationCollector, int]] = {}
+
+    def restart(self) -> None:
+        """Forget all observations."""
+        self._by_key.clear()
+
+    def observations(self, judgments: Sequence[Judgment], kind: str, stage: str | None) -> dict[str, Observations]:
+        """Return the observations of the judgments that count, which continue those of the last call."""
+        if kind == Mixed.kind:
+            return observations_of(self._study, (one for one in judgments if one.counts), kind, stage)
+        collector, start = self._by_key.get((kind, stage)) or (ObservationCollector(kind, self._protocols), 0)
+        new = (one for one in judgments[start:] if one.counts and stage in {None, one.stage})
+        collector.add(new)
+        self._by_key[kind, stage] = (collector, len(judgments))
+        return collector.observations(Index([item.id for item in self._study.items]))
+
+
+class AnalysisReader:
+    """Analyses of a study that goes on: each reads only the events that were added since the last."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._reader = HistoryReader(study)
+        self._collectors = Collectors(study)
+        self._changes = self._reader.changes
+        self.digest: str | None = None
+        """Digest of the last event that was read; None if the log was rewritten meanwhile."""
+
+    def read(self) -> Analysis:
+        """Return an analysis as of the last event, with picks, under the annotators' real ids."""
+        history = self._reader.read()
+        if self._reader.changes != self._changes:
+            self._changes = self._reader.changes
+            self._collectors.restart()
+        digest = self._study.core.log.store.digest_of(history.seq)
+        self.digest = digest if self._reader.is_current() else None
+        return Analysis(self._study, history, self._study.privacy.names(real=True), _collectors=self._collectors)
 
 
 @dataclass(eq=False)
@@ -41,6 +91,7 @@ class Analysis:
     failure: str = ""
     """The traceback, if `fit` found that the model fails on these judgments."""
     _observed: dict[tuple[str, str | None, bool], dict[str, Observations]] = field(default_factory=dict)
+    _collectors: Collectors | None = None
 
     @classmethod
     def of(cls, study: Study, *, real_ids: bool = False, picks: bool = False) -> Analysis:
@@ -85,9 +136,10 @@ class Analysis:
         is_pooled = not people and any(judgment.in_scores for judgment in self.history.model_records)
         key = (kind, stage if len(self.study.config.stages) > 1 else None, is_pooled)
         if key not in self._observed:
+            # Judgments by models are in another order than those by people, so these are not collected bit by bit.
+            collectors = self._collectors if self._collectors is not None and not is_pooled else Collectors(self.study)
             judgments = self.judgments if is_pooled else self.history.records
-            counted = (judgment for judgment in judgments if judgment.counts)
-            self._observed[key] = observations_of(self.study, counted, *key[:2])
+            self._observed[key] = collectors.observations(judgments, *key[:2])
         return self._observed[key]
 
     @cached_property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from steelyard.records import ABOUT_ANNOTATORS, Judgment
 from steelyard.storage.events import to_json
 from steelyard.study import Study
 from steelyard.study import events as ev
+from steelyard.study.events import Event
 from steelyard.study.judges import people_only
+from steelyard.study.judgments import JudgmentReader
 from steelyard.study.log import as_microseconds
 from steelyard.study.observing import collect
 
@@ -59,6 +62,10 @@ _NOTES = {
     "reason": pl.String,
 }
 _NOTE_KINDS = tuple(payload.kind for payload in (ev.Skipped, ev.Flagged, ev.Expired, ev.Excluded, ev.Readmitted))
+_JUDGMENT_KINDS = (ev.Judged.kind, ev.Revised.kind, ev.JudgeRegistered.kind, ev.ConfigChanged.kind)
+_CHUNK = 100_000
+"""Number of events that are held in memory at once."""
+_PICK_KINDS = (ev.Picked.kind, ev.Renewed.kind, ev.Withdrawn.kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,22 +106,74 @@ class History:
 
 def history_of(study: Study, *, picks: bool = True) -> History:
     """Read a study's log into tables. Without `picks`, that table stays empty."""
-    seq = study.last_seq()
-    notes: list[tuple[Any, ...]] = []
-    excluded: dict[str, str] = {}
-    for event in study.events(_NOTE_KINDS):
-        reason = str(getattr(event.data, "reason", ""))
-        notes.append((event.kind, event.at, event.annotator, event.judgment_id, reason))
-        if isinstance(event.data, ev.Excluded):
-            excluded[str(event.annotator)] = reason
-        elif isinstance(event.data, ev.Readmitted):
-            excluded.pop(str(event.annotator), None)
-    everything = tuple(study.stream_judgments())
-    records = tuple(people_only(everything))
-    models = tuple(judgment for judgment in everything if judgment.annotator_kind == "model")
-    judgments = [_judgment_row(judgment) for judgment in records]
-    picked = _picks(study) if picks else _frame([], _PICKS)
-    return History(seq, records, _frame(judgments, _JUDGMENTS), picked, _frame(notes, _NOTES), excluded, models)
+    return HistoryReader(study, picks=picks).read()
+
+
+class HistoryReader:
+    """Reads a study's log into tables, and later only the events that were added since."""
+
+    def __init__(self, study: Study, *, picks: bool = True) -> None:
+        self._study = study
+        self._kinds = [*_JUDGMENT_KINDS, *_NOTE_KINDS, *(_PICK_KINDS if picks else ())]
+        self._reset()
+
+    def _reset(self) -> None:
+        self._generation = self._study.privacy.generation
+        self._seq = 0
+        self._reader = JudgmentReader(self._study.config.stages)
+        self._judgments = _frame([], _JUDGMENTS)
+        self._notes = _frame([], _NOTES)
+        self._picks = _frame([], _PICKS)
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """Changes with every change of judgments that were read before; while it is the same, they only grow."""
+        return self._generation, self._reader.changes
+
+    def is_current(self) -> bool:
+        """Whether the log has not been rewritten since it was read."""
+        _ = self._study.state
+        return self._study.privacy.generation == self._generation
+
+    def read(self) -> History:
+        """Return the history up to the last event."""
+        seq = self._study.last_seq()
+        if not self.is_current():
+            self._reset()
+        events = self._study.events(self._kinds, after=self._seq, until=seq)
+        while chunk := list(islice(events, _CHUNK)):
+            self._add(chunk)
+        self._seq = seq
+        excluded, models = self._reader.excluded, self._reader.models
+        people, by_models = self._reader.judgments(), ()
+        table = self._judgments
+        if models:
+            by_models = tuple(judgment for judgment in people if judgment.annotator_kind == "model")
+            people = tuple(people_only(people))
+            table = table.filter(~pl.col("annotator").is_in(list(models)))
+        marked = table.with_columns(pl.col("annotator").is_in(list(excluded)).alias("excluded"))
+        return History(seq, people, marked, self._picks, self._notes, dict(excluded), by_models)
+
+    def _add(self, events: list[Event]) -> None:
+        notes: list[tuple[Any, ...]] = []
+        places: dict[int, None] = {}
+        for event in events:
+            place = self._reader.apply(event)
+            if place is not None:
+                places[place] = None
+            elif event.kind in _NOTE_KINDS:
+                reason = str(getattr(event.data, "reason", ""))
+                notes.append((event.kind, event.at, event.annotator, event.judgment_id, reason))
+        first_new = self._judgments.height
+        rows = [_judgment_row(self._reader[place]) for place in sorted(places)]
+        if any(place < first_new for place in places):
+            before = self._judgments.filter(~pl.col("seq").is_in([row[0] for row in rows]))
+            self._judgments = pl.concat([before, _frame(rows, _JUDGMENTS)]).sort("seq")
+        elif rows:
+            self._judgments = pl.concat([self._judgments, _frame(rows, _JUDGMENTS)])
+        if notes:
+            self._notes = pl.concat([self._notes, _frame(notes, _NOTES)])
+        self._picks = _with_picks(self._picks, events, self._study)
 
 
 def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
@@ -137,10 +196,9 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
     )
 
 
-def _picks(study: Study) -> pl.DataFrame:
+def _with_picks(picks: pl.DataFrame, events: Sequence[Event], study: Study) -> pl.DataFrame:
+    """Add the tasks that were leased, move the ends of leases that were renewed, remove withdrawn tasks."""
     stages = [stage.name for stage in study.config.stages]
-    withdrawn = {event.judgment_id for event in study.events((ev.Withdrawn.kind,))}
-    renewed = {event.judgment_id: event.data.lease_end for event in study.events((ev.Renewed.kind,))}
     rows = [
         (
             event.seq,
@@ -153,12 +211,22 @@ def _picks(study: Study) -> pl.DataFrame:
             event.data.weight,
             event.data.propensity,
             event.data.purpose,
-            renewed.get(event.judgment_id, event.data.lease_end),
+            event.data.lease_end,
         )
-        for event in study.events((ev.Picked.kind,))
-        if event.judgment_id not in withdrawn
+        for event in events
+        if isinstance(event.data, ev.Picked)
     ]
-    return _frame(rows, _PICKS)
+    if rows:
+        picks = pl.concat([picks, _frame(rows, _PICKS)])
+    renewed = {event.judgment_id: event.data.lease_end for event in events if isinstance(event.data, ev.Renewed)}
+    if renewed:
+        ends = pl.DataFrame({"judgment_id": list(renewed), "new_end": list(renewed.values())}).with_columns(
+            pl.col("new_end").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+        )
+        joined = picks.join(ends, on="judgment_id", how="left", maintain_order="left")
+        picks = joined.with_columns(pl.coalesce("new_end", "lease_end").alias("lease_end")).drop("new_end")
+    withdrawn = [event.judgment_id for event in events if isinstance(event.data, ev.Withdrawn)]
+    return picks.filter(~pl.col("judgment_id").is_in(withdrawn)) if withdrawn else picks
 
 
 def _frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:

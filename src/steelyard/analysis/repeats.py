@@ -28,7 +28,7 @@ _SCHEMA = {
     "difference": pl.Float64,
 }
 _CLASSES, _LEAST_IN_CLASS = 5, 20
-_NONE = "undefined: nothing was repeated"
+_NONE = "undefined: no task was repeated"
 
 
 def repeat_pairs(history: History, study: Study) -> pl.DataFrame:

@@ -210,7 +210,7 @@ def costs(
     rows = [
         ("so far", done, done * mean / 3600, paid, paid, paid),
         (left, tasks_left, tasks_left * mean / 3600, nearest, least, most),
-        ("in all", whole, whole * mean / 3600, paid + nearest, paid + least, paid + most),
+        ("in total", whole, whole * mean / 3600, paid + nearest, paid + least, paid + most),
     ]
     return pl.DataFrame(rows, schema=["part", "judgments", "hours", "cost", "lower", "upper"], orient="row")
 
@@ -323,7 +323,7 @@ def _(observation: Comparison, item: str) -> str:
         return ""
     other = observation.right if item == observation.left else observation.left
     if observation.outcome == 0:
-        return f"about the same as {other}"
+        return f"tied with {other}"
     won = (observation.outcome > 0) == (item == observation.left)
     return f"{'better' if won else 'worse'} than {other}"
 

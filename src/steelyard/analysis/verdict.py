@@ -57,7 +57,7 @@ def verdict_of(analysis: Analysis) -> Verdict:
     """Compare the reliability of a study with its target; say so where it is unknown."""
     counted = analysis.history.counted.height
     if not counted:
-        return Verdict("empty", "No judgments count yet.")
+        return Verdict("empty", "There are no judgments yet.")
     if analysis.model_failed:
         return Verdict("failed", str(analysis.fit))
     rule = analysis.study.config.stop
@@ -70,7 +70,7 @@ def verdict_of(analysis: Analysis) -> Verdict:
         return _by_alpha(analysis)
     defined = [(part, one) for part, one in parts if one.value is not None]
     if not defined:
-        return Verdict("unknown", f"Reliability is not known yet: {_reason(parts[0][1])}", key)
+        return Verdict("unknown", f"Reliability cannot be estimated yet: {_reason(parts[0][1])}", key)
     part, statistic = min(defined, key=lambda pair: pair[1].value or 0.0)
     name = f"Reliability of {part.criterion}" if part.criterion else "Reliability"
     target = rule or Stop(measure="split_half", target=CUSTOMARY_TARGET, spearman_brown=True)
@@ -118,7 +118,9 @@ def _by_interim_analysis(analysis: Analysis, rule: Stop) -> Verdict:
     """Return the result of the last interim analysis, for rules that only these can judge."""
     results = [event.data for event in analysis.study.events((ev.InterimAnalysis.kind,))]
     if not results:
-        return Verdict("unknown", "Whether the target is reached is not known yet: no interim analysis was due.")
+        return Verdict(
+            "unknown", "It is not yet known whether the target is reached: no interim analysis has been due."
+        )
     last = results[-1]
     summary = f"{last.summary[:1].upper()}{last.summary[1:]}"
     if last.reached:
@@ -143,7 +145,7 @@ def _by_alpha(analysis: Analysis) -> Verdict:
         if one.key in {"alpha_nominal", "alpha_ordinal"} and one.value is not None
     ]
     if not alphas:
-        return Verdict("unknown", "Agreement is not known yet: too few items have two judgments.")
+        return Verdict("unknown", "Agreement cannot be estimated yet: too few items have two judgments.")
     part, statistic = min(alphas, key=lambda pair: pair[1].value or 0.0)
     value = statistic.value or 0.0
     of = f" of {part.criterion}" if part.criterion else ""
@@ -230,7 +232,7 @@ def _about_annotators(annotators: pl.DataFrame) -> list[NextStep]:
     if not low:
         return []
     who = "1 annotator agrees" if len(low) == 1 else f"{len(low)} annotators agree"
-    text = f"{who} clearly less with the others than the rest. Review their answers."
+    text = f"{who} clearly less with the other annotators. Review their answers."
     return [NextStep(text, "annotators")]
 
 

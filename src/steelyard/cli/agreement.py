@@ -53,7 +53,9 @@ def agreement(
     measured = {}
     with reading(files, engine, spark_master, memory, **options) as read:
         if isinstance(read, SeveralFiles):
-            raise DataError("these files hold judgments of several kinds.", "Measure the agreement of each by itself.")
+            raise DataError(
+                "the files contain judgments of different kinds.", "Run steelyard agreement on each file separately."
+            )
         for criterion, judgments in read.by_criterion.items():
             if isinstance(judgments, Observations):
                 measured[criterion] = measure(judgments)

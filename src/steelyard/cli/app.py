@@ -94,6 +94,9 @@ class Commands(LazyGroup):
             CREATE,
             "Simulate a study before running it: tasks, time, cost and reliability.",
         ),
+        Entry(
+            "schema", "schema:schema", CREATE, "Print the JSON Schema of study.toml, for editors and other programs."
+        ),
         Entry("plan", "plan:plan", CREATE, "Find how many judgments a target reliability takes, by simulation."),
         Entry("serve", "serve:serve", COLLECT, "Serve studies: pages for annotators, and a dashboard for you."),
         Entry("judge", "judge:judge", COLLECT, "Answer a study's tasks in the terminal."),
@@ -159,6 +162,7 @@ class Commands(LazyGroup):
         Entry("export", "export:export", DATA, "Export judgments, scores, the event log or a complete data set."),
         Entry("backup", "backup:backup", DATA, "Write a complete study to one file, also while it is being served."),
         Entry("restore", "backup:restore", DATA, "Restore a backup into a new folder."),
+        Entry("docs", "docs:docs", DATA, "Print a page of the documentation, or list all pages."),
     )
 
 

@@ -11,7 +11,7 @@ from steelyard.cli.options import StudyFolder, existing_folder
 
 _Database = Annotated[
     str | None,
-    typer.Option(help="Database instead of the study's own, e.g. postgresql://user@host/name.", show_default=False),
+    typer.Option(help="Database URL, e.g. postgresql://user@host/name; default: the study's own.", show_default=False),
 ]
 
 
@@ -25,7 +25,7 @@ def backup(
 ) -> None:
     """Write a complete study to one file, also while it is being served.
 
-    The file holds the log, settings, items, media and access rights.
+    The file contains the log, settings, items, media and access rights.
 
     The file holds all that the study's folder holds: keep it as safe as that.
 
@@ -61,8 +61,13 @@ def restore(
     from steelyard.study.backup import restore as read_backup
 
     manifest = read_backup(file, folder, database=database)
-    print_done(f"{manifest.events:,} events and {manifest.files:,} files of {manifest.made} restored to {folder}.")
+    print_done(
+        f"Restored {manifest.events:,} events and {manifest.files:,} files to {folder} (backup made {manifest.made})."
+    )
     if database is not None:
         print_notes(
-            [f"its judgments are in the database given: say so in {folder / 'study.toml'}, or to every command"]
+            [
+                f"The judgments are in the database you named: set database in {folder / 'study.toml'}, or pass "
+                "--database to every command."
+            ]
         )

@@ -24,14 +24,14 @@ def check(folder: StudyFolder) -> None:
         # People have begun: what was changed since must fit what they were asked.
         Study.open(folder).close()
     console = Console(highlight=False, markup=False)
-    print_done(f"{CONFIG_FILE} and {len(items):,} items are fine.")
+    print_done(f"{CONFIG_FILE} and {len(items):,} items are valid.")
     extras = dict.fromkeys(name for item in items for name in item.metadata)
     if extras:
-        console.print(f"  other columns of the items: {', '.join(extras)} (annotators do not see them)", soft_wrap=True)
+        console.print(f"  further columns, not shown to annotators: {', '.join(extras)}", soft_wrap=True)
     warnings: list[str] = []
     for stage in config.stages:
         size = stage.protocol.task_size
-        task_size = f"{size} items a task" if size > 1 else "one item a task"
+        task_size = f"{size} items per task" if size > 1 else "one item per task"
         share = f", {stage.share:.0%} of the tasks" if stage.share else ""
         name = stage.protocol.name if stage.name == stage.protocol.name else f"{stage.name} ({stage.protocol.name})"
         plan = describe_plan(stage.design, stage.protocol, items)
@@ -39,5 +39,5 @@ def check(folder: StudyFolder) -> None:
         for sentence in plan.sentences:
             console.print(f"    {sentence}", soft_wrap=True)
         warnings += [warning for warning in plan.warnings if warning not in warnings]
-    console.print(f"  scores by {config.model.name}", soft_wrap=True)
+    console.print(f"  scores: {config.model.name}", soft_wrap=True)
     print_warnings(warnings)

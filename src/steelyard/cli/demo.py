@@ -36,7 +36,7 @@ def demo(
         typer.Option("--seconds", min=0, help="Stop after this many seconds; default: at Ctrl-C.", show_default=False),
     ] = None,
     terminal: Annotated[
-        bool, typer.Option("--terminal", help="Do not serve pages: simulate all judgments and print the scores.")
+        bool, typer.Option("--terminal", help="Simulate all judgments and print the scores, without a server.")
     ] = False,
     show: Annotated[
         int, typer.Option("--show", min=0, help="Number of items to print, evenly spaced; 0 for all.")
@@ -45,9 +45,9 @@ def demo(
 ) -> None:
     """Watch simulated annotators answer two studies, live in the browser.
 
-    They rate 150 verbs and compare four translation systems. You can annotate along.
+    They rate 150 verbs and compare four translation systems. You can annotate, too.
 
-    With --terminal (or another --format than table) the crowd judges at once and the scores are printed here.
+    With --terminal (or --format json or csv) all judgments are simulated at once and the scores are printed.
 
     Example: steelyard demo --annotators 40
     """
@@ -56,7 +56,7 @@ def demo(
     from steelyard.errors import ConfigError
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
+        raise ConfigError(f"{folder} already exists and is not empty.", "Choose another folder.")
     with tempfile.TemporaryDirectory(prefix="steelyard-demo-") as scratch:
         place = folder if folder is not None else Path(scratch) / "verbs"
         if terminal or form is not Format.table:
@@ -64,7 +64,7 @@ def demo(
         else:
             _live(place, Path(scratch), annotators, seed, speed, port, seconds)
     if folder is not None:
-        typer.echo(f"The study is in {folder}: try  steelyard status {folder}", err=True)
+        typer.echo(f"The study is kept in {folder}. Next: steelyard status {folder}", err=True)
 
 
 def _set_up(folder: Path, example: str = "verbs", title: str = "") -> dict[str, float]:
@@ -245,10 +245,10 @@ def _print_links(studies: list[ServedStudy], port: int, token: str, annotators: 
     line("")
     line("Things to try", "bold")
     line("  Open a dashboard and watch the intervals shrink as judgments arrive.")
-    line("  Open an annotation page and be one of the annotators.")
+    line("  Open an annotation page and answer a few tasks yourself.")
     line("  Exclude an annotator, create the report, download the scores.")
     line("")
-    line("Then start a study of your own, in the browser:  steelyard serve")
+    line("Then create your own study in the browser:  steelyard serve")
     line("When a study is complete, the next one starts. Stop with Ctrl-C.", "dim")
 
 
@@ -278,7 +278,7 @@ def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Form
         console.print(
             f"[bold]{study.config.question}[/bold]  {len(study.items)} verbs, {annotators} simulated annotators"
         )
-        columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=goal)
             answer_study_with_crowd(
@@ -286,7 +286,7 @@ def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Form
             )
         fitted = study.fit()
         judgments = study.status().judgments
-        title = f"{study.config.title}: {fitted.model} of {judgments} judgments ({judgments * 5:,} sliders)"
+        title = f"{study.config.title}: {fitted.model}, {judgments} judgments of 5 items each"
     everything = fitted.scores
     chosen = everything if show == 0 else everything[_spread(everything.height, show)]
     notes = []
@@ -294,13 +294,13 @@ def _in_terminal(folder: Path, annotators: int, seed: int, show: int, form: Form
         out = Console()
         out.print(scores_table(chosen, title, out.width, everything))
         if chosen.height < everything.height:
-            notes.append(f"{chosen.height} of {everything.height} verbs, spread over the ranks (--show 0 for all)")
+            notes.append(f"{chosen.height} of {everything.height} verbs, evenly spaced by rank (--show 0 for all)")
     else:
         print_frame(everything, form)
     scores = fitted.scores.filter(fitted.scores["score"].is_not_null())
     agreement = stats.spearmanr([truth[item] for item in scores["item"]], scores["score"].to_numpy()).statistic
-    notes.append(f"the crowd's answers were simulated; Spearman's ρ with the values it went by: {agreement:.3f}")
-    print_notes([*fitted.notes, *notes, "now a study of your own: steelyard new words"])
+    notes.append(f"the judgments are simulated; Spearman correlation with the true scores: {agreement:.3f}")
+    print_notes([*fitted.notes, *notes, "create your own study: steelyard new words"])
 
 
 def _spread(count: int, wanted: int) -> list[int]:

@@ -15,9 +15,9 @@ Reason = Annotated[str, typer.Option("--reason", help="Reason, stored in the log
 def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
     """Exclude an annotator: no further tasks, and their judgments do not count.
 
-    They are kept, but no longer count, and their tasks are asked of others. `steelyard readmit` undoes it.
+    The judgments are kept, and their tasks are reassigned. `steelyard readmit` undoes an exclusion.
 
-    Example: steelyard exclude words bob --reason "always the left one"
+    Example: steelyard exclude words bob --reason "always chose the left item"
     """
     from steelyard.cli.output import print_done
     from steelyard.study import Study
@@ -26,7 +26,7 @@ def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
         before = study.status().set_aside
         study.annotators.exclude(annotator, reason)
         aside = study.status().set_aside - before
-    print_done(f"{annotator} is excluded; {aside:,} judgments are set aside and will be asked of others.")
+    print_done(f"{annotator} is excluded; {aside:,} judgments no longer count, and their tasks will be reassigned.")
 
 
 def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> None:

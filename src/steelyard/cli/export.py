@@ -40,7 +40,7 @@ def export(
         typer.Option(
             "--what",
             "-w",
-            help="Table to export, from the list above.",
+            help="Table to export, one of those above.",
         ),
     ] = What.judgments,
     output: Annotated[
@@ -86,7 +86,10 @@ def export(
             from steelyard.report.dataset import write_dataset
 
             files = write_dataset(study, dataset, real_ids=real_ids)
-            typer.echo(f"{len(files)} files written to {dataset}: fill in the licence in README.md", err=True)
+            typer.echo(
+                f"{len(files)} files written to {dataset}. Fill in the licence in README.md before you publish.",
+                err=True,
+            )
             return
         if what is What.log:
             if output is None:
@@ -137,10 +140,10 @@ def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
     from steelyard.errors import DataError
 
     if not has_tournaments(study):
-        raise DataError("the study holds no tournaments.", "Export scores or judgments instead.")
+        raise DataError("the study has no tournament design.", "Export scores or judgments instead.")
     analysis = tournament_analysis(study)
     if analysis is None:
-        raise DataError("there are no comparisons yet.", "Export again when annotators have answered.")
+        raise DataError("there are no comparisons yet.", "Export again when there are answers.")
     if what is What.effort:
         return analysis.effort
     return analysis.items if what is What.adequacy else study.privacy.names(real=real_ids).frame(analysis.graphs)

@@ -87,12 +87,13 @@ def fit(
         result = _fit(chosen, source, answers)
         total = sum(map(len, source.by_criterion.values()))
     print_notes(source.notes)
-    title = f"{called(files)}: {chosen.name} of {total:,} {'judgments' if source.kind == 'mixed' else source.kind}"
+    title = f"{called(files)}: {chosen.name}, {total:,} {'judgments' if source.kind == 'mixed' else source.kind}"
     if not annotators:
         print_scores(result.scores, title, form, top or None, result.level)
     elif result.annotators is None:
         raise DataError(
-            f"{chosen.name} does not estimate anything about annotators.", "Choose a model that does, with --model."
+            f"the model {chosen.name} has no annotator parameters.",
+            "Choose a model that has, e.g. --model calibrated_scale.",
         )
     elif form is Format.table:
         Console().print(annotators_table(result.annotators, title, top or None))

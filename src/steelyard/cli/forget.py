@@ -1,4 +1,4 @@
-"""steelyard forget: take a person out of a study."""
+"""steelyard forget: erase an annotator's data from a study."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def forget(
 
     This removes judgments, consent, tokens, sessions, and free text.
 
-    Says first what that does to the scores, and asks. It cannot be undone. To set judgments aside and keep them,
-    use `steelyard exclude`.
+    The effect on the scores is printed first, and you are asked to confirm. This cannot be undone. To keep the
+    judgments but leave them out of the scores, use `steelyard exclude`.
 
     Example: steelyard forget words bob
     """
@@ -30,7 +30,7 @@ def forget(
         if not yes:
             for line in forgetting.preview(study, annotator).would():
                 err_console().print(line, highlight=False, markup=False, soft_wrap=True)
-            typer.confirm(f"Forget {annotator}? It cannot be undone.", abort=True, err=True)
+            typer.confirm(f"Erase all data of {annotator}? This cannot be undone.", abort=True, err=True)
         done = forgetting.forget(study, annotator)
     for line in done.did():
         print_done(line)

@@ -52,5 +52,5 @@ def import_judgments(
     print_notes(result.notes)
     text = f"{result.added:,} {'judgment' if result.added == 1 else 'judgments'} imported from {file.name}"
     if result.already:
-        text += f"; {result.already:,} {'was' if result.already == 1 else 'were'} there already"
+        text += f"; {result.already:,} {'was' if result.already == 1 else 'were'} already imported"
     print_done(f"{text}.")

@@ -11,7 +11,7 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 
 Url: TypeAlias = Annotated[str, typer.Option(help="Address of the server.")]
 Database: TypeAlias = Annotated[
-    str | None, typer.Option(help="Database instead of the study's own, as for serve.", show_default=False)
+    str | None, typer.Option(help="Database URL, as for serve; default: the study's own.", show_default=False)
 ]
 AnnotatorsFile: TypeAlias = Annotated[
     Path | None,
@@ -53,7 +53,7 @@ def invite(
     invited = {name: Invitee(name) for name in map(annotator_name, names or [])}
     invited |= {} if table is None else {invitee.name: invitee for invitee in read_invitees(table)}
     if not invited:
-        raise ConfigError("no annotator is named.", "Give names, or a table of annotators: --from experts.csv")
+        raise ConfigError("no annotators are named.", "Give their names, or a table: --from experts.csv")
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     links = []
     with Study.open(folder, database=database) as study:
@@ -130,7 +130,7 @@ def link(
     ] = None,
     url: Url = _HERE,
     days: Annotated[float, typer.Option("--days", min=0.01, help="Days until signed links expire.")] = 14.0,
-    study_id: Annotated[str, typer.Option("--study", help="The panel's id of the study.", show_default=False)] = "",
+    study_id: Annotated[str, typer.Option("--study", help="Study ID on the panel.", show_default=False)] = "",
     form: FormatOption = Format.table,
 ) -> None:
     """Print the study's link for a panel, or links for participants.
@@ -153,16 +153,21 @@ def link(
     table = read_config(existing_folder(folder) / CONFIG_FILE).link
     if table is None:
         raise ConfigError(
-            "study.toml says nothing of a panel.",
-            "Add [link] with completed, and see docs/guides/crowd.md.",
+            "study.toml has no [link] table, which describes the panel.",
+            "Add [link] with the key completed. See: steelyard docs crowd",
             field="link",
         )
     slug = slug_of(folder)
     if not participants:
         typer.echo(link_template(table, url, slug, ("PARTICIPANT", study_id or "STUDY", "SESSION")))
-        print_notes(["the panel fills in what is in capitals; only the participant is needed"])
+        print_notes(["the panel replaces the words in capitals; only the participant ID is required"])
         if table.signed:
-            print_notes([f"links must be signed with {SECRET}: see docs/guides/crowd.md, or name participants here"])
+            print_notes(
+                [
+                    f"links must be signed with the secret in {SECRET} (steelyard docs crowd); name participants "
+                    "to print signed links"
+                ]
+            )
         return
     secret = link_secret() if table.signed else None
     expires = int(time.time() + days * 86400)

@@ -67,10 +67,11 @@ def judge(
 def _one_task(study: Study, task: Task, console: Console) -> None:
     from steelyard.cli.prompts import ask_for
 
-    protocol = study.core.stage_of(task).protocol
+    stage = study.core.stage_of(task)
+    protocol = stage.protocol
     began = monotonic()
     console.print()
-    console.print(study.config.question, style="bold", markup=False)
+    console.print(study.config.question_of(stage), style="bold", markup=False)
     for context in dict.fromkeys(item.context for item in task.items if item.context):
         console.print(f"  {context}", style="italic", markup=False)
     for number, item in enumerate(task.items, start=1):

@@ -35,7 +35,7 @@ _PROTOCOL_SETTINGS: dict[str, dict[str, object]] = {
 _EXAMPLE_QUESTIONS = {
     "choice": "Is this a positive word?",
     "pairwise": "Which word is more positive?",
-    "best_worst": "Which word is most positive, and which is least?",
+    "best_worst": "Which word is most positive, and which is least positive?",
     "scored_ranking": "How positive are these words?",
     "ranking": "Put these words in order, the most positive first.",
 }
@@ -103,10 +103,11 @@ def new(
     Example: steelyard new words --items words.csv --protocol best_worst --question "Which is most positive?"
     """
     from steelyard.study.config import CONFIG_FILE
+    from steelyard.study.config.schema import SCHEMA_FILE, SCHEMA_LINE, schema_text
     from steelyard.study.opening import check_study
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
+        raise ConfigError(f"{folder} already exists and is not empty.", "Choose another folder.")
     choices = _Choices(protocol, design, model, question, title, judgments, size)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".steelyard-new-") as scratch:
@@ -117,7 +118,8 @@ def new(
             recipe.items.write_csv(draft / ITEMS_FILE)
         else:
             recipe = _plain_study(items, choices, folder, draft, mapping, ignore or [])
-        (draft / CONFIG_FILE).write_text(_toml_of(recipe, folder), encoding="utf-8")
+        (draft / CONFIG_FILE).write_text(f"{SCHEMA_LINE}\n{_toml_of(recipe, folder)}", encoding="utf-8")
+        (draft / SCHEMA_FILE).write_text(schema_text(), encoding="utf-8")
         config, study_items = check_study(draft)
         folder.mkdir(exist_ok=True)
         for file in draft.iterdir():
@@ -133,14 +135,14 @@ def _print_next_steps(folder: Path, config: StudyConfig, items: list[Item], reci
     from steelyard.study.config import CONFIG_FILE
 
     console = Console(highlight=False, markup=False)
-    print_done(f"{folder} holds a study of {len(items):,} items.")
+    print_done(f"Created a study of {len(items):,} items in {folder}.")
     print_notes(recipe.notes)
     for stage in config.stages:
         plan = describe_plan(stage.design, stage.protocol, items)
         for sentence in plan.sentences:
             console.print(f"  {sentence}", soft_wrap=True)
         print_warnings(plan.warnings)
-    console.print(f"  Change {folder / CONFIG_FILE} as you like, then:", soft_wrap=True)
+    console.print(f"  Edit {folder / CONFIG_FILE} if needed, then:", soft_wrap=True)
     console.print(f"  steelyard check {folder}", soft_wrap=True)
     console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
     console.print(f"  steelyard scores {folder}{' --by system' if by_system else ''}", soft_wrap=True)
@@ -171,12 +173,12 @@ def _evaluation(
     from steelyard.study.recipes import compare_systems
 
     if items is None:
-        raise ConfigError("--compare-systems needs the outputs of the systems.", "Name the file: --items outputs.csv.")
+        raise ConfigError("--compare-systems needs a file of system outputs.", "Give the file: --items outputs.csv")
     for name in ("design", "size"):
         if getattr(choices, name) is not None:
             raise ConfigError(
-                f"--{name} does not go with --compare-systems, which chooses it.",
-                "Leave it out, and change study.toml afterwards.",
+                f"--{name} cannot be combined with --compare-systems, which sets it.",
+                "Leave it out, and edit study.toml afterwards.",
                 field=f"--{name}",
             )
     recipe = compare_systems(
@@ -204,7 +206,10 @@ def _plain_study(
     protocol = choices.protocol or "direct"
     cls = registry.find("protocols", protocol)
     if protocol not in _PROTOCOL_SETTINGS and cls().problems():
-        raise ConfigError(f"{protocol} needs settings of its own.", "Write study.toml by hand.")
+        raise ConfigError(
+            f"the protocol {protocol} has settings without defaults.",
+            "Write study.toml by hand; see: steelyard docs study-toml",
+        )
     is_example = items is None
     example_question = _EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?")
     files, study_items = _put_items(items, draft, columns, ignore)
@@ -221,9 +226,9 @@ def _plain_study(
         "model": {"name": choices.model or cls.model_of_new_studies()},
         "annotators": {"lease_minutes": 30},
     }
-    comments = {"annotators.lease_minutes": "a task not answered within this time goes to somebody else"}
+    comments = {"annotators.lease_minutes": "a task not answered within this time is reassigned"}
     if not choices.model and cls.new_model is not None:
-        comments["model.name"] = f"or the plain {cls.default_model}"
+        comments["model.name"] = f"simpler: {cls.default_model}"
     return Recipe(values, comments, ("A Steelyard study.",), pl.DataFrame(), ())
 
 
@@ -240,7 +245,7 @@ def _toml_of(recipe: Recipe, folder: Path) -> str:
         table, _, key = path.partition(".")
         return str(described.get(key, {}).get("description", "")) if table == "design" else ""
 
-    lines = ("Every key: docs/reference/study-toml.md", f"Check it with: steelyard check {folder}")
+    lines = ("All settings: steelyard docs study-toml", f"Check it with: steelyard check {folder}")
     return recipe_toml(recipe, lines, describe)
 
 
@@ -253,8 +258,8 @@ def _design_settings(name: str, judgments: int | None, task_size: int, n_compara
     settings = {key: value for key, value in cls().settings().items() if value is not None}
     if judgments is not None and name not in BUDGETED:
         raise ConfigError(
-            f"the number of judgments per item follows from the design {name}.",
-            f"Leave out --judgments; it has: {', '.join(settings)}.",
+            f"the design {name} determines the number of judgments per item.",
+            f"Leave out --judgments; the design's settings are {', '.join(settings)}.",
             field="--judgments",
         )
     if judgments is not None:
@@ -313,4 +318,4 @@ def _put_items(
     return table, items
 
 
-_COLUMN_OPTIONS = "for example --columns text={name} or --ignore {name}"
+_COLUMN_OPTIONS = "for example: --columns text={name} or --ignore {name}"

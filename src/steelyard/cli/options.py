@@ -23,7 +23,7 @@ StudyFolder: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder
 JudgmentsFile: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        help="Judgments: CSV, TSV, JSONL or Parquet; see docs/reference/files.md.",
+        help="File of judgments; formats: steelyard docs files.",
         metavar="FILE",
         show_default=False,
     ),
@@ -101,7 +101,7 @@ def pairs(option: list[str] | None, name: str) -> dict[str, str]:
     for text in option or []:
         ours, equals, theirs = text.partition("=")
         if not (ours.strip() and equals and theirs.strip()):
-            raise typer.BadParameter(f"'{text}' is not of the form ours=theirs.", param_hint=name)
+            raise typer.BadParameter(f"'{text}' does not have the form OURS=THEIRS, e.g. value=score.", param_hint=name)
         columns[ours.strip()] = theirs.strip()
     return columns
 

@@ -165,7 +165,7 @@ def labels_table(frame: pl.DataFrame, title: str, level: float = 0.95) -> Table:
     table = _bare_table(title)
     for name in ("item", *extra, "label"):
         table.add_column(name, overflow="fold", max_width=40)
-    for name in ("share", f"{level * 100:g} % interval", "judgments"):
+    for name in ("proportion", f"{level * 100:g} % interval", "judgments"):
         table.add_column(name, justify="right")
     for row in frame.iter_rows(named=True):
         label = "–" if row["label"] is None else str(row["label"])

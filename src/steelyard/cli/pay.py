@@ -36,7 +36,7 @@ def pay(
         config = study.config.pay
         if config.nothing:
             raise ConfigError(
-                "the study does not say what is paid.", "Add [pay] with per_task, per_visit, per_hour or bonus."
+                "study.toml does not define the pay.", "Add [pay] with per_task, per_visit, per_hour or bonus."
             )
         table = study.annotators.pay()
     if output is not None:

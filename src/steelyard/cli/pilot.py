@@ -31,7 +31,7 @@ def pilot(
 ) -> None:
     """Summarise a pilot: time, pay per hour, agreement, and cost of the full run.
 
-    Participants of a pilot may come from a panel, from Prolific or by invitation.
+    The participants may come from a panel, from Prolific or by invitation.
 
     Example: steelyard pilot words
     """
@@ -53,15 +53,15 @@ def print_pilot(study: Study, *, target: float, seed: int, annotators: int | Non
     summary = summarise_pilot(study, target=target, seed=seed, people=annotators)
     currency = study.config.pay.currency
     console.print(Text(f"{study.config.title}: {summary.people} annotators, {summary.answers:,} answers", style="bold"))
-    console.print(f"time   {_time(summary.task)} a task; {_time(summary.person)} a person", soft_wrap=True)
+    console.print(f"time   {_time(summary.task)} per task; {_time(summary.person)} per annotator", soft_wrap=True)
     if summary.per_person is None:
-        why = "the study does not specify the pay ([pay] or [prolific])"
-        console.print(f"pay    not known: {why}", markup=False, soft_wrap=True)
+        why = "study.toml does not define the pay ([pay] or [prolific])"
+        console.print(f"pay    unknown: {why}", markup=False, soft_wrap=True)
     elif summary.per_hour is None:
         console.print(f"pay    {summary.per_person:,.2f} {currency} per annotator; the time is unknown")
     else:
-        hourly = f"{summary.per_hour:,.2f} {currency} an hour of active time"
-        console.print(f"pay    {summary.per_person:,.2f} {currency} a person: {hourly}")
+        hourly = f"{summary.per_hour:,.2f} {currency} per hour of active time"
+        console.print(f"pay    {summary.per_person:,.2f} {currency} per annotator, {hourly}")
     for criterion, table in summary.agreement.items():
         console.print(statistics_table(table, f"agreement on {criterion}" if criterion else "agreement"))
     for line in _plan_lines(summary, target, currency):
@@ -75,25 +75,23 @@ def _time(quartiles: TimeQuartiles) -> str:
     low, middle, high = (
         f"{value / scale:.{digits}f}" for value in (quartiles.lower, quartiles.median, quartiles.upper)
     )
-    return f"{middle} {unit} (half of them {low} to {high})"
+    return f"{middle} {unit} (median; interquartile range {low} to {high})"
 
 
 def _plan_lines(summary: PilotSummary, target: float, currency: str) -> list[str]:
     """Return lines on the judgments that the full run needs, and those that the design asks for now."""
-    wants = f"full run  the design as it is set wants {summary.remaining_judgments:,} more answers"
+    wants = f"full run  the design, as configured, needs {summary.remaining_judgments:,} more answers"
     if summary.plan is None:
         return [wants]
     row = summary.plan.row(0, named=True)
     how = f"{row['protocol']}, {row['design']}"
     if row["judgments"] is None:
-        return [wants, f"planner   {target:g} is not reached by {how}: at best {row['best']:.2f}"]
+        return [wants, f"planner   {how} does not reach {target:g}; at best {row['best']:.2f}"]
     more = f", {row['cost']:,.2f} {currency}" if row["cost"] is not None else ""
     sentence = (
-        f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in all "
+        f"planner   a split-half reliability of {target:g} takes {row['judgments']:,} answers in total "
         f"({row['lower']:,} to {row['upper']:,}; {how}), {row['hours']:,.1f} hours{more}"
     )
     each = summary.tasks_each
-    needed = (
-        [] if not each else [f"          that is {-(-row['judgments'] // each):,} annotators with {each} tasks each"]
-    )
+    needed = [] if not each else [f"          = {-(-row['judgments'] // each):,} annotators with {each} tasks each"]
     return [wants, sentence, *needed]

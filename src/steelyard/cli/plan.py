@@ -43,14 +43,16 @@ def plan(
     ] = None,
     sources: Annotated[
         int | None,
-        typer.Option("--sources", min=4, help="Number of sources that every system was given.", show_default=False),
+        typer.Option(
+            "--sources", min=4, help="Number of sources; every system has an output for each.", show_default=False
+        ),
     ] = None,
     effects: Annotated[
         list[str] | None,
         typer.Option(
             "--set-systems",
             metavar="KEY=VALUE",
-            help="How systems vary: system_sd, source_sd, interaction_sd, 0 to 1. Repeatable.",
+            help="Set system_sd, source_sd or interaction_sd, from 0 to 1. Repeatable.",
         ),
     ] = None,
     target: Annotated[
@@ -73,7 +75,7 @@ def plan(
     ] = None,
     annotators: Annotated[int, typer.Option("--annotators", min=2, help="Number of annotators.")] = 50,
     price: Annotated[
-        float | None, typer.Option("--price", min=0, help="Cost per judgment.", show_default=False)
+        float | None, typer.Option("--price", min=0, help="Cost per judgment, in any currency.", show_default=False)
     ] = None,
     wage: Annotated[
         float | None, typer.Option("--wage", min=0, help="Cost per hour, instead of --price.", show_default=False)
@@ -116,9 +118,11 @@ def plan(
     from steelyard.simulate.planner import REPLICATES
 
     if price is not None and wage is not None:
-        raise ConfigError("a judgment and an hour cannot both have a price.", "Give --price or --wage.")
+        raise ConfigError(
+            "--price and --wage exclude each other.", "Give the cost per judgment (--price) or per hour (--wage)."
+        )
     if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
-        raise ConfigError(f"'{chart.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
+        raise ConfigError(f"'{chart.name}' has no known chart format.", "Use a name that ends in .svg, .png or .html.")
     layout = _layout(items, systems, sources, settings(effects, "--set-systems"))
     default = SYSTEM_OPTIONS if isinstance(layout, SystemLayout) else DEFAULT_OPTIONS
     options = choose_options(layout.n_comparable, protocol or (), design or (), default=default)
@@ -158,7 +162,7 @@ def plan(
         from steelyard.report.plan_chart import plan_chart, save_chart
 
         save_chart(plan_chart(result.curve, table, target), chart)
-        notes.append(f"the chart is in {chart}")
+        notes.append(f"chart written to {chart}")
     print_notes([*notes, *_notes(result, populations[0], pilot is not None)])
 
 
@@ -172,7 +176,7 @@ def _layout(items: str | None, systems: int | None, sources: int | None, effects
 
     if (systems is None) != (sources is None) or (items is None) == (systems is None):
         raise ConfigError(
-            "a plan is for items, or for systems and sources.",
+            "a plan needs either items, or systems and sources.",
             "Give --items N, --items FILE, or both --systems and --sources.",
         )
     if systems is not None and sources is not None:
@@ -194,14 +198,18 @@ def _paces(given: list[str] | None, protocols: list[str]) -> dict[str, float]:
         try:
             pace = float(value)
         except ValueError:
-            raise ConfigError(f"'{value}' is not a number of seconds.", "Write --seconds 12 or pairwise=9.") from None
+            raise ConfigError(
+                f"'{value}' is not a number of seconds.", "Write --seconds 12, or --seconds pairwise=9."
+            ) from None
         if equals and name not in protocols:
-            raise ConfigError(f"'{name}' is not among the protocols planned.", did_you_mean(name, protocols))
+            raise ConfigError(f"'{name}' is not one of the protocols of this plan.", did_you_mean(name, protocols))
         if not pace > 0:
-            raise ConfigError(f"{pace:g} seconds is not a time.", "Give more than 0.")
+            raise ConfigError(
+                f"--seconds must be positive, but is {pace:g}.", "Give the seconds that one judgment takes."
+            )
         if not equals and len(set(protocols)) > 1:
             raise ConfigError(
-                "one time does not fit several protocols.", "Write --seconds pairwise=9, or choose a --protocol."
+                "--seconds gives one time for several protocols.", "Write --seconds pairwise=9, or choose a --protocol."
             )
         seconds_by_protocol |= {name: pace} if equals else dict.fromkeys(protocols, pace)
     return seconds_by_protocol
@@ -211,14 +219,14 @@ def _pilot_note(population: Population) -> str:
     parts = (
         f"{name} {getattr(population, name):.2f}" for name in ("mean", "item_sd", "noise", "bias", "stretch", "lapse")
     )
-    return f"annotators and items of the pilot, on a scale from 0 to 1: {', '.join(parts)}"
+    return f"estimated from the pilot, on a scale from 0 to 1: {', '.join(parts)}"
 
 
 def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"{found.layout.description} at a split-half reliability of {found.target:g}: judgments needed"
+    title = f"Judgments needed for {found.layout.description}, split-half reliability {found.target:g}"
     laid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
     laid.padding = (0, 1, 0, 0)
     laid.add_column("protocol", overflow="fold")
@@ -257,23 +265,26 @@ def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
 
     layout = found.layout
     by_system = isinstance(layout, SystemLayout)
-    halves = "the systems' scores from two halves of the sources" if by_system else "scores of two halves"
+    halves = (
+        "the systems' scores from two halves of the sources" if by_system else "scores from two halves of the judgments"
+    )
     notes = [
-        f"reliability is plain split-half: {halves} correlate at {found.target:g}; all judgments together "
-        f"may be expected to reach {spearman_brown(found.target):.3f} (Spearman–Brown)",
-        "90 % range: of the simulated studies; items: shown in one judgment; truth: how the scores "
-        "correlate with the true scores of the simulation",
+        f"the target is an uncorrected split-half correlation: {halves} correlate at {found.target:g}; the expected "
+        f"reliability of all judgments is {spearman_brown(found.target):.3f} (Spearman–Brown corrected)",
+        "90 % range: over simulated studies; items: items per judgment; truth: correlation of the scores "
+        "with the true scores of the simulation",
         *found.notes,
     ]
     if isinstance(layout, SystemLayout):
         notes.append(
-            "standard deviations on a scale from 0 to 1: systems {:g}, sources {:g}, systems from source to source "
-            "{:g}; closer systems take more judgments (--set-systems system_sd=0.02), and more sources help "
-            "most".format(*layout.effects)
+            "assumed standard deviations on a scale from 0 to 1: systems {:g}, sources {:g}, interaction of system "
+            "and source "
+            "{:g}; systems closer to each other need more judgments (--set-systems system_sd=0.02), and more sources "
+            "help most".format(*layout.effects)
         )
     if not from_pilot:
         notes.append(
             f"annotators are simulated (noise {population.noise:g}, bias {population.bias:g} of the scale, "
-            f"{100 * population.lapse:g} % lapses): a pilot of your own tells more (--pilot)"
+            f"{100 * population.lapse:g} % lapses); estimate them from a pilot with --pilot"
         )
     return notes

@@ -26,7 +26,7 @@ app = typer.Typer(
 
 @app.command()
 def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Api = None) -> None:
-    """Make the study on Prolific, unpublished, or bring its draft up to date with study.toml.
+    """Create an unpublished study on Prolific, or update it from study.toml.
 
     Example: steelyard prolific draft words --url https://judge.example.org
     """
@@ -50,7 +50,7 @@ def draft(folder: StudyFolder, url: Url = None, dry_run: DryRun = False, api: Ap
 def publish(
     folder: StudyFolder,
     pilot: Annotated[
-        int | None, typer.Option("--pilot", min=1, help="Number of places of a pilot.", show_default=False)
+        int | None, typer.Option("--pilot", min=1, help="Publish a pilot with this many places.", show_default=False)
     ] = None,
     wait: Annotated[
         bool, typer.Option(help="With --pilot: wait for the participants, then summarise the pilot.")
@@ -60,7 +60,9 @@ def publish(
     dry_run: DryRun = False,
     api: Api = None,
 ) -> None:
-    """Publish the study, or give a published one the further places that study.toml says. The cost is asked about.
+    """Publish the study, or add places to a published one.
+
+    The number of places is that of study.toml. The cost is shown, and you are asked to confirm.
 
     Example: steelyard prolific publish words --pilot 10
     """
@@ -73,7 +75,9 @@ def publish(
     with open_study(folder) as study, open_client(api, dry_run) as client:
         proposal = offer(client, study, pilot)
         if proposal.nothing_to_do:
-            Console(highlight=False).print(f"The study is on Prolific with {proposal.places} places. Nothing to do.")
+            Console(highlight=False).print(
+                f"The study is already on Prolific with {proposal.places} places. Nothing to do."
+            )
         else:
             print_offer(study, proposal)
             if not dry_run:
@@ -83,7 +87,8 @@ def publish(
             return
         if not proposal.nothing_to_do:
             print_done(
-                f"{proposal.places} places are open. Keep the study served; look with: steelyard prolific sync {folder}"
+                f"{proposal.places} places are open. Keep the server running. Check submissions: steelyard "
+                f"prolific sync {folder}"
             )
         if pilot is not None and wait:
             _wait_for_pilot(client, study, proposal.places, every)
@@ -91,7 +96,7 @@ def publish(
 
 @app.command()
 def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = None) -> None:
-    """Say how the study stands on Prolific, and what it has cost. Nothing is changed.
+    """Print the state of the study on Prolific, and its cost so far.
 
     Example: steelyard prolific status words
     """
@@ -134,12 +139,14 @@ def status(folder: StudyFolder, form: FormatOption = Format.table, api: Api = No
         console.print(plain_table(frame.group_by("status").len("submissions").sort("status"), ""))
     approved = sum(one.status == "APPROVED" for one in statuses)
     paid = approved * int(remote.get("reward", 0)) + sum(bonuses.values())
-    console.print(f"Paid to people so far: {money(paid, currency)} (bonuses {money(sum(bonuses.values()), currency)})")
+    console.print(f"Paid so far: {money(paid, currency)}, of which bonuses {money(sum(bonuses.values()), currency)}")
 
 
 @app.command()
 def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
-    """Look at the submissions: tasks of people who returned, timed out or were rejected go to others at once.
+    """Read the submissions from Prolific, and release tasks of those that ended.
+
+    Tasks of participants who returned their place, timed out or were rejected are reassigned at once.
 
     Example: steelyard prolific sync words
     """
@@ -154,14 +161,12 @@ def sync(folder: StudyFolder, dry_run: DryRun = False, api: Api = None) -> None:
     states = (
         ", ".join(f"{count} {status.lower()}" for status, count in submissions.status_counts().items()) or "none yet"
     )
-    print_done(
-        f"Submissions: {states}. {submissions.changed} changed; {submissions.released_tasks} tasks are free for others."
-    )
+    print_done(f"Submissions: {states}. {submissions.changed} changed; {submissions.released_tasks} tasks released.")
     if left:
         print_notes(
             [
-                f"{len(left)} people gave their place back after answering something; these answers count. "
-                f"Who withdrew for good can be left out: steelyard exclude {folder} {left[0]} --reason withdrew"
+                f"{len(left)} participants returned their place after answering some tasks; these answers count. If a "
+                f"participant withdrew consent, exclude them: steelyard exclude {folder} {left[0]} --reason withdrew"
             ]
         )
 
@@ -173,7 +178,7 @@ app.command()(bonus)
 
 @app.command()
 def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Api = None) -> None:
-    """Take the study off Prolific: nobody new comes. Whoever is at it may finish.
+    """Stop recruiting on Prolific; participants who have started may finish.
 
     Example: steelyard prolific stop words
     """
@@ -185,7 +190,7 @@ def stop(folder: StudyFolder, yes: Yes = False, dry_run: DryRun = False, api: Ap
             ask("Stop the study on Prolific? It cannot be started again.", yes)
         state = take_off(client, study)
     if not dry_run:
-        print_done(f"Stopped; on Prolific it is {state.lower()} now.")
+        print_done(f"Stopped. Status on Prolific: {state.lower()}.")
 
 
 @app.command()
@@ -196,10 +201,10 @@ def hook(
     dry_run: DryRun = False,
     api: Api = None,
 ) -> None:
-    """Have Prolific tell the server when submissions change, so that tasks are free without waiting for a sync.
+    """Subscribe the server to changes of submissions, so that no sync is needed.
 
-    If the workspace has no secret yet, one is made and printed, this once; the server needs it in
-    STEELYARD_PROLIFIC_HOOK_SECRET.
+    If the workspace has no secret yet, one is created and printed once. Set it as STEELYARD_PROLIFIC_HOOK_SECRET
+    for the server.
 
     Example: steelyard prolific hook words --workspace 6278acb09062db3b35bcbeb0
     """
@@ -221,7 +226,7 @@ def hook(
         if not hooks:
             client.subscribe(workspace, event, target)
     if not dry_run:
-        print_done(f"Prolific tells {target} when submissions change.")
+        print_done(f"Prolific now notifies {target} when submissions change.")
 
 
 # Helpers
@@ -234,7 +239,7 @@ def _base_url(study: Study, url: str | None) -> str:
     base = url or (None if table is None else table.url)
     if base is None:
         raise ConfigError(
-            "it is not said where the study is served.",
+            "the public address of the server is unknown.",
             "Set url in [prolific], or give --url https://judge.example.org.",
         )
     return base
@@ -248,13 +253,16 @@ def _wait_for_pilot(client: Client, study: Study, places: int, every: float) -> 
     from steelyard.recruitment.prolific import sync as sync_submissions
 
     console = Console(highlight=False, stderr=True)
-    console.print("Waiting for them; Ctrl-C ends the wait, not the pilot. Later: steelyard pilot", soft_wrap=True)
+    console.print(
+        "Waiting for participants. Ctrl-C stops waiting, not the pilot; summarise it later with: steelyard pilot",
+        soft_wrap=True,
+    )
     finished_before = -1
     while True:
         counted = sync_submissions(client, study).status_counts()
         done = counted.get("AWAITING REVIEW", 0) + counted.get("APPROVED", 0)
         if done != finished_before:
-            console.print(f"{done} of {places} have finished")
+            console.print(f"{done} of {places} participants have finished")
             finished_before = done
         if done >= places:
             break

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from steelyard.study import Study
 
 DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print every request, but send none that changes anything.")
+    bool, typer.Option("--dry-run", help="Print every request, but send only those that read.")
 ]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Api: TypeAlias = Annotated[
     str | None,
-    typer.Option("--api", envvar="STEELYARD_PROLIFIC_API", help="Address of the API, for testing.", show_default=False),
+    typer.Option(
+        "--api", envvar="STEELYARD_PROLIFIC_API", help="Address of Prolific's API, for tests.", show_default=False
+    ),
 ]
 Url: TypeAlias = Annotated[
     str | None,
@@ -44,5 +46,5 @@ def open_client(api: str | None, dry: bool) -> Client:
 def ask(question: str, yes: bool) -> None:
     """Ask for confirmation; abort without it."""
     if not yes and not typer.confirm(question):
-        typer.echo("Nothing was done.", err=True)
+        typer.echo("Cancelled; nothing was changed.", err=True)
         raise typer.Exit(1)

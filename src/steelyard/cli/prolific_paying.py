@@ -20,7 +20,7 @@ def approve(
     participants: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Participants to approve regardless of the rule; default: all who pass it.",
+            help="Participants to approve in any case; default: all who pass the review.",
             metavar="PARTICIPANT...",
             show_default=False,
         ),
@@ -29,7 +29,10 @@ def approve(
     dry_run: DryRun = False,
     api: Api = None,
 ) -> None:
-    """Approve the submissions that pass the rule (all answered, right code, checks passed), after asking you.
+    """Approve submissions that are complete and pass the checks.
+
+    A submission passes if all tasks are answered, the completion code is right, and the checks are passed. You are
+    asked to confirm.
 
     Example: steelyard prolific approve words
     """
@@ -48,10 +51,10 @@ def approve(
             Console(highlight=False).print("Nothing to approve.")
             return
         if not dry_run:
-            ask(f"Approve {len(chosen)} of {len(reviews)} submissions? They are paid, and it cannot be undone.", yes)
+            ask(f"Approve {len(chosen)} of {len(reviews)} submissions? They will be paid. This cannot be undone.", yes)
         done = approve_all(client, study, chosen)
     if not dry_run:
-        print_done(f"{done} of {len(chosen)} are approved.")
+        print_done(f"{done} of {len(chosen)} submissions approved.")
         if done < len(chosen):
             raise typer.Exit(1)
 
@@ -65,12 +68,14 @@ def reject(
     message: Annotated[
         str, typer.Option("--message", "-m", help="Reason shown to participants, 100 characters or more.")
     ],
-    category: Annotated[str, typer.Option("--category", help="Prolific's category of the reason.")] = "FAILED_CHECK",
+    category: Annotated[
+        str, typer.Option("--category", help="Category of the reason, as Prolific names it.")
+    ] = "FAILED_CHECK",
     yes: Yes = False,
     dry_run: DryRun = False,
     api: Api = None,
 ) -> None:
-    """Reject submissions, one by one, for a reason that you give. They are not paid.
+    """Reject submissions for a stated reason; the participants are not paid.
 
     Example: steelyard prolific reject words 5f3c0a… -m "…"
     """
@@ -81,26 +86,26 @@ def reject(
     check_rejection(category, message)
     with open_study(folder) as study, open_client(api, dry_run) as client:
         if not dry_run:
-            ask(f"Reject {', '.join(participants)}? They are not paid, and it cannot be undone.", yes)
+            ask(f"Reject {', '.join(participants)}? They will not be paid. This cannot be undone.", yes)
         count = reject_all(client, study, participants, category, message)
     if not dry_run:
-        print_done(f"{count} rejected; what they still held is free for others.")
+        print_done(f"{count} rejected; their unfinished tasks are released.")
 
 
 def bonus(
     folder: StudyFolder,
     grace: Annotated[
         float,
-        typer.Option("--grace", min=0, help="Minutes until a payment without a response must appear on Prolific."),
+        typer.Option("--grace", min=0, help="Minutes to wait for an unconfirmed payment to appear on Prolific."),
     ] = 60.0,
     yes: Yes = False,
     dry_run: DryRun = False,
     api: Api = None,
 ) -> None:
-    """Pay the bonuses that study.toml's formula gives to people whose work is approved, less what they got already.
+    """Pay the bonuses due to approved participants.
 
-    You are asked first. A payment is never sent twice: run it again after whatever happened, and it looks on Prolific
-    before it sends.
+    Bonuses follow the formula in study.toml, less what has been paid already. You are asked to confirm. The command
+    can be repeated safely: it checks on Prolific before it sends a payment, and never pays twice.
 
     Example: steelyard prolific bonus words
     """
@@ -116,10 +121,10 @@ def bonus(
         earned = bonuses.earned_bonuses(study)
 
         def send_again(batch: Batch) -> bool:
-            request = f"{money(batch.total, currency)} for {len(batch.amounts)} people was asked for"
+            request = f"{money(batch.total, currency)} for {len(batch.amounts)} participants was requested"
             ask(
-                f"{request} more than {grace:g} minutes ago, and Prolific shows none of it. "
-                "Look at your balance there. Send it again?",
+                f"{request} more than {grace:g} minutes ago, but does not appear on Prolific. "
+                "Check your balance there. Send it again?",
                 yes,
             )
             return True
@@ -140,12 +145,12 @@ def bonus(
                 client.pay_bonuses(str(created["id"]))
             return
         if owed:
-            ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} people? Prolific's fee comes on top.", yes)
+            ask(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} participants? Prolific's fee is added.", yes)
             paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=send_again)
     if paid:
-        print_done(f"{money(paid, currency)} of bonuses are paid.")
+        print_done(f"{money(paid, currency)} of bonuses paid.")
     else:
-        Console(highlight=False).print("No bonuses are owed to people whose work is approved.")
+        Console(highlight=False).print("No bonuses are due to approved participants.")
 
 
 def _named(reviews: list[Review], participants: list[str]) -> list[Review]:
@@ -154,7 +159,7 @@ def _named(reviews: list[Review], participants: list[str]) -> list[Review]:
     by_name = {review.participant: review for review in reviews}
     for name in participants:
         if name not in by_name:
-            raise ConfigError(f"no submission of '{name}' waits for a decision.", "See: steelyard prolific status")
+            raise ConfigError(f"no submission of '{name}' awaits review.", "See: steelyard prolific status")
     return [by_name[name] for name in participants]
 
 

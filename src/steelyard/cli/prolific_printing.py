@@ -23,7 +23,7 @@ def hourly(reward: int, minutes: int, currency: str) -> str:
     from steelyard.recruitment.estimates import money
 
     time = f"about {minutes} minutes" if minutes > 1 else "about a minute"
-    return f"{money(reward, currency)} for {time}: {money(reward * 60 / minutes, currency)} an hour"
+    return f"{money(reward, currency)} for {time}: {money(reward * 60 / minutes, currency)} per hour"
 
 
 def print_terms(study: Study) -> None:
@@ -32,7 +32,7 @@ def print_terms(study: Study) -> None:
 
     console = _console()
     visit = estimate_visit(study)
-    console.print(f"Each person gets {visit.tasks} tasks at {visit.seconds_per_task:.1f} seconds ({visit.source})")
+    console.print(f"Each participant gets {visit.tasks} tasks of {visit.seconds_per_task:.1f} seconds ({visit.source})")
     console.print(hourly(reward(study), whole_minutes(study), study.config.pay.currency))
 
 
@@ -43,11 +43,13 @@ def print_draft(study: Study, *, drafted: bool) -> None:
 
     table, _ = prolific_table(study)
     console, currency = _console(), study.config.pay.currency
-    done = "brought up to date" if drafted else "made on Prolific, unpublished"
+    done = "updated" if drafted else "created on Prolific, unpublished"
     console.print(f"\nThe draft would be {done}:", style="bold")
     lines = {"title": table.name or study.config.title}
     places = ledger_of(study).places or table.places
-    lines["places"] = f"{places:,} people, {money(reward(study) * places, currency)} for all, without fees and taxes"
+    lines["places"] = (
+        f"{places:,} participants, {money(reward(study) * places, currency)} in total, without fees and taxes"
+    )
     where = [("living in", table.countries), ("fluent in", table.languages)]
     who = [f"{what} {' or '.join(names)}" for what, names in where if names]
     who += [f"approval rate of {table.min_approval_rate} % or more"] if table.min_approval_rate is not None else []
@@ -57,7 +59,7 @@ def print_draft(study: Study, *, drafted: bool) -> None:
     for name, text in lines.items():
         console.print(f"  {name:8} {text}", markup=False, soft_wrap=True)
     print_terms(study)
-    console.print("Nothing was sent that changes anything. Leave out --dry-run to do it.")
+    console.print("Dry run: nothing was changed on Prolific. Run again without --dry-run.")
 
 
 def print_offer(study: Study, found: Offer) -> None:
@@ -72,9 +74,13 @@ def print_offer(study: Study, found: Offer) -> None:
     remaining = sum(stage.total - stage.done for stage in stages)
     tasks = study.config.annotators.max_tasks or 0
     places = (found.places - (found.places_now if found.published else 0)) * tasks
-    console.print(f"These people give up to {places:,} answers, checks among them; the design wants {remaining:,} more")
+    console.print(
+        f"New participants give up to {places:,} answers, checks included; the design needs {remaining:,} more"
+    )
     if places > 1.5 * remaining:
-        print_notes(["that is far more than the design has questions for: who finds nothing left is screened out"])
+        print_notes(
+            ["these are far more answers than the design needs: participants who find no task left are screened out"]
+        )
 
 
 def cost_question(study: Study, found: Offer) -> str:
@@ -83,7 +89,7 @@ def cost_question(study: Study, found: Offer) -> str:
 
     verb = "Add the places" if found.published else "Publish"
     if found.cost is None:
-        return f"{verb}? Prolific did not say what it costs."
+        return f"{verb}? Prolific did not report the cost."
     return f"{verb} for {money(found.cost, study.config.pay.currency)}, fees and taxes included?"
 
 
@@ -96,8 +102,8 @@ def print_reviews(found: list[Review], chosen: set[str]) -> None:
     rows: list[dict[str, Any]] = [
         {
             "participant": review.participant,
-            "why": review.reason,
-            "": "approve" if review.submission in chosen else "look",
+            "reason": review.reason,
+            "": "approve" if review.submission in chosen else "review by hand",
         }
         for review in sorted(found, key=lambda one: one.submission in chosen)
     ]

@@ -34,10 +34,10 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
 
 @ask_for.register
 def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
-    text = prompt("better: 1 or 2" + (", 0 for about the same" if protocol.ties else ""))
+    text = prompt("better: 1 or 2" + (", or 0 for a tie" if protocol.ties else ""))
     if text == "0" and protocol.ties:
         return {"winner": None}
-    return {"winner": _numbered(items, text, "Type 1 or 2" + (", or 0 for about the same." if protocol.ties else "."))}
+    return {"winner": _numbered(items, text, "Type 1 or 2" + (", or 0 for a tie." if protocol.ties else "."))}
 
 
 @ask_for.register
@@ -51,7 +51,7 @@ def _(protocol: Ranking, items: Sequence[Item], prompt: Prompt) -> Any:
     text = prompt("from best to worst, like 2>1=3" if protocol.ties else "from best to worst, like 2>1>3")
     # Without ties, "2 1 3" and "2,1,3" can mean only one thing.
     plain = text if ">" in text or "=" in text else ">".join(text.replace(",", " ").split())
-    remedy = f"Write all {len(items)}, the best first, like 2>1=3."
+    remedy = f"Write all {len(items)} numbers, best first, like 2>1=3."
     return [[_numbered(items, number.strip(), remedy) for number in tier.split("=")] for tier in plain.split(">")]
 
 

@@ -45,7 +45,7 @@ def quality(
         return
     console = Console(highlight=False)
     if table.height == 0:
-        console.print("Nobody has judged anything yet.")
+        console.print("No judgments yet.")
         return
     rows = [
         {
@@ -66,8 +66,9 @@ def quality(
     disputed = [check for check in checks if check.disputed]
     notes = [f"excluded {name}: {reason}" for name, reason in excluded.items() if name not in applied]
     notes += [
-        f"check {c.key} is disputed: {c.wrong} of {c.right + c.wrong} answered otherwise; it counts against nobody. "
-        f"Look at it, then: steelyard resolve-check {folder} {c.key} right (or wrong)"
+        f"check {c.key} is disputed: {c.wrong} of {c.right + c.wrong} annotators gave another answer; it does not "
+        "count until you "
+        f"resolve it: steelyard resolve-check {folder} {c.key} right (or wrong)"
         for c in disputed
     ]
     print_notes(notes)
@@ -94,7 +95,7 @@ def resolve_check(
     with Study.open(existing_folder(folder)) as study:
         study.quality.resolve_check(check, verdicts[verdict])
         excluded = ", ".join(study.annotators.excluded) or "nobody"
-    print_done(f"The check counts as {verdict}. Excluded now: {excluded}.")
+    print_done(f"The known answer counts as {verdict}. Excluded annotators: {excluded}.")
 
 
 def interim_analysis(folder: StudyFolder) -> None:
@@ -110,9 +111,7 @@ def interim_analysis(folder: StudyFolder) -> None:
 
     with Study.open(existing_folder(folder)) as study:
         if study.config.stop is None:
-            raise ConfigError(
-                "the study has no target to stop at.", "Add [stop] with measure and target to study.toml."
-            )
+            raise ConfigError("the study has no stopping rule.", "Add [stop] with measure and target to study.toml.")
         analysis = study.quality.interim_analysis()
         state = study.state
     if analysis is None:

@@ -40,8 +40,12 @@ def reading(
     """
     from steelyard.engines.files import files_of, is_pattern
     from steelyard.formats import read_judgments
+    from steelyard.formats.datasets import is_dataset_folder
 
     source = sources[0]
+    if len(sources) == 1 and is_dataset_folder(Path(source)):
+        yield read_judgments(source, **options)
+        return
     several = len(sources) > 1 or is_pattern(source)
     if not several and engine is None and not Path(source).is_file():
         read_judgments(source, **options)  # says what is wrong with the path
@@ -85,8 +89,8 @@ def _refuse_others(files: Sequence[Path], frames: Sequence[pl.DataFrame]) -> Non
     for file, frame in zip(files, frames, strict=True):
         if frame.schema != frames[0].schema:
             raise DataError(
-                f"its columns are not those of {files[0].name}: {_schema(frame)}, not {_schema(frames[0])}.",
-                "Write all files alike, or name them one by one.",
+                f"its columns differ from those of {files[0].name}: {_schema(frame)}, not {_schema(frames[0])}.",
+                "Give all files the same columns, or list the files one by one.",
                 file=str(file),
             )
 

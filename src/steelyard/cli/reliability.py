@@ -30,7 +30,7 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         return
     console = Console(highlight=False)
     if table.is_empty():
-        console.print("No judgments count yet.")
+        console.print("There are no judgments yet.")
         return
     console.print(verdict.sentence, style="bold", markup=False, soft_wrap=True)
     console.print(plain_table(table.select("stage", "criterion", "label", "value", "lower", "upper", "n"), ""))

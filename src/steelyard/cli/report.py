@@ -47,10 +47,10 @@ def report(
 
     existing_folder(folder)
     if not output.resolve().parent.is_dir():
-        raise ConfigError(f"there is no folder {output.parent}.", "Make it first, or choose another place.")
+        raise ConfigError(f"there is no folder {output.parent}.", "Create it first, or choose another folder.")
     if output.suffix.lower() == ".pdf":
         raise ConfigError(
-            f"--output is the HTML file, but {output.name} would be taken for a PDF.",
+            f"--output writes HTML, but {output.name} has the suffix of a PDF file.",
             f"Use: steelyard report {folder} --pdf {output}",
         )
     if pdf is not None and find_chromium() is None:
@@ -61,7 +61,7 @@ def report(
         bar = progress.add_task("opening the study", total=len(STEPS) + 1)
 
         def on_step(step: str) -> None:
-            progress.update(bar, advance=1, description=f"working out {step}")
+            progress.update(bar, advance=1, description=f"computing {step}")
 
         def on_figure(figure: str) -> None:
             progress.update(bar, advance=1, description=f"drawing {figure}")
@@ -74,11 +74,13 @@ def report(
         try:
             output.write_text(page, encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{output} cannot be written: {error.strerror}.", "Choose another place.") from None
+            raise ConfigError(
+                f"{output} cannot be written: {error.strerror}.", "Choose another folder or file name."
+            ) from None
         count = 0 if assets is None else write_assets(document, assets, on_figure)
         if pdf is not None:
-            progress.update(bar, advance=1, description="printing the PDF")
+            progress.update(bar, advance=1, description="writing the PDF")
             print_pdf(output, pdf)
-    print_done(f"The report is in {output}" + (f", as PDF in {pdf}" if pdf else ""))
+    print_done(f"Report written to {output}" + (f", and as PDF to {pdf}" if pdf else ""))
     if assets is not None:
-        print_done(f"{count} files are in {assets}")
+        print_done(f"{count} files written to {assets}")

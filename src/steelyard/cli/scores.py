@@ -82,7 +82,7 @@ def scores(
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     if chosen is not None and not isinstance(chosen, LatentScale):
-        raise typer.BadParameter(f"{model} is a model of items, not of systems.", param_hint="--model")
+        raise typer.BadParameter(f"the model {model} scores items, not systems.", param_hint="--model")
     options = SystemOptions(method=method, model=chosen, unit=unit, label=label)  # type: ignore[arg-type]  # it checks them itself
     subsets = [name for name in names if name not in (SYSTEM, GROUP)]
     if source.is_file():
@@ -102,7 +102,7 @@ def _print_items(folder: Path, form: Format, model: str | None, set_: list[str] 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
     with Study.open(folder) as study:
         fitted = study.fit(chosen)
-        title = f"{study.config.title}: {fitted.model} of {study.status().judgments:,} judgments"
+        title = f"{study.config.title}: {fitted.model}, {study.status().judgments:,} judgments"
     print_scores(fitted.scores, title, form, top or None, fitted.level)
     print_notes(fitted.notes)
 

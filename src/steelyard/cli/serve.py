@@ -51,7 +51,9 @@ def serve(
     database: Annotated[
         str | None,
         typer.Option(
-            help="Database instead of the studies' own, e.g. postgresql://user@host/name.", show_default=False
+            envvar="STEELYARD_DATABASE",
+            help="Database URL, e.g. postgresql://user@host/name; default: each study's own.",
+            show_default=False,
         ),
     ] = None,
     trusted_proxy: Annotated[
@@ -75,7 +77,7 @@ def serve(
 ) -> None:
     """Serve studies: pages for annotators, and a dashboard for you.
 
-    Without folders, serve a workspace: studies are created and managed in the browser.
+    Without folders, serve a workspace, where studies are created and managed in the browser.
 
     The link to manage contains a token that is created at each start; set STEELYARD_TOKEN to choose it yourself.
     Stop the server with Ctrl-C.
@@ -152,10 +154,11 @@ def listen(host: str, port: int) -> socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(
-                f"port {port} is taken by another program.", f"Stop that one, or choose another: --port {port + 1}"
+                f"port {port} is in use by another program.",
+                f"Stop that program, or choose another port: --port {port + 1}",
             ) from None
         raise ConfigError(
-            f"{host}:{port} cannot be listened on: {error.strerror}.", "Choose another --host or --port."
+            f"cannot listen on {host}:{port}: {error.strerror}.", "Choose another --host or --port."
         ) from None
     listener.set_inheritable(True)
     return listener

@@ -78,7 +78,7 @@ def simulate(
     print_notes(
         [
             *forecast.warnings,
-            f"annotators and scores are simulated ({STUDIES} studies); the interval is the 90 % range",
+            f"annotators and scores are simulated ({STUDIES} studies); the 90 % range is over these studies",
         ]
     )
 
@@ -91,7 +91,10 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
 
     console.print(Text(config.title, style="bold"))
     for example in found.examples:
-        console.print(Text(f"{config.question}  ", style="bold"), Text(f"[{example.stage}]", style="dim"), sep="")
+        question = next(
+            (config.question_of(one) for one in config.stages if one.name == example.stage), config.question
+        )
+        console.print(Text(f"{question}  ", style="bold"), Text(f"[{example.stage}]", style="dim"), sep="")
         for item in example.items:
             console.print(Text(f"    {item.text}"))
         console.print(Text(f"  → {_said(example.answer, len(example.items))}", style="blue"))
@@ -99,7 +102,7 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
     cost = "" if found.cost is None else f" · {config.pay.currency}{found.cost:,.2f}"
     console.print(
         f"{found.tasks:,} tasks · {found.people} annotators, {low} to {high} tasks each (median {middle}) · "
-        f"{found.hours:,.1f} hours in all{cost}"
+        f"{found.hours:,.1f} hours in total{cost}"
     )
     rows = [
         {
@@ -107,7 +110,7 @@ def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:
             "design": stage.design,
             "tasks": f"{stage.tasks:,}",
             "reliability": "–" if stage.reliability is None else f"{stage.reliability:.3f}",
-            "nine in ten studies": "–" if stage.lower is None else f"{stage.lower:.3f} … {stage.upper:.3f}",
+            "90 % range": "–" if stage.lower is None else f"{stage.lower:.3f} … {stage.upper:.3f}",
             "measure": stage.measure,
         }
         for stage in found.stages

@@ -33,7 +33,7 @@ class Role(StrEnum):
 def add(
     folder: StudyFolder,
     name: Annotated[str, typer.Argument(help="Name of the colleague.", show_default=False)],
-    role: Annotated[Role, typer.Option(help="viewer: look only; manager: also change the study.")] = Role.viewer,
+    role: Annotated[Role, typer.Option(help="viewer (read only) or manager (can change the study).")] = Role.viewer,
     url: Url = _HERE,
     database: Database = None,
 ) -> None:
@@ -71,7 +71,7 @@ def list_members(folder: StudyFolder, database: Database = None, form: FormatOpt
         ]
     print_frame(pl.DataFrame(rows, schema=dict.fromkeys(("name", "role", "added"), pl.String)), form)
     if form is Format.table and not rows:
-        print_notes(["nobody yet, apart from the owner of the server"])
+        print_notes(["nobody yet, except the owner of the server"])
 
 
 @app.command("remove")

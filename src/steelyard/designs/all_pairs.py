@@ -87,7 +87,7 @@ class AllPairs(PlannedSetsDesign):
     name: ClassVar[str] = "all_pairs"
     set_name: ClassVar[str] = "pairs"
 
-    annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task, that is per pair")] = 1
+    annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task (pair)")] = 1
     across_contexts: AcrossContexts = False
 
     @property
@@ -110,5 +110,5 @@ class AllPairs(PlannedSetsDesign):
                 )
             ]
         if n_items < 2:
-            return [Problem(f"{n_items} item makes no pair.", "Add items.", field="design.name")]
+            return [Problem(f"{n_items} item is too few for pairs.", "Add items.", field="design.name")]
         return []

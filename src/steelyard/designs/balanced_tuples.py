@@ -112,7 +112,7 @@ class BalancedTuples(PlannedSetsDesign):
     name: ClassVar[str] = "balanced_tuples"
     set_name: ClassVar[str] = "tuples"
 
-    factor: Annotated[float, Field(gt=0, description="tuples per item: with 2, there are 2N tuples")] = 2.0
+    factor: Annotated[float, Field(gt=0, description="ratio of tuples to items: with 2, N items give 2N tuples")] = 2.0
     annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task")] = 3
     across_contexts: AcrossContexts = False
 
@@ -142,7 +142,7 @@ class BalancedTuples(PlannedSetsDesign):
             return [
                 Problem(
                     f"a task shows {size} items, but there are only {n_items}.",
-                    "Show fewer at a time, or add items.",
+                    "Show fewer items per task, or add items.",
                     field="protocol.size",
                 )
             ]
@@ -175,8 +175,8 @@ class BalancedTuples(PlannedSetsDesign):
         if not short:
             return []
         return [
-            f"{short:,} of {len(sizes):,} sources have fewer different tuples than factor asks for; all are asked, and "
-            "more annotators give more judgments"
+            f"{short:,} of {len(sizes):,} sources have fewer distinct tuples than factor requires; all of them are "
+            "used, so raise annotators_per_task for more judgments"
         ]
 
     def _fewest_items(self, size: int) -> int:

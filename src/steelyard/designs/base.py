@@ -50,7 +50,7 @@ class NoTask:
 
 
 WAITING = NoTask(
-    "The last tasks are with other annotators; come back later in case one is released.", reason_code="waiting"
+    "The last tasks are assigned to other annotators. Come back later: one may be released.", reason_code="waiting"
 )
 
 
@@ -113,7 +113,7 @@ class Design(ABC):
             Problem(
                 f"a task compares {size} items of the same source (context), but no source has more than "
                 f"{max(sizes.values())}.",
-                "Show fewer at a time, add items, or compare items of different sources: across_contexts = true in "
+                "Show fewer per task, add items, or compare items of different sources: across_contexts = true in "
                 "[design].",
                 field="design.across_contexts",
             )

@@ -68,7 +68,7 @@ def _comparisons(design: Design, protocol: Protocol, items: Sequence[Item]) -> s
     sizes = context_sizes(items)
     has_contexts = set(sizes) != {None}
     if not design.within_contexts(protocol) or not has_contexts:
-        why = " with items of other sources too, because across_contexts = true" if has_contexts else ""
+        why = ", also of other sources, because across_contexts = true" if has_contexts else ""
         return f"Each item is compared with any other{why}: {len(items):,} items, {_sets([len(items)], protocol)}."
     comparable = [count for count in sizes.values() if count >= protocol.task_size]
     sources = sum(1 for name, count in sizes.items() if name is not None and count >= protocol.task_size)

@@ -24,7 +24,7 @@ class PerItem(Design):
 
     name: ClassVar[str] = "per_item"
 
-    judgments: Annotated[int, Field(ge=1, description="judgments per item, each by another annotator")] = 10
+    judgments: Annotated[int, Field(ge=1, description="judgments per item, by distinct annotators")] = 10
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that compare items, and pages larger than the study."""

@@ -8,13 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from steelyard.designs.positions import PositionCounts
+from steelyard.designs.saved_state import SavedRecords
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.observations import IntArray
 from steelyard.records import Item
+
+
+def pack_sets(sets: Sequence[tuple[int, ...]]) -> tuple[IntArray, IntArray]:
+    """Return sets of codes as two arrays: the sizes of the sets, and all codes."""
+    sizes = np.array([len(codes) for codes in sets], np.int32)
+    return sizes, np.array([code for codes in sets for code in codes], np.int32)
+
+
+def unpack_sets(packed: tuple[IntArray, IntArray]) -> list[tuple[int, ...]]:
+    """Return the sets of codes that `pack_sets` has packed."""
+    sizes, codes = packed
+    if len(sizes) and (sizes == sizes[0]).all() and sizes[0]:
+        return list(map(tuple, codes.reshape(len(sizes), -1).tolist()))
+    ends = np.cumsum(sizes).tolist()
+    flat = codes.tolist()
+    return [tuple(flat[end - size : end]) for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
 class ShownSets:
@@ -34,6 +52,18 @@ class ShownSets:
 
     def __contains__(self, codes: tuple[int, ...]) -> bool:
         return codes in self._row
+
+    def __getstate__(self) -> tuple[Any, IntArray]:
+        """Return the sets in the order of their rows, and how often each was shown."""
+        ordered = sorted(self._row, key=self._row.__getitem__)
+        return pack_sets(ordered), np.array([self._showings[codes] for codes in ordered], np.int32)
+
+    def __setstate__(self, state: tuple[Any, IntArray]) -> None:
+        packed, showings = state
+        self._pending = unpack_sets(packed)
+        self._row = {codes: row for row, codes in enumerate(self._pending)}
+        self._showings = dict(zip(self._pending, showings.tolist(), strict=True))
+        self._rows = np.empty((8, 1), np.int32)
 
     @property
     def rows(self) -> IntArray:
@@ -152,6 +182,15 @@ class AnnotatorHistory:
     """No entry of the queue before this position suits the annotator; saves time and has no other effect."""
 
 
+class _Histories(SavedRecords[AnnotatorHistory]):
+    """What each annotator has been shown."""
+
+    __slots__ = ()
+
+    def new(self) -> AnnotatorHistory:
+        return AnnotatorHistory()
+
+
 class Progress:
     """Counts and history of a stage.
 
@@ -179,7 +218,24 @@ class Progress:
         self.places_answered = 0
         self._next_slot = 0
         self._slot_of_set: dict[tuple[int, ...], int] = {}
-        self._histories: dict[str, AnnotatorHistory] = {}
+        self._histories = _Histories()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: slots as columns, because there may be as many as judgments."""
+        slots = self.slots.values()
+        counts = [(slot.assignments, slot.answers, slot.queue_position) for slot in slots]
+        columns = np.array(counts, np.int64).reshape(-1, 3)
+        packed = (np.fromiter(self.slots, np.int64), pack_sets([slot.items for slot in slots]), columns)
+        queue = np.array(self.queue, np.int64)
+        return {**self.__dict__, "slots": packed, "queue": queue, "_slot_of_set": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        numbers, sets, columns = state["slots"]
+        rows = zip(numbers.tolist(), unpack_sets(sets), columns.tolist(), strict=True)
+        self.slots = {number: Slot(items, *counts) for number, items, counts in rows}
+        self._slot_of_set = {slot.items: number for number, slot in self.slots.items()}
+        self.queue = state["queue"].tolist()
 
     @property
     def n_items(self) -> int:
@@ -203,10 +259,7 @@ class Progress:
 
     def history(self, annotator: str) -> AnnotatorHistory:
         """Return what an annotator has been shown."""
-        history = self._histories.get(annotator)
-        if history is None:
-            history = self._histories[annotator] = AnnotatorHistory()
-        return history
+        return self._histories[annotator]
 
     def add_items(self, items: Sequence[Item]) -> None:
         """Add new items, at any time."""

@@ -111,7 +111,7 @@ class RandomTuples(Design):
 
     name: ClassVar[str] = "random_tuples"
 
-    judgments: Annotated[int, Field(ge=1, description="judgments per item: answered tasks that show it")] = 10
+    judgments: Annotated[int, Field(ge=1, description="judgments per item (tasks answered that show the item)")] = 10
     annotators_per_task: Annotated[int, Field(ge=1, description="distinct annotators per task")] = 1
     across_contexts: AcrossContexts = False
 
@@ -138,8 +138,8 @@ class RandomTuples(Design):
         if self.judgments % self.annotators_per_task:
             return [
                 Problem(
-                    f"{self.judgments} judgments per item cannot come from tasks with {self.annotators_per_task} "
-                    "annotators each.",
+                    f"{self.judgments} judgments per item are not a multiple of {self.annotators_per_task} "
+                    f"annotators per task.",
                     f"Make judgments a multiple of {self.annotators_per_task}.",
                     field="design.judgments",
                 )
@@ -156,7 +156,7 @@ class RandomTuples(Design):
             return [
                 Problem(
                     f"a task shows {task_size} items, but there are only {n_items}.",
-                    "Show fewer at a time, or add items.",
+                    "Show fewer items per task, or add items.",
                     field="protocol.size",
                 )
             ]

@@ -26,7 +26,7 @@ from steelyard.reliability.split_half import split_half_or_reason
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import Codes, Units, group_codes
 
-_MEMORY_ONLY = "with an engine, only statistics from answers by {} are computed; the others need --engine memory"
+_MEMORY_ONLY = "engines compute only statistics of answers per {}; use --engine memory for the other statistics"
 
 
 def log_agreement(log: Log, *, seed: Seed = 0, replicates: int = 200, level: float = 0.95) -> Agreement:

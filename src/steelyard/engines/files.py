@@ -36,7 +36,7 @@ def files_of(source: str | Path | Iterable[str | Path]) -> list[Path]:
         files = [Path(source)] if Path(source).is_file() else []
         expected = "the path of a file"
     if not files:
-        raise DataError("no such file.", f"Give {expected}; it was looked up in {Path.cwd()}.", file=str(source))
+        raise DataError("no such file.", f"Give {expected}; the current folder is {Path.cwd()}.", file=str(source))
     return files
 
 
@@ -81,7 +81,7 @@ def check_partitions(files: Sequence[Path], schema: pl.Schema, columns: Iterable
         for name in names:
             if name not in of_file:
                 guess = did_you_mean(name, of_file.names())
-                remedy = f"{guess if guess.startswith('Did') else ''} The first file, {files[0].name}, has it.".strip()
+                remedy = f"{guess if guess.startswith('Did') else ''} {files[0].name} has this column.".strip()
                 problems.append(Problem("there is no such column.", remedy, str(file), field=name))
             elif _plain(of_file[name]) != _plain(schema[name]):
                 what = f"the column holds {_called(of_file[name])}, but {_called(schema[name])} in {files[0].name}."

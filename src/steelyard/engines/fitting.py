@@ -36,7 +36,9 @@ def fit_log(model: Model, log: Log, gold: Gold | None = None) -> Fit:
     """Fit a model to the judgments of one criterion; the scores are the same as in memory."""
     if type(model) not in _FITTERS:
         names = ", ".join(supported.name for supported in _FITTERS)
-        raise ConfigError(f"{model.name} needs all judgments in memory.", f"With an engine, use one of {names}.")
+        raise ConfigError(
+            f"the model {model.name} needs all judgments in memory.", f"Use --engine memory, or one of {names}."
+        )
     if log.kind not in model.accepts:
         raise DataError(
             f"{model.name} needs {' or '.join(model.accepts)}; these are {log.kind}.", "Choose another model."

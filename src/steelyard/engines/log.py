@@ -298,7 +298,7 @@ _AMONG = ("the {field} item is not among the items of its row ({example})", "Wri
 _NUMBER = ("the value is not a number ({example})", "Leave it empty where there was no answer.")
 _OUTSIDE = (
     "the value is outside the scale {low:g} to {high:g} (such as {example})",
-    "Correct it, or set the scale the values were given on.",
+    "Correct the value, or set the scale of the ratings.",
 )
 _MESSAGES = {
     "item": _EMPTY,
@@ -387,9 +387,9 @@ def _comparisons(log: Log, _scale: tuple[float, float] | None) -> Checked:
     usable, every = int(counts["usable"].sum()), int(counts["n"].sum())
     if log.loser:
         note_irregular(log, every - usable, "no winner or no loser", "left out")
-        log.notes.append("The order shown is not known: winners were put on the left.")
+        log.notes.append("The presentation order is unknown; the winner is taken as the left item.")
     else:
-        note_irregular(log, every - usable, "no winner", "left out (write tie where it was one)")
+        note_irregular(log, every - usable, "no winner", "left out (write tie for ties)")
     return Checked(usable, words=words)
 
 

@@ -86,7 +86,7 @@ class SparkEngine(Engine):
             result = pl.from_arrow(self._session.sql(sql).toArrow())
         except self._errors as error:
             reason = str(error).partition("\n")[0]
-            raise DataError(f"Spark could not finish: {reason}", "Look at the job in Spark's own pages.") from error
+            raise DataError(f"Spark could not finish: {reason}", "Inspect the job in Spark's web interface.") from error
         return result if isinstance(result, pl.DataFrame) else result.to_frame()
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ def rows_from_amt(table: Table, kind: str | None, columns: Mapping[str, str] | N
     for field in _NEEDS[kind]:
         if field not in fields:
             raise DataError(
-                f"these look like {kind}, but there is no column for {field}.",
+                f"these appear to be {kind}, but there is no column for {field}.",
                 f"Map it, with * for a number: --columns {field}=Input.their_name_*.",
                 file=table.file,
                 field=field,
@@ -140,9 +140,9 @@ def _guess(fields: Mapping[str, Numbered], table: Table) -> str:
         return fitting[0]
     answers = [name for name in table.frame.columns if name.startswith("Answer.")]
     raise DataError(
-        f"the columns fit {' and '.join(fitting)}."
+        f"the columns match {' and '.join(fitting)}."
         if fitting
-        else f"no known answer is among {', '.join(answers[:8])}.",
+        else f"no answer column is recognised among {', '.join(answers[:8])}.",
         "Choose a kind (--kind ratings) and map its columns (--columns value=Answer.their_name).",
         file=table.file,
     )
@@ -171,14 +171,14 @@ def _questions(table: Table, fields: dict[str, Numbered], kind: str) -> tuple[pl
         if other != numbers and field != "missing":
             first = next(iter(ranges))
             raise DataError(
-                f"{_pattern(fields[first])} and {_pattern(fields[field])} are not numbered alike.",
-                "Map columns whose numbers agree: --columns item=Input.their_name_* value=Answer.their_name_*.",
+                f"{_pattern(fields[first])} and {_pattern(fields[field])} have different numbers.",
+                "Map columns with the same numbers: --columns item=Input.their_name_* value=Answer.their_name_*.",
                 file=table.file,
             )
     answered = [field for field in _NEEDS[kind] if field in _ANSWERS and None in fields[field]]
     if ranges and answered:
         raise DataError(
-            f"{_pattern(fields[answered[0]])} is one answer to several questions.",
+            f"{_pattern(fields[answered[0]])} is one column, but there are several questions.",
             f"Map it, with * for the number: --columns {answered[0]}=Answer.their_name_*.",
             file=table.file,
         )

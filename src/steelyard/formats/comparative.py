@@ -13,7 +13,7 @@ from steelyard.formats.winners import Spellings, is_both_bad
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, IntArray
 
 _NOTHING = 9
-UNCLEAR_WINNER = "Write left, right or tie, or the id of one of the two; docs/reference/files.md lists other spellings."
+UNCLEAR_WINNER = "Write left, right or tie, or the id of one of the two items; other spellings: steelyard docs files."
 
 
 def read_comparisons(rows: Rows) -> Reading:
@@ -46,7 +46,7 @@ def read_comparisons(rows: Rows) -> Reading:
         UNCLEAR_WINNER,
         rows.header("winner"),
     )
-    rows.irregular(~answered, "no winner", "left out (write tie where it was one)", "winner")
+    rows.irregular(~answered, "no winner", "left out (write tie for ties)", "winner")
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, left, right)
@@ -72,7 +72,7 @@ def _note_both_bad(rows: Rows, index: Index, tied: IntArray) -> None:
 
 def both_bad_note(count: int) -> str:
     """Return the note on ties in which both sides are bad."""
-    return f"both are bad in {counted(count, 'row')}: read as ties."
+    return f"both items rated bad in {counted(count, 'row')}: read as ties."
 
 
 def _read_winners_and_losers(rows: Rows) -> Reading:
@@ -80,7 +80,7 @@ def _read_winners_and_losers(rows: Rows) -> Reading:
     answered = (winner != UNKNOWN) & (loser != UNKNOWN)
     _refuse_same(rows, winner, loser, "loser")
     rows.irregular(~answered, "no winner or no loser", "left out", "winner")
-    rows.notes.append("The order shown is not known: winners were put on the left.")
+    rows.notes.append("The presentation order is unknown; the winner is taken as the left item.")
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, winner, loser)
@@ -129,7 +129,7 @@ def _check_tuples(rows: Rows, tuples: NDArray[np.int32], ids: tuple[str, ...]) -
     same = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] != UNKNOWN)
     rows.problems.at(
         same.any(axis=1),
-        lambda row: f"'{ids[ordered[row, 1:][same[row]][0]]}' is in the tuple twice.",
+        lambda row: f"'{ids[ordered[row, 1:][same[row]][0]]}' appears twice in the tuple.",
         "Correct or remove the row.",
         "items" if "items" in rows else None,
     )

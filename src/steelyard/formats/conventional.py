@@ -50,7 +50,7 @@ def judgment_table(observations: Observations | Mapping[str, Observations]) -> p
 def _names(index: Index, codes: NDArray[np.int32]) -> pl.Series:
     for name in index.ids:
         if not name or name != name.strip():
-            raise DataError(f"id '{name}' is empty or has spaces around it.", "Give it an id without.")
+            raise DataError(f"id '{name}' is empty or has spaces around it.", "Use an id without surrounding spaces.")
     names = pl.Series(index.ids, dtype=pl.String)
     return names.gather(pl.Series(codes).cast(pl.UInt32, strict=False))
 

@@ -12,7 +12,7 @@ import polars as pl
 from steelyard.errors import DataError, Problem
 from steelyard.formats.problems import bad_rows_note, capped
 
-EMPTY_REMEDY = "Give it a header row with the column names, then one row per entry."
+EMPTY_REMEDY = "Add a header row with column names, then one row per entry."
 _RIVAL_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
@@ -80,8 +80,8 @@ def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"the quoting is broken here ({error}).",
-            'Close every quoted field, and write a quote inside one twice: "".',
+            f"the quotation marks do not match ({error}).",
+            'Close every quoted field, and double quotation marks inside it: "".',
             line=start,
         ) from None
 

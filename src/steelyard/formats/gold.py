@@ -30,9 +30,7 @@ def read_gold(source: Source, *, columns: Mapping[str, str] | None = None) -> di
         if len(fields.columns.get(field, ())) != 1:
             several = " or ".join(fields.columns.get(field, ()))
             raise DataError(
-                f"it is not clear which column is the {field} ({several})."
-                if several
-                else f"there is no column {field}.",
+                f"several columns could be the {field} ({several})." if several else f"there is no column {field}.",
                 f'Name it: columns={{"{field}": "their_name"}}, or call the column {field}.',
                 file=table.file,
             )
@@ -48,5 +46,5 @@ def read_gold(source: Source, *, columns: Mapping[str, str] | None = None) -> di
             problems.at([row], f"'{item}' has gold {answers[item]} above and {answer} here.", "Keep one.", "gold")
     problems.refuse()
     if not gold:
-        raise DataError("it has no gold answers.", "Give some items an answer.", file=table.file)
+        raise DataError("there are no gold answers.", "Fill in the column gold for some items.", file=table.file)
     return gold

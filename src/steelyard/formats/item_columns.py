@@ -132,12 +132,12 @@ def items_of_upload(upload: UploadedTable, roles: Mapping[str, Role], *, drop_re
     outputs = [name for name, role in chosen.items() if role == "output"]
     if outputs and "text" in chosen.values():
         raise DataError(
-            "some columns are outputs of systems, and another is the text to judge.",
+            "some columns are marked as outputs of systems, and another as the text to judge.",
             "Mark the text as source, or as one more output.",
             file=table.file,
         )
     if not {"text", "media", "id", "output"} & set(chosen.values()):
-        raise DataError("no column holds what is to be judged.", "Mark a column as text.", file=table.file)
+        raise DataError("no column is marked as the text to judge.", "Mark a column as text.", file=table.file)
     frame, origin = _canonical(table, chosen, outputs)
     notes: list[str] = []
     frame, origin = _without_empty(frame, origin, notes)
@@ -178,7 +178,7 @@ def _canonical(table: Table, roles: Mapping[str, Role], outputs: Sequence[str]) 
     if not outputs:
         return renamed, rows
     if "system" in roles.values():
-        raise DataError("systems are both in a column and in the header.", "Ignore one of them.", file=table.file)
+        raise DataError("systems are named both in a column and in the header.", "Ignore one of them.", file=table.file)
     if not columns:
         renamed = pl.DataFrame({"source": [str(row + 1) for row in rows]})
     parts = [
@@ -223,7 +223,7 @@ def _with_ids(frame: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
         if ids and len(set(ids)) == len(ids) and "" not in ids and not is_telling:
             return frame
         if ids:
-            reason = "would tell annotators the system" if is_telling else "are not unique"
+            reason = "reveal the system to annotators" if is_telling else "are not unique"
             notes.append(f"The identifiers {reason}, so items get new ones.")
         sources = frame["source"].to_list() if "source" in frame.columns else [""] * frame.height
         return frame.drop("id", strict=False).insert_column(0, pl.Series("id", neutral_ids(sources, seed=0), pl.String))

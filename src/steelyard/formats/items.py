@@ -53,7 +53,7 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
     fields = _fields(table, columns, ignore, problems)
     problems.refuse()
     if table.frame.height == 0:
-        raise DataError("there are no items.", "Give one row for each item.", file=table.file)
+        raise DataError("there are no items.", "Add one row per item.", file=table.file)
     return _items(table, fields, ignore, problems)
 
 
@@ -96,8 +96,8 @@ def _refuse_missing_text(table: Table, extras: Sequence[str], fields: Mapping[st
         )
     elif "id" not in fields:
         problems.add(
-            f"there is neither an id nor a text column; the columns are: {', '.join(table.frame.columns)}.",
-            f"Name one of them, or map it: {COLUMNS_EXAMPLE}.",
+            f"there is neither an id nor a text column; the columns are {', '.join(table.frame.columns)}.",
+            f"Rename one of them to text, or map it: {COLUMNS_EXAMPLE}.",
             field=extras[0] if extras else None,
         )
 
@@ -142,13 +142,13 @@ def _items(table: Table, fields: dict[str, str], ignore: Sequence[str], problems
         field = "text" if text is not None else "media"
         text = nothing if text is None else text
         ids = text if field == "text" else media
-        _refuse_empty(problems, ids, fields[field], f"the {field} is empty.", "Write it, or remove the row.")
+        _refuse_empty(problems, ids, fields[field], f"the {field} is empty.", "Fill it in, or remove the row.")
         _refuse_repeated(
             problems,
             table,
             ids,
             fields[field],
-            "'{}' appears twice, so it cannot serve as id; it is first on line {}.",
+            "'{}' appears twice (first on line {}), so texts cannot serve as ids.",
             "Add an id column.",
         )
     problems.refuse()

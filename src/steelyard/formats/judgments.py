@@ -104,13 +104,14 @@ def read_judgments(
     refuse_contradiction(strict, skip_bad_rows)
     table = _with_joint_columns(open_table(source, skip_bad_rows=skip_bad_rows), columns or {})
     if table.frame.height == 0:
-        raise DataError("there are no judgments.", "Give one row for each judgment.", file=table.file)
+        raise DataError("there are no judgments.", "Add one row per judgment.", file=table.file)
     if is_wmt(table.frame) and kind in (None, "rankings"):
         rows = rows_from_wmt(table, columns, strict)
         reading = read_wmt(rows)
     else:
         kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
         reading = _READERS[kind](rows, scale)
+    rows.notes[:0] = table.notes
     rows.check_sources()
     if skip_bad_rows:
         reading = _without_bad_rows(rows, reading)
@@ -163,7 +164,7 @@ def _with_joint_columns(table: Table, columns: Mapping[str, str]) -> Table:
 def refuse_contradiction(strict: bool, skip_bad_rows: bool) -> None:
     """Refuse to be strict and to skip bad rows at once."""
     if strict and skip_bad_rows:
-        raise DataError("strict refuses bad rows, and skip_bad_rows leaves them out.", "Choose one of the two.")
+        raise DataError("strict and skip_bad_rows exclude each other.", "Choose one of them.")
 
 
 def _without_bad_rows(rows: Rows, reading: Reading) -> Reading:

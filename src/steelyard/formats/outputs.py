@@ -114,8 +114,8 @@ def read_outputs(
     fields = _fields(table, [name for name in names if name not in extra], columns or {})
     if "source" not in fields:
         raise DataError(
-            f"no column holds the sources; the columns are: {', '.join(names)}.",
-            "Name it, e.g. --columns source=YOUR_COLUMN.",
+            f"there is no column of sources; the columns are {', '.join(names)}.",
+            "Map it, e.g. --columns source=YOUR_COLUMN.",
             file=table.file,
         )
     if "system" in fields and "output" in fields:
@@ -175,9 +175,9 @@ def _wide(
     systems = [name for name in others if name not in extras]
     if len(systems) < 2:
         raise DataError(
-            f"there are neither columns for system and output, nor a column for each of several systems; the columns "
-            f"are: {', '.join(names)}.",
-            "Name them, e.g. --columns system=YOUR_COLUMN --columns output=ANOTHER.",
+            f"there are neither the columns system and output nor one column per system; the columns are "
+            f"{', '.join(names)}.",
+            "Map them, e.g. --columns system=YOUR_COLUMN --columns output=ANOTHER.",
             file=table.file,
         )
     rows = _columns(table, source_columns, extras)
@@ -215,20 +215,24 @@ def _checked(table: Table, frame: pl.DataFrame, noun: str, notes: list[str], see
     for field in ("source", "system"):
         empty = frame.filter((pl.col(field) == "") & (pl.col("output") != "")).height
         if empty:
-            raise DataError(f"{empty:,} outputs have no {field}.", "Fill in the column.", file=table.file)
+            raise DataError(
+                f"{empty:,} outputs have no {field}.", "Fill in the empty cells of the column.", file=table.file
+            )
     is_empty = frame["output"] == ""
     if is_empty.any():
         notes.append(f"{is_empty.sum():,} empty outputs are left out")
         frame = frame.filter(~is_empty)
     if frame["system"].n_unique() < 2:
-        raise DataError("there are fewer than two systems to compare.", "Add the outputs of another.", file=table.file)
+        raise DataError(
+            "there are fewer than two systems to compare.", "Add outputs of another system.", file=table.file
+        )
     ids = frame["id"].to_list() if "id" in frame.columns else None
     systems = [name.casefold() for name in frame["system"].unique().to_list()]
     if ids is None or len(set(ids)) < len(ids) or "" in ids:
         notes += ["ids are not unique, so outputs get new ones"] if ids is not None else []
         ids = neutral_ids(frame["source"].to_list(), seed)
     elif any(system in name.casefold() for name in ids for system in systems):
-        notes.append("ids tell the system, so outputs get new ones, which annotators' browsers may see")
+        notes.append("ids reveal the system, so outputs get new ids, which are safe to show to annotators")
         ids = neutral_ids(frame["source"].to_list(), seed)
     if "id" in frame.columns and ids != frame["id"].to_list():
         frame = frame.drop("id") if "original_id" in frame.columns else frame.rename({"id": "original_id"})

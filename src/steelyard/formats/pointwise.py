@@ -25,7 +25,7 @@ def read_ratings(rows: Rows, scale: tuple[float, float] | None) -> Reading:
         rows.problems.at(
             answered & ((value < low) | (value > high)),
             lambda row: f"value {rows.shown('value', row)} is outside the scale {low:g} to {high:g}.",
-            "Correct it, or set the scale the values were given on.",
+            "Correct the value, or set the scale of the ratings.",
             rows.header("value"),
         )
     rows.irregular(~answered, "no value", "left out", "value")
@@ -89,7 +89,7 @@ def scale_of_steps(steps: FloatArray, notes: list[str]) -> tuple[tuple[float, fl
     if (high - low) / width >= MOST_STEPS:
         return None
     notes.append(
-        f"The scale was inferred from the values: steps from {low:g} to {high:g}. If it was another, give it "
+        f"The scale was inferred from the values: steps from {low:g} to {high:g}. Set it if it differs "
         "(--scale LOW HIGH)."
     )
     return (low, high), True
@@ -103,8 +103,8 @@ def observed_scale(low: float, high: float, notes: list[str]) -> tuple[float, fl
         notes.append(f"All values are {low:g}; the scale was set to {low - margin:g} to {high + margin:g} around it.")
         return low - margin, high + margin
     notes.append(
-        f"The scale is not known; the values range from {low:g} to {high:g}. Answers at its ends are not recognised as "
-        "such, and intervals may run beyond it: give the scale (--scale LOW HIGH)."
+        f"The scale is unknown; the values range from {low:g} to {high:g}. Answers at the ends of the scale are not "
+        "recognised, and intervals may exceed it: set it (--scale LOW HIGH)."
     )
     return low, high
 

@@ -82,8 +82,8 @@ def from_places(rows: Rows, row: NDArray[np.intp], rank: NDArray[np.int64], item
     index, (item,) = encode(items)
     rows.problems.at(
         _rows_of(row, item == UNKNOWN, len(rows)) & ~_blank(rows, name),
-        "a place in the ranking is empty.",
-        "Write ids with > between places and = between ties.",
+        "a rank is empty.",
+        "Write ids with > between ranks and = between tied items.",
         rows.header(name),
     )
     place = row * (len(index) + 1) + item
@@ -92,7 +92,7 @@ def from_places(rows: Rows, row: NDArray[np.intp], rank: NDArray[np.int64], item
     repeated[order[1:]] = (np.diff(place[order]) == 0) & (item[order[1:]] != UNKNOWN)
     rows.problems.at(
         _rows_of(row, repeated, len(rows)),
-        lambda number: f"'{index[item[(row == number) & repeated][0]]}' is in the ranking twice.",
+        lambda number: f"'{index[item[(row == number) & repeated][0]]}' appears twice in the ranking.",
         "Rank each item once.",
         rows.header(name),
     )

@@ -79,7 +79,7 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     problems.refuse()
     _add_numbered(candidates, names)
     _examine_contents(candidates, table.frame, mapping or {})
-    reason = f"{kind} were requested" if kind else "these look like {}"
+    reason = f"{kind} were requested" if kind else "these appear to be {}"
     kind = kind or _guess(candidates, table)
     fields = _fields(candidates, kind)
     _refuse_missing(candidates, kind, reason.format(kind), table)
@@ -168,7 +168,7 @@ def _guess(candidates: FieldColumns, table: Table) -> str:
         return complete[0]
     if complete:
         raise DataError(
-            f"the columns fit {' and '.join(complete)}.",
+            f"the columns match {' and '.join(complete)}.",
             f'Choose one: --kind {complete[0]} (in Python, kind="{complete[0]}").',
             file=table.file,
         )
@@ -179,8 +179,8 @@ def _guess(candidates: FieldColumns, table: Table) -> str:
     if {"left", "right"} <= set(candidates.columns):
         return "comparisons"
     raise DataError(
-        f"no kind of judgments has the columns {', '.join(table.frame.columns)}.",
-        "Name them annotator and: item, value; or item, label; or left, right, winner; or item1 … itemk, best, worst; "
+        f"the columns match no kind of judgments: {', '.join(table.frame.columns)}.",
+        "Use the column annotator with item, value; item, label; left, right, winner; item1 … itemk, best, worst; "
         f"or ranking. Or map them: {_HOW_TO_MAP.format(field='value')}.",
         file=table.file,
     )

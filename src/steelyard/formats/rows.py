@@ -78,11 +78,15 @@ class Rows:
 
     def lists(self, name: str, dtype: pl.DataType) -> pl.Series:
         """Return a column of lists with their values as strings."""
+        column = self.frame[name]
         try:
-            return self.frame[name].cast(dtype)
+            # Some versions of polars cast a struct to a struct instead of refusing it.
+            if isinstance(column.dtype, pl.Struct):
+                raise pl.exceptions.SchemaError
+            return column.cast(dtype)
         except pl.exceptions.PolarsError:
             raise DataError(
-                f"the column holds {str(self.frame[name].dtype).lower()} values.",
+                f"the column holds {str(column.dtype).lower()} values.",
                 "Give a list of ids in each row.",
                 file=self.table.file,
                 field=self.header(name),

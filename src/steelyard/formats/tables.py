@@ -1,4 +1,4 @@
-"""Read and write tables: CSV, TSV, JSON lines, Parquet, and any Arrow-compatible frame."""
+"""Read and write tables: CSV, TSV, JSON, Parquet, data sets of Hugging Face, and any Arrow-compatible frame."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from steelyard.formats.csvtext import (
     parse_csv,
     refuse_repeated_names,
 )
+from steelyard.formats.datasets import SUFFIX as DATASET_SUFFIX
+from steelyard.formats.datasets import is_dataset_folder, read_dataset_folder, write_dataset_folder
+from steelyard.formats.foreign import columns_of, read_export
 from steelyard.formats.formulas import escape_formulas, restore_formulas
 from steelyard.formats.problems import capped
 
@@ -40,6 +43,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 supported: tuple[str, ...] = (
     *(suffix + gz for suffix in (*_SEPARATORS, *_JSON_LINES) for gz in ("", ".gz")),
+    ".json",
     ".parquet",
 )
 """The file extensions that `read_table` supports."""
@@ -63,6 +67,8 @@ class Table:
     find_lines: Callable[[], Sequence[int]] | None = None
     skipped: tuple[Problem, ...] = ()
     """Rows that were left out because they have too few or too many fields."""
+    notes: tuple[str, ...] = ()
+    """Sentences on how the source was read."""
 
     def lines(self, rows: Sequence[int]) -> list[int]:
         """Return the line of each row; in a frame or Parquet file, rows count from 1."""
@@ -78,8 +84,9 @@ def read_table(source: Source, *, file_label: str | None = None) -> pl.DataFrame
     Parameters
     ----------
     source : path, frame or list of dicts
-        A file named `.csv`, `.tsv`, `.jsonl` or `.ndjson` (each also with `.gz`) or `.parquet`; a polars,
-        pandas or pyarrow table, or anything else with `__arrow_c_stream__`.
+        A file named `.csv`, `.tsv`, `.jsonl` or `.ndjson` (each also with `.gz`), `.json` or `.parquet`; a folder
+        that `save_to_disk` of Hugging Face `datasets` wrote; a polars, pandas or pyarrow table, or anything else with
+        `__arrow_c_stream__`. Exports of Label Studio, Potato, promptfoo and LangSmith become conventional columns.
     file_label : str, optional
         Name of the source in messages; the path by default.
 
@@ -144,8 +151,8 @@ def _frame_of(source: object, label: str) -> pl.DataFrame:
         raise DataError(f"polars needs {error.name} to read it.", "Install pyarrow.", file=label) from error
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise DataError(
-            f"it cannot be read as a table: {_first_line(error)}",
-            "Keep one kind of value in each column.",
+            f"it is not a valid table: {_first_line(error)}",
+            "Use one type of value per column.",
             file=label,
         ) from error
     raise DataError(
@@ -169,10 +176,14 @@ def _from_pandas(source: Any) -> pl.DataFrame:
 
 
 def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:
+    if is_dataset_folder(path):
+        return Table(_with_trimmed_names(read_dataset_folder(path, label), label), label)
     suffix = _suffix(path.name, supported, label).removesuffix(".gz")
     data = _read_bytes(path, label)
     if suffix == ".parquet":
         return Table(parse_parquet(data, label), label)
+    if suffix == ".json" or (suffix in _JSON_LINES and b'"label_annotations"' in data):
+        return parse_json(data, label)
     if suffix in _JSON_LINES:
         return Table(parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
     separator = _SEPARATORS[suffix]
@@ -187,7 +198,7 @@ def _suffix(name: str, endings: Sequence[str], label: str) -> str:
         if name.lower().endswith(suffix):
             return suffix
     raise DataError(
-        f"the ending '{Path(name).suffix}' is not one of a table.",
+        f"the suffix '{Path(name).suffix}' is not that of a table.",
         f"Use one of {', '.join(endings)}.",
         file=label,
     )
@@ -198,7 +209,7 @@ def _read_bytes(path: Path, label: str) -> bytes:
         data = path.read_bytes()
     except FileNotFoundError:
         raise DataError(
-            "there is no such file.", f"Check the path; it was looked up in {Path.cwd()}.", file=label
+            "there is no such file.", f"Check the path; the current folder is {Path.cwd()}.", file=label
         ) from None
     except OSError as error:
         raise DataError(
@@ -224,8 +235,8 @@ def _refuse_bomb(data: bytes, label: str) -> None:
             unpacked += len(part)
             if unpacked > most:
                 raise DataError(
-                    f"it unpacks to more than {most / 1e6:,.0f} MB, which no table of its size does.",
-                    "Unpack it by hand if it is meant to.",
+                    f"it unpacks to more than {most / 1e6:,.0f} MB, which is implausible for its size.",
+                    "Unpack it first if this is intended.",
                     file=label,
                 )
 
@@ -237,15 +248,15 @@ def parse_parquet(data: bytes, label: str) -> pl.DataFrame:
         cells = claimed.select(pl.len()).collect().item() * len(claimed.collect_schema())
         if cells > max(_MAX_CELLS, _MAX_CELLS_PER_BYTE * len(data)):
             raise DataError(
-                f"it claims {cells:,} cells, which a file of {len(data):,} bytes hardly holds.",
-                "Write it again, in parts if it is meant to.",
+                f"it claims {cells:,} cells, which is implausible for a file of {len(data):,} bytes.",
+                "Write the file again, or split it.",
                 file=label,
             )
         frame = pl.read_parquet(io.BytesIO(data))
     except UNREADABLE as error:
         raise DataError(
             f"it is not a Parquet file ({_first_line(error)}).",
-            "Write it again, or give it the ending of the format it has.",
+            "Write the file again, or correct its suffix.",
             file=label,
         ) from error
     return _with_trimmed_names(frame, label)
@@ -255,12 +266,37 @@ def parse_json_lines(data: bytes, label: str) -> pl.DataFrame:
     """Parse one JSON object per line; errors name the line."""
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not data:
-        raise DataError("the file is empty.", "Write one object a line.", file=label)
+        raise DataError("the file is empty.", "Write one object per line.", file=label)
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
     except UNREADABLE as error:
         raise DataError(capped(_broken_json_lines(data, label))) from error
     return _with_trimmed_names(frame, label)
+
+
+def parse_json(data: bytes, label: str) -> Table:
+    """Parse a list of objects, or the export of another tool."""
+    text = decoded(data.removeprefix(b"\xef\xbb\xbf"), label)
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise DataError("it is nested too deeply.", "Write a list of objects.", file=label) from None
+    except ValueError:
+        try:
+            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"it is not JSON: {error}.", "Write a list of objects.", file=label) from None
+    if isinstance(content, dict) and "label_annotations" in content:
+        content = [content]
+    exported = read_export(content, label)
+    if exported is not None:
+        frame = pl.DataFrame(
+            {name: pl.Series(name, values, strict=False) for name, values in columns_of(exported.rows)}
+        )
+        return Table(frame, label, notes=exported.notes)
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise DataError("it is not a list of objects.", 'Write [{"id": "a"}, …].', file=label)
+    return Table(_with_trimmed_names(_frame_of(content, label), label), label)
 
 
 def _broken_json_lines(data: bytes, label: str) -> list[Problem]:
@@ -275,7 +311,7 @@ def _broken_json_lines(data: bytes, label: str) -> list[Problem]:
         except RecursionError:
             what = "it is nested too deeply."
         if what:
-            problems.append(Problem(what, 'Write one object a line, like {"id": "a"}.', label, number))
+            problems.append(Problem(what, 'Write one object per line, like {"id": "a"}.', label, number))
     return problems or [
         Problem(
             "the lines do not fit together as a table.",
@@ -315,12 +351,16 @@ def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | 
         List columns become JSON text in CSV and TSV; text that a spreadsheet would run as a formula gets a
         leading apostrophe, which `read_table` removes.
     target : path or text stream
-        A path's ending gives the format unless `format` does; with `.gz` the text is compressed.
+        A path's suffix gives the format unless `format` does; with `.gz` the text is compressed, and `.hf` writes a
+        folder for Hugging Face `datasets`.
     format : {"csv", "tsv", "jsonl", "json", "parquet"}, optional
         Required for a stream, which cannot take Parquet.
     """
     if isinstance(target, str | Path):
         path = Path(target)
+        if format is None and path.suffix == DATASET_SUFFIX:
+            write_dataset_folder(frame, path)
+            return
         _replace(path, frame, _WRITERS[_format(path.name, format, str(target))])
         return
     if format == "parquet":
@@ -332,7 +372,7 @@ def write_table(frame: pl.DataFrame, target: str | Path | TextIO, format: str | 
 
 def _format(name: str, format_name: str | None, label: str) -> str:
     if format_name is None:
-        suffix = _suffix(name, (*supported, ".json"), label)
+        suffix = _suffix(name, supported, label)
         format_name = suffix.removesuffix(".gz").removeprefix(".").replace("ndjson", "jsonl")
     if format_name not in _WRITERS:
         raise DataError(f"'{format_name}' is not a table format.", f"Use one of {', '.join(_WRITERS)}.", file=label)
@@ -356,7 +396,7 @@ def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[
     except OSError as error:
         raise DataError(
             f"it cannot be written ({error.strerror or error}).",
-            "Give a path in an existing folder you may write to.",
+            "Give a path in an existing, writable folder.",
             file=str(path),
         ) from error
     finally:

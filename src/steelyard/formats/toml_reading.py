@@ -16,7 +16,7 @@ MAX_DEPTH = 32
 MAX_INTEGER = 2**63 - 1
 """The largest integer that the database, polars and numpy can hold."""
 
-_REMEDY = "Correct that place."
+_REMEDY = "Correct it at that position."
 
 
 def parse_toml(text: str, *, file: str | None = None, field: str | None = None) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def parse_toml(text: str, *, file: str | None = None, field: str | None = None) 
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
             f"it is longer than {MAX_CHARACTERS:,} characters.",
-            "Move long texts to files of their own.",
+            "Move long texts to separate files.",
             file=file,
             field=field,
         )
@@ -40,7 +40,7 @@ def parse_toml(text: str, *, file: str | None = None, field: str | None = None) 
     except ValueError:
         # Python refuses to convert decimal integers of more than 4,300 digits.
         raise ConfigError(
-            "it holds a number with too many digits.", "Write a smaller number.", file=file, field=field
+            "it contains a number with too many digits.", "Write a smaller number.", file=file, field=field
         ) from None
     refuse_extreme_values(data, file=file, field=field)
     return data

@@ -19,9 +19,11 @@ import polars as pl
 
 from steelyard.errors import DataError
 from steelyard.formats.columns import plain
+from steelyard.formats.confined_parquet import read_confined_parquet
 from steelyard.formats.csvtext import csv_lines, parse_csv, refuse_repeated_names
+from steelyard.formats.foreign import items_of_export
 from steelyard.formats.formulas import restore_formulas
-from steelyard.formats.tables import Table, parse_json_lines, parse_parquet
+from steelyard.formats.tables import Table, parse_json_lines
 
 UPLOAD_ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_UPLOAD_BYTES = 50_000_000
@@ -94,7 +96,7 @@ def read_upload(data: bytes, name: str, options: ReadingOptions | None = None) -
     suffix = PurePath(name).suffix.lower()
     if suffix not in UPLOAD_ENDINGS:
         raise DataError(
-            f"a file ending in '{suffix}' cannot be read as a table.",
+            f"a file with the suffix '{suffix}' cannot be read as a table.",
             f"Choose one that ends in {', '.join(UPLOAD_ENDINGS)}.",
             file=name,
         )
@@ -109,7 +111,7 @@ def read_upload(data: bytes, name: str, options: ReadingOptions | None = None) -
     if suffix == ".xlsx":
         upload = _read_spreadsheet(data, name, options)
     elif suffix == ".parquet":
-        upload = _read_typed(parse_parquet(data, name), name)
+        upload = UploadedTable(Table(read_confined_parquet(data, name), name), True, True)
     elif suffix in {".jsonl", ".ndjson", ".json"}:
         upload = _read_json(data, name, options)
     else:
@@ -206,7 +208,7 @@ def decode(data: bytes, name: str, chosen: str | None = None) -> tuple[str, str,
     if (wide := _without_mark(data)) is not None:
         return data.decode(wide), "utf-16", ["The file has no encoding mark; it was read as UTF-16."]
     if b"\0" in data:
-        raise DataError("it is not a text file.", "Give the file the ending of the format it has.", file=name)
+        raise DataError("it is not a text file.", "Give the file the suffix of its format.", file=name)
     # Windows-1252 leaves five bytes undefined, which Latin-1 defines as control characters.
     text = data.decode("cp1252", errors="replace")
     note = (
@@ -349,12 +351,14 @@ def column_names(count: int) -> list[str]:
 
 def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable:
     text, encoding, notes = decode(data, name, options.encoding)
-    if text.lstrip().startswith("["):
+    is_object = PurePath(name).suffix.lower() == ".json" and text.lstrip().startswith("{")
+    if text.lstrip().startswith("[") or is_object:
         try:
-            rows = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"it is not JSON: {error}.", "Write a list of objects.", file=name) from None
-        if not rows or not all(isinstance(row, dict) for row in rows):
+        rows = items_of_export(content) or content
+        if not rows or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError("it is not a list of objects.", 'Write [{"text": "…"}, …].', file=name)
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     content = text.encode("utf-8", "surrogatepass")
@@ -366,10 +370,11 @@ def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable
 
 def _read_typed(frame: pl.DataFrame, name: str) -> UploadedTable:
     """Turn typed columns into strings; lists of strings become text separated by semicolons, other values JSON."""
-    return UploadedTable(Table(frame.select(_as_text(column) for column in frame), name), True, True)
+    return UploadedTable(Table(frame.select(as_text(column) for column in frame), name), True, True)
 
 
-def _as_text(column: pl.Series) -> pl.Series:
+def as_text(column: pl.Series) -> pl.Series:
+    """Return a typed column as texts; lists of strings are joined by semicolons, other nested values become JSON."""
     if column.dtype == pl.List(pl.String):
         return column.list.join(";")
     if column.dtype.is_nested() or column.dtype == pl.Object:

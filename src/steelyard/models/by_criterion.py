@@ -115,7 +115,11 @@ def _missing_intervals(fit: Fit) -> tuple[str, ...]:
     if "score" not in fit.scores.columns or fit.notes:
         return ()
     without = fit.scores.filter(pl.col("score").is_not_null() & pl.col("lower").is_null()).height
-    return (f"{without} items have no interval: all who judged them say the same, or only one did",) if without else ()
+    return (
+        (f"{without} items have no interval: all annotators gave the same answer, or only one judged them",)
+        if without
+        else ()
+    )
 
 
 def _with_columns(table: pl.DataFrame, criterion: str, groups: Mapping[str, str]) -> pl.DataFrame:

@@ -37,7 +37,9 @@ def gold_labels(model: str, labels: Labels | LabelTally, gold: Gold, *, must_ove
             problems.append(Problem(f"the gold label of item '{item}' is missing.", "Leave that item out of the gold."))
         elif name not in labels.classes:
             remedy = did_you_mean(name, labels.classes.ids[:1000])
-            problems.append(Problem(f"gold gives item '{item}' the class '{name}', which no label has.", remedy))
+            problems.append(
+                Problem(f"gold gives item '{item}' the class '{name}', which does not occur among the labels.", remedy)
+            )
         else:
             codes[labels.items.code(item)] = labels.classes.code(name)
     _refuse(problems)
@@ -112,12 +114,12 @@ def _within(model: str, items: Index, gold: Gold, problems: list[Problem]) -> Go
     if not gold_of_items:
         example = next(iter(gold))
         raise DataError(
-            f"gold never overlaps the judgments: none of its {len(gold)} items was judged "
+            f"gold and judgments have no items in common: none of its {len(gold)} items was judged "
             f"(gold has '{example}', the judgments have '{items[0]}').",
             "Use the same item ids in both.",
         )
     problems.extend(
-        Problem(f"gold names the item '{item}', which the judgments do not.", _closest(str(item), items))
+        Problem(f"gold contains the item '{item}', which has no judgments.", _closest(str(item), items))
         for item in gold
         if item not in items
     )
@@ -128,7 +130,7 @@ def _closest(item: str, items: Index) -> str:
     """Suggest an id, but never list them all: there may be thousands."""
     few = items.ids[:1000]
     suggestion = did_you_mean(item, few)
-    return suggestion if len(few) <= 20 or suggestion.startswith("Did") else "Leave it out, or mend its id."
+    return suggestion if len(few) <= 20 or suggestion.startswith("Did") else "Leave it out, or correct its id."
 
 
 def _refuse(problems: list[Problem]) -> None:
@@ -140,7 +142,8 @@ def _refuse(problems: list[Problem]) -> None:
 def _must_overlap(has_gold: NDArray[np.bool_], item: NDArray[np.signedinteger]) -> None:
     if not has_gold[item].any():
         raise NoEvidenceError(
-            f"gold never overlaps the judgments: none of the {int(has_gold.sum())} items with gold was judged.",
+            f"gold and judgments have no items in common: none of the {int(has_gold.sum())} items with gold was "
+            "judged.",
             "Collect judgments of some of them, or give gold for items that were judged.",
         )
 

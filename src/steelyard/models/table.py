@@ -28,7 +28,7 @@ SCORE_COLUMNS = (
 
 LARGEST_DRAWS = 100_000_000
 """A fit keeps its joint draws up to this many numbers (800 MB)."""
-ALONE = "items judged by a single one of the {units} have no interval: there is nothing to resample"
+ALONE = "items judged by only one of the {units} have no interval"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,4 +56,4 @@ def _unlabelled(model: Model, labels: Labels, reason: str) -> Fit:
         probabilities[tally.votes.sum(axis=1) > 0] = 1.0
     nulls = np.full(len(labels.items), np.nan)
     table = label_table(tally, probabilities, Interval(nulls, nulls), "", counts=tally.counts)
-    return Fit(model.name, model.settings(), table, notes=(f"nothing to estimate: {reason}",))
+    return Fit(model.name, model.settings(), table, notes=(f"no estimates: {reason}",))

@@ -94,11 +94,11 @@ class Observations(ABC):
 
     def preferences(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return parallel arrays: an item, the row that shows it, and 1 (best, winner), −1 (worst, loser) or 0."""
-        raise DataError(f"{self.kind} do not say which items are preferred.")
+        raise DataError(f"{self.kind} contain no preferences between items.")
 
     def answer_at(self, row: int) -> float | str:
         """Return the value or class that observation `row` gives its item."""
-        raise DataError(f"{self.kind} do not give single items an answer.")
+        raise DataError(f"{self.kind} contain no answers about single items.")
 
     def order_at(self, row: int, codes: Sequence[int], *, fully: bool) -> tuple[float, ...] | None:
         """Return a value for each of some items of observation `row`, higher for preferred ones.
@@ -142,7 +142,7 @@ class Observations(ABC):
     def _group_codes(self, group_of: Mapping[str, str]) -> tuple[Index, IntArray]:
         groups = Index(sorted({group_of[item] for item in self.items.ids if item in group_of}))
         if not len(groups):
-            raise DataError("no item has a group.", "Fill the column 'group' of the items file.")
+            raise DataError("no item has a group.", "Fill in the column group of the items file.")
         codes = [groups.code(group_of[item]) if item in group_of else UNKNOWN for item in self.items.ids]
         return groups, np.array([*codes, UNKNOWN], np.int32)
 

@@ -56,7 +56,7 @@ class Mixed(Observations):
         parts = tuple(parts)
         if any(part.kind in (cls.kind, Labels.kind) for part in parts):
             raise DataError(
-                "labels have no place on a scale beside other kinds.", "Leave them out, or fit them by themselves."
+                "labels cannot be combined with other kinds of judgments.", "Leave them out, or fit them separately."
             )
         items, annotators, tasks = (
             Index(dict.fromkeys(key for part in parts for key in getattr(part, name).ids))

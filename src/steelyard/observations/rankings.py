@@ -36,9 +36,9 @@ class Rankings(Observations):
         again = (row[order][1:] == row[order][:-1]) & (self.item[order][1:] == self.item[order][:-1])
         if again.any():
             twice = self.items[int(self.item[order][1:][again][0])]
-            raise DataError(f"'{twice}' stands twice in one ranking.", "Rank every item once.")
+            raise DataError(f"'{twice}' appears twice in one ranking.", "Rank every item once.")
         if self.start[0] != 0 or self.start[-1] != len(self.item) or (np.diff(self.start) < 0).any():
-            raise DataError("the rankings' starts do not fit their items.")
+            raise DataError("the starts of the rankings do not match their items.")
 
     def __len__(self) -> int:
         return len(self.start) - 1

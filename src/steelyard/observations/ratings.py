@@ -43,7 +43,7 @@ class Ratings(Observations):
             outside = self.value[(self.value < low) | (self.value > high)][0]
             raise DataError(
                 f"value {outside:g} is outside the scale {low:g} to {high:g}.",
-                "Set the scale the values were given on.",
+                "Set the scale of the ratings.",
             )
 
     def __len__(self) -> int:

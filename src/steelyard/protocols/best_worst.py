@@ -40,17 +40,17 @@ class BestWorst(Protocol):
         need_items(items, 2, self.name)
         if not isinstance(answer, Mapping) or set(answer) - {"best", "worst"}:
             raise refuse(
-                f"a best–worst choice names the best and the worst, not {answer!r}.",
+                f"a best–worst answer names the best and the worst item, not {answer!r}.",
                 'Answer with {"best": item, "worst": item}.',
             )
         choice = {}
         for end in ("best", "worst"):
             item = answer.get(end)
             if item is None and not lenient:
-                raise refuse(f"the {end} one is missing.", f"Choose one of: {', '.join(items)}.", end)
+                raise refuse(f"the {end} item is missing.", f"Choose one of: {', '.join(items)}.", end)
             choice[end] = None if item is None else check_item(items, item, end)
         if choice["best"] is not None and choice["best"] == choice["worst"] and not lenient:
-            raise refuse(f"'{choice['best']}' is both best and worst.", "Choose two different ones.", "worst")
+            raise refuse(f"'{choice['best']}' is both best and worst.", "Choose two different items.", "worst")
         return choice
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:

@@ -19,7 +19,7 @@ class ChoiceCriterion:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    labels: Annotated[tuple[str, ...], Field(description="the classes; those of the protocol if absent")] = ()
+    labels: Annotated[tuple[str, ...], Field(description="the labels; default: those of the protocol")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Choice(PerItemProtocol):
     takes_short_pages: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("labels",)
 
-    labels: Annotated[tuple[str, ...], Field(description="the classes, at least two")] = ()
+    labels: Annotated[tuple[str, ...], Field(description="the labels, at least two")] = ()
     criteria: Annotated[
         dict[str, ChoiceCriterion], Field(description="several questions per item, each with its own labels")
     ] = field(default_factory=dict)

@@ -22,7 +22,7 @@ class Pairwise(Protocol):
     default_model: ClassVar[str] = "bradley_terry"
     kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
 
-    ties: Annotated[bool, Field(description="whether annotators may answer 'about the same'")] = True
+    ties: Annotated[bool, Field(description="whether annotators may answer that both are about the same")] = True
 
     @property
     def task_size(self) -> int:
@@ -40,7 +40,7 @@ class Pairwise(Protocol):
         winner = answer["winner"]
         if winner is None:
             if not self.ties:
-                raise refuse("ties are switched off in this study.", f"Choose {' or '.join(items)}.", "winner")
+                raise refuse("ties are not allowed in this study.", f"Choose {' or '.join(items)}.", "winner")
             return {"winner": None}
         return {"winner": check_item(items, winner, "winner")}
 

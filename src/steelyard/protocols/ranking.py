@@ -36,8 +36,8 @@ class Ranking(Protocol):
         need_items(items, 2, self.name)
         if not isinstance(answer, list | tuple) or not all(isinstance(tier, list | tuple) and tier for tier in answer):
             raise refuse(
-                f"a ranking is a list of places, best first, not {answer!r}.",
-                "Answer with [[a], [b, c], [d]]; items in one place are tied.",
+                f"a ranking is a list of ranks, best first, not {answer!r}.",
+                "Answer with [[a], [b, c], [d]]; items in one inner list are tied.",
             )
         tiers = [[check_item(items, item, "ranking") for item in tier] for tier in answer]
         ranked = [item for tier in tiers for item in tier]
@@ -48,7 +48,7 @@ class Ranking(Protocol):
             first_missing = next(item for item in items if item not in ranked)
             raise refuse(f"'{first_missing}' is not ranked yet.", "Rank every item once.", first_missing)
         if not self.ties and len(tiers) < len(ranked):
-            raise refuse("ties are switched off in this study.", "Give every item a place of its own.", "ranking")
+            raise refuse("ties are not allowed in this study.", "Give every item a different rank.", "ranking")
         return tiers
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:

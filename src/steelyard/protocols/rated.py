@@ -20,8 +20,10 @@ class Criterion:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    scale: Annotated[Scale | None, Field(description="lower and upper end; those of the protocol if absent")] = None
-    labels: Annotated[tuple[str, ...], Field(description="words for the ends, as for the protocol")] = ()
+    scale: Annotated[
+        Scale | None, Field(description="lower and upper end of the scale; default: those of the protocol")
+    ] = None
+    labels: Annotated[tuple[str, ...], Field(description="words for the ends of the scale, as for the protocol")] = ()
 
 
 @dataclass(frozen=True, slots=True)

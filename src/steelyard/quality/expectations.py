@@ -85,7 +85,7 @@ class Above:
 
     def description(self) -> str:
         """Return both items in order."""
-        return f"{self.item} and {self.other} alike" if self.is_tie else f"{self.item} above {self.other}"
+        return f"{self.item} and {self.other} tied" if self.is_tie else f"{self.item} above {self.other}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ import polars as pl
 from steelyard.errors import ConfigError, Problem, did_you_mean
 
 NAMES: dict[str, str] = {
-    "tasks": "tasks answered, checks and repeats among them",
+    "tasks": "tasks answered, including checks and repeats",
     "hours": "hours of active time",
     "checks_right": "checks answered right",
-    "checks_asked": "checks answered that count (disputed ones do not)",
-    "accuracy": "share of these that are right; 0 where none were asked",
-    "passed": "1 where checks were asked and the accuracy is at least that of [quality.checks], else 0",
+    "checks_asked": "checks answered, without disputed ones",
+    "accuracy": "proportion of these answered right; 0 if there were none",
+    "passed": "1 if there were checks and the accuracy is at least that of [quality.checks], else 0",
 }
 """What a bonus may depend on."""
 OF_CHECKS = frozenset({"checks_right", "checks_asked", "accuracy", "passed"})
@@ -90,7 +90,7 @@ class Bonus:
         for tasks, hours, right, asked in _PROBES:
             value = self._computed(standing_numbers(tasks, hours, right, asked, 0.5))
             if value is not None and not abs(value) <= MAX_AMOUNT:
-                what = f"the bonus of somebody with {tasks:g} tasks in {hours:.3g} hours would be {value:.3g}"
+                what = f"the bonus of an annotator with {tasks:g} tasks in {hours:.3g} hours would be {value:.3g}"
                 raise _refused(what, self.text)
 
     def _computed(self, numbers: Mapping[str, float]) -> float | None:
@@ -244,21 +244,23 @@ def _check(node: ast.AST, text: str) -> None:
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise _refused(f"{node.value!r} is not a number in the bonus", text)
         if not abs(node.value) <= MAX_AMOUNT:
-            raise _refused(f"the bonus holds a number larger than {MAX_AMOUNT:,.0f}", text)
+            raise _refused(f"the bonus contains a number larger than {MAX_AMOUNT:,.0f}", text)
     elif isinstance(node, ast.Name):
         if node.id not in NAMES:
-            raise _refused(f"'{node.id}' is not known in the bonus ({did_you_mean(node.id, list(NAMES))})", text)
+            raise _refused(
+                f"'{node.id}' is not a name known to the bonus formula ({did_you_mean(node.id, list(NAMES))})", text
+            )
     elif isinstance(node, ast.Call):
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         if called not in _FUNCTIONS or node.keywords or not node.args:
             raise _refused("only min and max can be called in the bonus", text)
     elif isinstance(node, ast.Compare):
         if len(node.ops) != 1:
-            raise _refused("a comparison in the bonus has two sides (write A < B and B < C)", text)
+            raise _refused("comparisons in the bonus cannot be chained (write A < B and B < C)", text)
     elif not isinstance(node, allowed_nodes):
         # A part is shown as it is written; a sign has no text of its own.
         source = ast.unparse(node) if isinstance(node, ast.expr) else _SIGNS.get(type(node).__name__, "that")
-        raise _refused(f"'{source}' cannot stand in the bonus", text)
+        raise _refused(f"'{source}' is not allowed in the bonus", text)
 
 
 def _value(node: ast.expr, numbers: Mapping[str, float]) -> float:

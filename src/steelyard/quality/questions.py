@@ -73,7 +73,7 @@ def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = (
         if name not in _COLUMNS:
             problems.add(f"unknown column '{column}'.", f"Known: {', '.join(_COLUMNS)}.")
     if "items" not in names.values():
-        problems.add("there is no column items.", "Name what each question shows, separated by |.")
+        problems.add("there is no column items.", "List the item ids that each question shows, separated by |.")
     problems.refuse()
     columns = {
         name: strings(table.frame[column], table.file, column).fill_null("").str.strip_chars().to_list()
@@ -89,7 +89,7 @@ def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = (
             problems.at([row], problem.what, problem.remedy, problem.field)
     problems.refuse()
     if not questions:
-        raise DataError("there are no questions in it.", "Write one row for each question.", file=table.file)
+        raise DataError("there are no questions.", "Add one row per question.", file=table.file)
     return questions
 
 
@@ -102,7 +102,7 @@ def _question(cells: Mapping[str, str], protocol: Protocol, items_by_id: Mapping
             field="items",
         )
     if len(set(names)) < len(names):
-        raise AnswerError("an item is shown twice.", "Name each once.", field="items")
+        raise AnswerError("an item is listed twice.", "List each item once.", field="items")
     context, reference = cells.get("context") or None, cells.get("reference") or None
     items = tuple(items_by_id.get(name) or Item(name, name, context=context, reference=reference) for name in names)
     demands = _demands(cells, protocol, names)
@@ -184,7 +184,7 @@ def _one_of(names: Sequence[str], name: str, field: str) -> str:
 
 def _remedy(protocol: Protocol) -> str:
     if "choices" in protocol.kinds:
-        return "Name the best, the worst, or both, in columns of these names."
+        return "Give the best item, the worst item or both, in the columns best and worst."
     if protocol.classes():
         return "Write the label; alternatives are separated by /."
     if protocol.scales():

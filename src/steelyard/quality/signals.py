@@ -125,7 +125,7 @@ class _Work:
         sizes = np.array(self.chances)
         most = max(self.places.values())
         # Bonferroni correction: the most frequent of several positions was selected after the fact.
-        tail = float(scipy.stats.binom.sf(most - 1, len(sizes), float((1 / sizes).mean())))
+        tail = float(scipy.special.bdtrc(most - 1, len(sizes), float((1 / sizes).mean())))
         return min(1.0, tail * int(sizes.max()))
 
 
@@ -185,14 +185,14 @@ def broken_rules(table: pl.DataFrame, limits: Limits, agreement: pl.DataFrame | 
             reasons_of[row["annotator"]].append(_DESCRIPTIONS["one_sided"](row))
     if limits.get("disagreement") and agreement is not None:
         for name in far_below(agreement):
-            reasons_of[name].append("agreement with the others far below everybody else's")
+            reasons_of[name].append("agreement with other annotators far below the average")
     return {name: "; ".join(reasons) for name, reasons in reasons_of.items()}
 
 
 _DESCRIPTIONS: dict[str, Callable[[Mapping[str, object]], str]] = {
-    "too_fast": lambda row: f"{row['too_fast']:.0%} of the answers came faster than the text can be read",
+    "too_fast": lambda row: f"{row['too_fast']:.0%} of the answers were faster than the text can be read",
     "constant": lambda row: f"{row['constant']:.0%} of the answers are the same ({row['commonest']})",
-    "one_sided": lambda row: f"place {row['place']} was chosen in {row['place_share']:.0%} of the tasks",
+    "one_sided": lambda row: f"position {row['place']} was chosen in {row['place_share']:.0%} of the tasks",
 }
 
 

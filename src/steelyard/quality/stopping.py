@@ -57,7 +57,7 @@ def run_interim_analysis(rule: StopRule, number: int, observations: Observations
         with failures_reported(model):
             value, bound, reached, summary = measure(rule, observations, model)
     except (DataError, ModelFailedError) as error:
-        value, bound, reached, summary = None, None, False, f"nothing to measure yet: {error.problems[0].what}"
+        value, bound, reached, summary = None, None, False, f"not measurable yet: {error.problems[0].what}"
     return InterimAnalysis(number, len(observations), value, bound, rule.target, reached, summary)
 
 
@@ -86,7 +86,7 @@ def _interval_width(
     if len(widths) < scores.height:
         return None, None, False, f"{scores.height - len(widths)} items have no interval yet"
     mean = float(widths.mean())
-    summary = f"the intervals are {mean:.3g} wide on average, at a level that holds over all interim analyses"
+    summary = f"mean interval width {mean:.3g}, at a level adjusted for all interim analyses"
     return mean, mean, mean <= rule.target, summary
 
 
@@ -94,11 +94,11 @@ def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[fl
     scores = model.fit(observations).scores.sort("score", descending=True, nulls_last=True)
     k = round(rule.target)
     if k >= scores.height:
-        raise ConfigError(f"there are no more than {scores.height} items.", f"Set a target below {scores.height}.")
+        raise ConfigError(f"there are only {scores.height} items.", f"Set a target below {scores.height}.")
     error = misplaced(scores, k)
     if error is None:
         return None, None, False, "some items have no standard error yet"
-    summary = f"the top {k} are others with probability {error:.3g} at most"
+    summary = f"probability that the top {k} are wrong: at most {error:.3g}"
     return error, rule.alpha_per_analysis, error <= rule.alpha_per_analysis, summary
 
 
@@ -132,7 +132,7 @@ def _at_level(model: Model, level: float) -> Model:
     names = {field.name for field in fields(model)}  # type: ignore[arg-type]
     if "level" not in names:
         raise ConfigError(
-            f"{model.name} has no intervals to watch.", "Stop by split_half, or choose another model.", field="stop"
+            f"the model {model.name} has no intervals.", "Stop by split_half, or choose another model.", field="stop"
         )
     changes: dict[str, Any] = {"level": level}
     return replace(model, **changes)  # type: ignore[type-var]

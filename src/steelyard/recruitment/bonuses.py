@@ -26,7 +26,7 @@ BATCH_SIZE = 200
 GRACE_MINUTES = 60.0
 """How long a requested payment may take to appear; Prolific pays "in the following minutes"."""
 _SET_UP_ATTEMPTS = 3
-_CONCURRENT = "another command is dealing with bonuses at this moment."
+_CONCURRENT = "another command is processing bonuses."
 
 
 class PendingError(PlatformError):
@@ -36,7 +36,7 @@ class PendingError(PlatformError):
 def earned_bonuses(study: Study) -> dict[str, int]:
     """Return the bonus of each annotator by the study's formula, in minor units; refuse a study without a formula."""
     if study.config.pay.formula is None:
-        raise ConfigError("the study pays no bonus.", "Add a formula: bonus in [pay].", field="pay.bonus")
+        raise ConfigError("the study pays no bonus.", "Add a formula to study.toml: bonus in [pay].", field="pay.bonus")
     table = study.annotators.pay()
     return {name: round(amount * 100) for name, amount in zip(table["annotator"], table["bonus"], strict=True)}
 
@@ -109,7 +109,7 @@ def plan_batch(study: Study, owed: Mapping[str, int], received: Mapping[str, int
         return step if now.open_batch is None and len(now.batches) == len(ledger.batches) else None
 
     if study.recruitment.record(decide) is None:
-        raise PlatformError(_CONCURRENT, "Let it end, then run this again.")
+        raise PlatformError(_CONCURRENT, "Wait until it has finished, then run this command again.")
     return ledger_of(study).batches[-1]
 
 
@@ -140,10 +140,10 @@ def complete_batch(
     waited = now() - batch.requested_at / 1e6
     if waited < grace_minutes * 60:
         raise PendingError(
-            f"a payment of {batch.total / 100:,.2f} was asked for {waited / 60:.0f} minutes ago; its answer was lost, "
-            "and Prolific does not show it yet.",
-            f"Nothing was sent now. Run this again in {grace_minutes - waited / 60:.0f} minutes: by then it shows, or "
-            "you are asked whether to send it again.",
+            f"a payment of {batch.total / 100:,.2f} was requested {waited / 60:.0f} minutes ago; no response "
+            f"arrived, and Prolific does not list it yet.",
+            f"Nothing was sent. Run this again in {grace_minutes - waited / 60:.0f} minutes: if Prolific does not "
+            "list the payment by then, you are asked whether to send it again.",
         )
     return send_again(batch) and _pay(client, study, batch)
 
@@ -161,12 +161,12 @@ def _set_up(client: Client, study: Study, study_id: str, batch: Batch) -> Batch:
         if amount is not None and round(float(amount)) != batch.total:
             _record(study, batch, ev.BonusDropped(batch=batch.number))
             raise PlatformError(
-                f"Prolific makes {float(amount) / 100:,.2f} of bonuses that add up to {batch.total / 100:,.2f}.",
+                f"Prolific reports {float(amount) / 100:,.2f} for bonuses that add up to {batch.total / 100:,.2f}.",
                 "Nothing was paid. Check your account's currency.",
             )
         _record(study, batch, ev.BonusCreated(batch=batch.number, id=str(created["id"])))
         return _batch(study, batch.number)
-    raise PlatformError("Prolific did not answer whether the bonuses were set up.", "Nothing was paid. Run this again.")
+    raise PlatformError("Prolific did not confirm the bonuses.", "Nothing was paid. Run this again.")
 
 
 def _pay(client: Client, study: Study, batch: Batch) -> bool:
@@ -176,8 +176,8 @@ def _pay(client: Client, study: Study, batch: Batch) -> bool:
         client.pay_bonuses(batch.id)
     except UnsureError as error:
         raise PendingError(
-            f"no answer came to the request to pay {batch.total / 100:,.2f}; it may have been carried out.",
-            "Run this again later: it looks on Prolific before anything is sent.",
+            f"Prolific did not respond to the request to pay {batch.total / 100:,.2f}; the payment may have been made.",
+            "Run this again later: it checks on Prolific before sending anything.",
         ) from error
     except PlatformError:
         # Refused before anything was paid, so it may be requested again.
@@ -195,7 +195,7 @@ def _record(study: Study, batch: Batch, step: ev.PlatformEvent) -> None:
         return step if (now.state, now.attempts) == (batch.state, batch.attempts) else None
 
     if study.recruitment.record(decide) is None:
-        raise PlatformError(_CONCURRENT, "Let it end, then run this again.")
+        raise PlatformError(_CONCURRENT, "Wait until it has finished, then run this command again.")
 
 
 def _batch(study: Study, number: int) -> Batch:

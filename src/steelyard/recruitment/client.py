@@ -66,12 +66,13 @@ class Client:
         if token is None and not dry:
             raise ConfigError(
                 "there is no token for Prolific's API.",
-                f"Set {TOKENS[0]} in the environment (Prolific: Settings, API tokens). It is read from there only.",
+                f"Set {TOKENS[0]} in the environment (Prolific: Settings, API tokens). The token is read from the "
+                "environment only.",
             )
         parts = urlsplit(address)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
             raise ConfigError(
-                f"'{address}' is no safe address for a token.", "Use https://, or a server on this machine."
+                f"'{address}' is not a safe address to send a token to.", "Use https://, or a server on this machine."
             )
         self.dry = dry
         self._address = address.rstrip("/")
@@ -254,19 +255,20 @@ class Client:
 
     def _unsure(self, method: str, path: str) -> UnsureError:
         return UnsureError(
-            f"no answer came to {method} {path}; it may have been carried out.", "Run the same command again."
+            f"Prolific did not respond to {method} {path}; the request may have been carried out.",
+            "Run the same command again.",
         )
 
     def _refused(self, method: str, path: str, response: httpx.Response) -> PlatformError:
         if response.status_code in {401, 403}:
             return PlatformError(
                 f"Prolific does not accept the token for {method} {path}.",
-                f"Check {TOKENS[0]}: it may be revoked, or of another workspace.",
+                f"Check {TOKENS[0]}: the token may be revoked, or belong to another workspace.",
                 response.status_code,
             )
         return PlatformError(
             f"Prolific refuses {method} {path}: {self._scrubbed(_reason(response))}.",
-            "Change what it says, and run the command again.",
+            "Correct this, and run the command again.",
             response.status_code,
         )
 
@@ -279,7 +281,7 @@ def _json(response: httpx.Response) -> dict[str, Any]:
     try:
         data = response.json() if response.content else {}
     except ValueError:
-        raise PlatformError("Prolific's answer is not JSON.", "Check the address of the API.") from None
+        raise PlatformError("Prolific's response is not JSON.", "Check the address of the API.") from None
     return data if isinstance(data, dict) else {"results": data}
 
 

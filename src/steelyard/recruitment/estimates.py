@@ -43,7 +43,7 @@ def estimate_visit(study: Study) -> VisitEstimate:
     tasks = study.config.annotators.max_tasks
     if tasks is None:
         raise ConfigError(
-            "the study does not say how many tasks one person gets, so that its length is open.",
+            "the number of tasks per annotator is not set, so the duration is unknown.",
             "Set max_tasks in [annotators].",
             field="annotators.max_tasks",
         )
@@ -55,7 +55,7 @@ def estimate_visit(study: Study) -> VisitEstimate:
         source = f"measured on {timed.height:,} answers"
     else:
         seconds = _by_protocol(study)
-        source = "by the protocol: five seconds an item, four a mark"
+        source = "assumed: five seconds per item and four per answer"
     texts = study.annotators.texts()
     words = sum(len((text or "").split()) for text in (texts.consent, texts.instructions, study.config.question))
     questions = len(study.annotators.training()) + len(study.annotators.qualification())
@@ -82,7 +82,7 @@ def reward(study: Study) -> int:
     paid = config.pay.rates.earned(config.annotators.max_tasks or 0, whole_minutes(study) / 60, 1)
     if paid <= 0:
         raise ConfigError(
-            "the study does not say what people are paid.",
+            "study.toml does not define the pay.",
             "Set reward in [prolific], or per_task, per_visit or per_hour in [pay].",
             field="prolific.reward",
         )

@@ -46,7 +46,9 @@ def read_invitees(path: Path) -> list[Invitee]:
         if column not in _COLUMNS
     ]
     if "name" not in frame.columns:
-        problems.append(Problem("there is no column 'name'.", "Give every person a name.", file=path.name))
+        problems.append(
+            Problem("there is no column 'name'.", "Add the column name, with one annotator per row.", file=path.name)
+        )
     if problems:
         raise DataError(problems)
     invitees: dict[str, Invitee] = {}
@@ -57,7 +59,7 @@ def read_invitees(path: Path) -> list[Invitee]:
             problems.append(Problem(error.problems[0].what, error.problems[0].remedy, file=path.name, line=line))
             continue
         if invitee.name in invitees:
-            problems.append(Problem(f"'{invitee.name}' is there twice.", "Keep one.", file=path.name, line=line))
+            problems.append(Problem(f"'{invitee.name}' appears twice.", "Keep one.", file=path.name, line=line))
         invitees[invitee.name] = invitee
     if problems:
         raise DataError(problems)
@@ -67,7 +69,9 @@ def read_invitees(path: Path) -> list[Invitee]:
 def _invitee(row: dict[str, object]) -> Invitee:
     tasks = str(row.get("tasks") or "").strip()
     if tasks and not (tasks.isdecimal() and int(tasks) > 0):
-        raise DataError(f"'{tasks}' is no number of tasks.", "Give a whole number from 1 up, or leave it empty.")
+        raise DataError(
+            f"'{tasks}' is not a number of tasks.", "Give a whole number of 1 or more, or leave the cell empty."
+        )
     return Invitee(
         annotator_name(str(row["name"] or "")), int(tasks) if tasks else None, str(row.get("email") or "").strip()
     )
@@ -104,7 +108,7 @@ def _seconds_per_task(study: Study) -> dict[str, float]:
 def reminder(study: Study, work: RemainingWork, link: str) -> str:
     """Return the text of a reminder, to be pasted into a message."""
     if work.answered == 0:
-        so_far = f'you were invited to judge in "{study.config.title}", and have not begun yet.'
+        so_far = f'you were invited to answer questions in "{study.config.title}" and have not started yet.'
     else:
         so_far = (
             f'you have answered {work.answered} of your {work.limit} questions in "{study.config.title}". Thank you!'
@@ -113,8 +117,8 @@ def reminder(study: Study, work: RemainingWork, link: str) -> str:
     about = "a minute is" if minutes == 1 else f"{minutes} minutes are"
     time = "" if work.minutes is None else f" About {about} left."
     contact = study.config.annotators.contact
-    help_text = f" If something is in the way, write to {contact}." if contact else ""
+    help_text = f" If you have a question or a problem, write to {contact}." if contact else ""
     return (
-        f"Dear {work.name},\n\n{so_far}{time}\nGo on here, on any device:\n\n{link}\n\n"
-        f"The link is yours alone; please do not pass it on.{help_text}\n"
+        f"Dear {work.name},\n\n{so_far}{time}\nContinue here, on any device:\n\n{link}\n\n"
+        f"This is your personal link; please do not share it.{help_text}\n"
     )

@@ -25,7 +25,7 @@ COMPLETE = "https://app.prolific.com/submissions/complete"
 _PLAIN = re.compile(r"[A-Za-z0-9_.:@-]{0,200}")
 """Characters of an id. A placeholder that the panel did not replace, such as {{%PROLIFIC_PID%}}, does not match."""
 _SHORTEST_SECRET = 16
-_FROM_THE_PANEL = "Open the study from the panel's own page. If that does not help, tell whoever runs it."
+_FROM_THE_PANEL = "Open the study from the panel's page. If that does not help, contact the people who run the study."
 
 EndingKind: TypeAlias = Literal["completed", "screened_out", "failed"]
 
@@ -89,7 +89,7 @@ def read_arrival(
     participant, study, session = values
     if re.fullmatch(link.pattern, participant) is None:
         raise LinkRefusedError(
-            "This link does not say who you are in a way that can be right.",
+            "This link does not contain a valid participant ID.",
             _FROM_THE_PANEL,
         )
     arrival = Arrival(annotator_name(participant), study, session)
@@ -104,7 +104,7 @@ def read_arrival(
 def _single(parameters: Mapping[str, Sequence[str]], name: str) -> str:
     values = parameters.get(name, [""])
     if len(values) > 1 or _PLAIN.fullmatch(values[0]) is None:
-        raise LinkRefusedError("This link is not as it should be.", _FROM_THE_PANEL)
+        raise LinkRefusedError("This link is not valid.", _FROM_THE_PANEL)
     return values[0]
 
 
@@ -118,10 +118,10 @@ def _check_signature(
     genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), signature(secret, slug, arrival, end).encode())
     if not genuine:
         raise LinkRefusedError(
-            "This link is not genuine, or not whole.", "Check that you copied the whole of it.", forged=True
+            "This link is not valid, or incomplete.", "Check that you copied the complete link.", forged=True
         )
     if end <= now:
-        raise LinkRefusedError("This link is too old.", "Open the study anew from the panel's own page.")
+        raise LinkRefusedError("This link is too old.", "Open the study again from the panel's page.")
 
 
 def link_for(link: Link, base: str, slug: str, arrival: Arrival, *, expires: int, secret: bytes | None = None) -> str:

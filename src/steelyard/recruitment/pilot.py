@@ -58,11 +58,39 @@ class PilotSummary:
     plan_note: str
 
 
+def pilot_sentences(summary: PilotSummary, target: float, currency: str) -> list[str]:
+    """Return the results of a pilot in sentences: time, pay, and what the full run takes."""
+    task, person = summary.task.median, summary.person.median / 60
+    sentences = [
+        f"{summary.people:,} annotators gave {summary.answers:,} answers: {task:.1f} seconds per task and "
+        f"{person:.1f} minutes per annotator (medians)."
+    ]
+    if summary.per_person is not None and summary.per_hour is not None:
+        sentences.append(
+            f"An annotator gets {summary.per_person:,.2f} {currency}, which is {summary.per_hour:,.2f} {currency} per "
+            "hour of active time."
+        )
+    sentences.append(f"The design as it is set asks for {summary.remaining_judgments:,} more judgments.")
+    row = None if summary.plan is None else summary.plan.row(0, named=True)
+    if row is not None and row["judgments"] is None:
+        sentences.append(
+            f"A split-half reliability of {target:g} is not reached with this question and design: at best "
+            f"{row['best']:.2f}."
+        )
+    elif row is not None:
+        cost = f" and {row['cost']:,.2f} {currency}" if row["cost"] is not None else ""
+        sentences.append(
+            f"A split-half reliability of {target:g} takes about {row['judgments']:,} judgments in all "
+            f"({row['lower']:,} to {row['upper']:,}), {row['hours']:,.1f} hours of work{cost}."
+        )
+    return [*sentences, summary.plan_note] if summary.plan_note else sentences
+
+
 def summarise_pilot(study: Study, *, target: float = 0.9, seed: int = 0, people: int | None = None) -> PilotSummary:
     """Summarise the answers so far, and plan the full run with annotators like these."""
     timed = timed_answers(study)
     if timed.is_empty():
-        raise DataError("nobody has answered here yet.", "Serve the study and send a few people to it first.")
+        raise DataError("there are no answers yet.", "Serve the study and invite a few annotators first.")
     each = timed.group_by("annotator").agg(pl.col("seconds").sum(), pl.len().alias("answers"))
     limit = study.config.annotators.max_tasks
     # Annotators who did not finish would bias the time of a whole visit.

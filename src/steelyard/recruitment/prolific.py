@@ -34,8 +34,8 @@ def prolific_table(study: Study) -> tuple[Prolific, Link]:
     table, link = study.config.prolific, study.config.link
     if table is None or link is None:
         raise ConfigError(
-            "study.toml does not say how the study is put to people on Prolific.",
-            "Add [prolific] with places; see docs/guides/crowd.md.",
+            "study.toml has no [prolific] table.",
+            "Add [prolific] with places. See: steelyard docs crowd",
             field="prolific",
         )
     return table, link
@@ -103,7 +103,7 @@ def _find_or_create(client: Client, body: dict[str, Any]) -> dict[str, Any]:
             return client.create_study(body)
         except UnsureError:
             continue
-    raise PlatformError("Prolific did not answer whether the draft was made.", "Run the same command again.")
+    raise PlatformError("Prolific did not confirm the draft.", "Run the same command again.")
 
 
 def _update_draft(client: Client, study: Study, study_id: str, body: dict[str, Any]) -> None:
@@ -120,8 +120,8 @@ def _update_draft(client: Client, study: Study, study_id: str, body: dict[str, A
         return
     if published:
         raise PlatformError(
-            f"the study is published, and Prolific lets these no longer change: {', '.join(sorted(changes))}.",
-            "Put them back as they were. More places: steelyard prolific publish.",
+            f"the study is published, so Prolific does not allow changes to {', '.join(sorted(changes))}.",
+            "Undo these changes. To add places: steelyard prolific publish",
         )
     client.update_study(study_id, changes)
 
@@ -161,7 +161,7 @@ def study_body(client: Client, study: Study, base: str, slug: str, ledger: Platf
 
 def _completion_codes(table: Prolific, codes: dict[str, str]) -> list[dict[str, Any]]:
     if table.screen_out_reward is None:
-        reason = "The short test before the study was not passed, or nothing was left to do."
+        reason = "The short test before the study was not passed, or no tasks were left."
         screened: dict[str, Any] = {"action": "REQUEST_RETURN", "return_reason": reason}
     else:
         screened = {
@@ -197,7 +197,9 @@ def _choice_ids(client: Client, name: str, labels: list[str], choices: dict[str,
     if client.dry and not choices:
         return [f"the number of '{label}'" for label in labels]
     if name not in choices:
-        raise PlatformError(f"Prolific has no filter '{name}' any more.", "Tell the makers of Steelyard.")
+        raise PlatformError(
+            f"Prolific no longer has the filter '{name}'.", "Please report this to the developers of Steelyard."
+        )
     ids = {label: choice_id for choice_id, label in choices[name].items()}
     for label in labels:
         if label not in ids:
@@ -242,7 +244,7 @@ def offer(client: Client, study: Study, pilot: int | None = None) -> Offer:
     places = table.places if pilot is None else min(pilot, table.places)
     if status in _PUBLIC and places < now:
         raise PlatformError(
-            f"the study has {now} places on Prolific, and places can only grow.",
+            f"the study has {now} places on Prolific, and their number can only be increased.",
             f"Set places in [prolific] to {now} or more, or stop the study: steelyard prolific stop {study.folder}",
         )
     paid = int(current.get("reward", 0)) or reward(study)
@@ -281,7 +283,7 @@ def _transition(client: Client, study_id: str, action: str, reached: set[str]) -
         except UnsureError:
             continue
         return
-    raise PlatformError(f"Prolific did not answer to {action}.", "Run the same command again.")
+    raise PlatformError(f"Prolific did not confirm: {action}.", "Run the same command again.")
 
 
 # Syncing

@@ -79,12 +79,12 @@ def _objection(
     rule = study.config.quality.checks
     right, checks = results.get(name, (0, 0))
     objections = [
-        (not sessions, "never came here"),
-        (bool(sessions) and not sessions & {status.submission, ""}, "came here, but not with this submission"),
+        (not sessions, "never opened the study"),
+        (bool(sessions) and not sessions & {status.submission, ""}, "opened the study, but with another submission"),
         (name in excluded, f"excluded: {excluded.get(name)}"),
-        (progress.qualified is False, "did not pass the test"),
+        (progress.qualified is False, "failed the qualification test"),
         (progress.answered == 0 or progress.answered < (progress.limit or 0), summary),
-        (bool(code) and code != codes.get("completed"), f"{summary}, but came back with another code"),
+        (bool(code) and code != codes.get("completed"), f"{summary}, but submitted another completion code"),
         (rule is not None and right < rule.min_accuracy * checks, summary),
     ]
     return next((reason for holds, reason in objections if holds), "")
@@ -126,7 +126,7 @@ def reject(client: Client, study: Study, participants: list[str], category: str,
     missing = [name for name in participants if name not in by_participant]
     if missing:
         raise PlatformError(
-            f"no submission of '{missing[0]}' waits for a decision.", "See: steelyard prolific status --format csv"
+            f"no submission of '{missing[0]}' awaits review.", "See: steelyard prolific status --format csv"
         )
     # An earlier run of this command may have rejected some of them.
     for name in participants:
@@ -146,9 +146,9 @@ def reject(client: Client, study: Study, participants: list[str], category: str,
 def check_rejection(category: str, message: str) -> None:
     """Refuse a rejection that Prolific would refuse."""
     if category not in CATEGORIES:
-        raise ConfigError(f"'{category}' is not a reason that Prolific knows.", f"Use one of: {', '.join(CATEGORIES)}.")
+        raise ConfigError(f"'{category}' is not one of Prolific's categories.", f"Use one of: {', '.join(CATEGORIES)}.")
     if len(message.strip()) < MIN_MESSAGE_LENGTH:
         raise ConfigError(
-            f"the message has {len(message.strip())} characters; Prolific wants {MIN_MESSAGE_LENGTH} or more.",
-            "Say what was wrong, so that the participant can understand it.",
+            f"the message has {len(message.strip())} characters; Prolific requires {MIN_MESSAGE_LENGTH} or more.",
+            "Explain to the participant what was wrong.",
         )

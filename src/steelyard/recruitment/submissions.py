@@ -82,7 +82,5 @@ def read_webhook(body: Any, study_id: str, at: float) -> SubmissionStatus | None
         return None
     submission, participant, status = (body.get(key) for key in ("resource_id", "participant_id", "status"))
     if not all(isinstance(value, str) and 0 < len(value) <= 200 for value in (submission, participant, status)):
-        raise WebhookRefusedError(
-            "the webhook does not name the submission it is about.", "Create the subscription again."
-        )
+        raise WebhookRefusedError("the webhook does not name a submission.", "Create the subscription again.")
     return SubmissionStatus(str(submission), str(participant), str(status).upper().replace("_", " "), at)

@@ -39,8 +39,10 @@ from steelyard.reliability.split_half import split_half_or_reason
 from steelyard.reliability.statistic import Statistic, Statistics
 from steelyard.reliability.units import Codes, Units, group_codes
 
-_ANONYMOUS = "the annotators are not known, so two answers of one annotator, if there are any, count as agreement"
-_REPEATS = "some annotators answered a question more than once; pairs of answers by one annotator are left out"
+_ANONYMOUS = (
+    "annotators are unknown, so repeated answers of one annotator, if any, count as agreement between annotators"
+)
+_REPEATS = "some annotators answered a question more than once; pairs of answers by the same annotator are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def pair_statistics(
         which += " within one task"
     elif tasks:
         pairs = grouped(False)
-        which += " across tasks: within a task no pair was answered twice" if len(pairs.units) else ""
+        which += " across tasks: no pair was answered twice within a task" if len(pairs.units) else ""
     unit = "pairs" if pairs.cluster is None else "tasks"
     chance, why = (1 / 3, "") if ties else (1 / 2, ", as no pair was tied")
     alpha = statistic_of_units(
@@ -284,7 +286,7 @@ def choice_statistics(name: str, sets: Grouped, options: FloatArray, bootstrap: 
 
 def choice_notes(annotators: bool, by_name: Mapping[str, tuple[Units, int]]) -> tuple[str, ...]:
     """Return notes on the statistics of choices, from the units and the number of left-out answers of each side."""
-    notes = ["a unit is a set of items shown; by chance its items are equally likely"]
+    notes = ["a unit is a set of items; under chance, each item is equally likely to be chosen"]
     for name, (units, left_out) in by_name.items():
         notes += [note for note in unit_notes(annotators, units) if note not in notes]
         if left_out:

@@ -15,9 +15,9 @@ from steelyard.observations import UNKNOWN, Choices, Comparisons, Labels, Observ
 MIN_SHARED = 4
 """Minimum number of items (or tasks) shared with others for an agreement; fewer are too weak as evidence."""
 
-CORRELATION = "correlation with the mean of the others"
-ORDER = "proportion of pairs ordered as by the others"
-SAME_LABEL = "proportion of labels equal to the others' most frequent one"
+CORRELATION = "correlation with the mean of the other annotators"
+ORDER = "proportion of pairs ordered as by the other annotators"
+SAME_LABEL = "proportion of labels equal to the majority label of the other annotators"
 
 
 # Agreement with the others
@@ -26,7 +26,7 @@ SAME_LABEL = "proportion of labels equal to the others' most frequent one"
 def with_others(observations: Mapping[str, Observations], excluded: set[str] | None = None) -> pl.DataFrame:
     """Compare each annotator's answers with those of the others (except excluded ones) on the same items.
 
-    Ratings: the correlation with the mean of the others, with Fisher's interval. Comparisons, choices and
+    Ratings: the correlation with the mean of the other annotators, with Fisher's interval. Comparisons, choices and
     rankings: the proportion of decided pairs in the order of the others' win rates. Labels: the proportion equal to
     the others' most frequent label. Proportions have Wilson's interval with tasks (items, for labels) as trials,
     which is wide enough even if a task yields several pairs.
@@ -104,7 +104,7 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
     )
     enough = pl.col("shared") >= MIN_SHARED
     z = pl.col("agreement").clip(-1 + 1e-12, 1 - 1e-12).arctanh()
-    off = float(scipy.stats.norm.ppf(0.975)) / (pl.col("shared") - 3).cast(pl.Float64).clip(1e-9).sqrt()
+    off = float(scipy.special.ndtri(0.975)) / (pl.col("shared") - 3).cast(pl.Float64).clip(1e-9).sqrt()
     return table.with_columns(pl.col("agreement").fill_nan(None)).with_columns(
         pl.when(enough).then(pl.col("agreement")).alias("agreement"),
         pl.when(enough).then((z - off).tanh()).alias("agreement_lower"),

@@ -202,7 +202,7 @@ class Bootstrap:
             why = f"no interval: all {unit} give the same value, so its uncertainty cannot be estimated"
         if why:
             return Statistic(key, value, n=units, note=f"{note}; {why}" if note else why)
-        reach = float(scipy.stats.t.ppf(0.5 + self.level / 2, freedom or units - 1)) * sd
+        reach = float(scipy.special.stdtrit(freedom or units - 1, 0.5 + self.level / 2)) * sd
         return Statistic(key, value, max(value - reach, low), min(value + reach, high), interval, units, note)
 
 

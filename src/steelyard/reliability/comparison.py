@@ -99,7 +99,9 @@ def compare_scorings(
     ).sort(pl.col("rank_difference").abs(), pl.col("difference").abs(), "item", descending=[True, True, False])
     notes = [f"{name}: {how}" for name, how in (("first", one_how), ("second", other_how))]
     left_out = [(name, len(scores) - count) for name, scores in (("first", one), ("second", other))]
-    notes += [f"{number:,} items of the {name} are not in the other" for name, number in left_out if number]
+    notes += [
+        f"{number:,} items of the {name} scoring are missing from the other" for name, number in left_out if number
+    ]
     return ScoringComparison(statistics, moved, tuple(notes))
 
 

@@ -121,7 +121,7 @@ def correlation_statistic(
         why = f"no interval: all {unit} give the same value, so its uncertainty cannot be estimated"
     if why:
         return Statistic(key, r, n=items, note=f"{note}; {why}" if note else why)
-    reach = float(scipy.stats.t.ppf(0.5 + bootstrap.level / 2, items - 1)) * sd / (1 - r * r)
+    reach = float(scipy.special.stdtrit(items - 1, 0.5 + bootstrap.level / 2)) * sd / (1 - r * r)
     lower, upper = (float(end) for end in np.tanh(np.arctanh(r) + np.array([-reach, reach])))
     return Statistic(key, r, min(lower, r), max(upper, r), f"jackknife({unit})", items, note)
 

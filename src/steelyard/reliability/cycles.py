@@ -64,7 +64,7 @@ def cycle_consistency(
         raise DataError(f"cycles need comparisons or rankings; these are {observations.kind}.")
     observations = observations.to_comparisons()
     if not len(observations) or not (observations.knows_annotators or observations.knows_tasks):
-        why = "undefined: neither annotators nor tasks are known, and annotators may contradict each other"
+        why = "undefined: without annotators or tasks, contradictions between annotators would count as cycles"
         why = why if len(observations) else "undefined: there are no comparisons"
         return Cycles(tuple(Statistic(name, None, note=why) for name in GRAPHS), _no_graphs())
     graphs = _Graphs.of(observations)
@@ -195,14 +195,14 @@ class _Graphs:
         either = beats + beats.T
         degree = either.sum(axis=1)
         if float((degree**2).sum()) > WEDGE_LIMIT:
-            why = "not computed: too many comparisons share an item; take fewer items or graphs at a time"
+            why = "not computed: too many comparisons share an item; analyse fewer items or graphs at a time"
             return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
         # A circular triad a > b > c > a is counted at each of its vertices, a triangle at both ends of its edges.
         circular = row_sums(self.of_vertex, (beats @ beats).multiply(beats.T).sum(axis=1) / 3, len(self.start))
         triads = row_sums(self.of_vertex, (either @ either).multiply(either).sum(axis=1) / 6, len(self.start))
         some = np.flatnonzero(triads > 0.5)
         if not len(some):
-            why = "undefined: no three items were all compared with each other and decided"
+            why = "undefined: no three items were all compared with each other without ties"
             return [Statistic(name, None, note=why) for name in GRAPHS[2:]]
         share = proportion(
             GRAPHS[2],

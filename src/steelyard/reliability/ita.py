@@ -1,4 +1,4 @@
-"""Inter-annotator agreement (ITA) of ratings: each annotator's correlation with the mean of the others."""
+"""Inter-annotator agreement (ITA) of ratings: each annotator's correlation with the mean of the other annotators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Shared(NamedTuple):
 
 
 def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Statistic:
-    """Compute the mean over annotators of the correlation with the mean of the others on the same items.
+    """Compute the mean over annotators of the correlation with the mean of the other annotators on the same items.
 
     Pearson's r, or Spearman's ρ with `ranks`; §4 of Snow et al. (2008). Repeats of an item by one annotator
     are averaged first. The interval adds the variance among annotators to the infinitesimal jackknife's
@@ -36,14 +36,14 @@ def ita(ratings: Ratings, bootstrap: Bootstrap, *, ranks: bool = False) -> Stati
     """
     name = "ita_spearman" if ranks else "ita_pearson"
     if not ratings.knows_annotators:
-        return Statistic(name, None, note="undefined: the annotators are not known")
+        return Statistic(name, None, note="undefined: the annotators are unknown")
     shared = _against_the_others(ratings)
     if ranks:
         shared = shared._replace(
             own=_ranks(shared.annotator, shared.own), others=_ranks(shared.annotator, shared.others)
         )
     correlation, influence = _correlations(shared, len(ratings.annotators))
-    note = "mean over annotators of the correlation with the mean of the others"
+    note = "mean over annotators of the correlation with the mean of the other annotators"
     return _statistic(
         name, ratings, shared.item, correlation, influence, len(np.unique(ratings.annotator)), note, bootstrap
     )
@@ -104,7 +104,7 @@ def ita_with_experts(
     bootstrap = Bootstrap.of(seed, replicates, level)
     names = ("expert_expert", "expert_all", "non_expert_expert", "non_expert_all")
     if not ratings.knows_annotators:
-        return tuple(Statistic(name, None, note="undefined: the annotators are not known") for name in names)
+        return tuple(Statistic(name, None, note="undefined: the annotators are unknown") for name in names)
     expert = np.zeros(len(ratings.annotators), bool)
     expert[ratings.annotators.codes(sorted(experts))] = True
     cells = _cells(ratings)

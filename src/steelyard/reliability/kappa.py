@@ -54,11 +54,11 @@ def fleiss_obstacle(labels: Labels) -> str:
     sizes = np.bincount(labels.item)
     sizes = sizes[sizes > 0]
     if sizes.size and sizes.min() != sizes.max():
-        return f"not defined: items have {sizes.min()} to {sizes.max()} answers; alpha (nominal) allows that"
+        return f"undefined: items have {sizes.min()} to {sizes.max()} answers; use alpha (nominal)"
     has_annotator = labels.annotator != UNKNOWN
     answered = group_codes(labels.item[has_annotator], labels.annotator[has_annotator])
     if answered.size and answered.max() + 1 < answered.size:
-        return "not defined: an annotator answered an item more than once; alpha (nominal) allows that"
+        return "undefined: an annotator answered an item more than once; use alpha (nominal)"
     return ""
 
 
@@ -79,7 +79,7 @@ def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Statistic:
     """
     name = "cohen_kappa"
     if not labels.knows_annotators:
-        return Statistic(name, None, note="undefined: the annotators are not known")
+        return Statistic(name, None, note="undefined: the annotators are unknown")
     count = int(pairs_of(np.bincount(labels.item).astype(np.float64)).sum())
     if count > PAIR_LIMIT:
         why = f"not computed: {count:,} pairs of answers are more than {PAIR_LIMIT:,}; see alpha (nominal)"
@@ -91,11 +91,11 @@ def cohen_kappa(labels: Labels, bootstrap: Bootstrap) -> Statistic:
     defined = np.isfinite(kappa)
     items = len(np.unique(shared.item))
     if not defined.any():
-        return Statistic(name, None, n=items, note="undefined: every annotator gave the same single class")
+        return Statistic(name, None, n=items, note="undefined: all annotators used the same single class")
     value = float(kappa[defined].mean())
     note = f"mean of {defined.sum():,} pairs of annotators that share at least {MIN_SHARED} items"
     if not defined.all():
-        note += f"; {(~defined).sum():,} pairs that gave a single class throughout are left out"
+        note += f"; {(~defined).sum():,} pairs that used a single class throughout are left out"
     by_item = np.bincount(shared.item, influence) / defined.sum()
     sd = float(np.sqrt((by_item**2).sum() * items / max(items - 1, 1)))
     return bootstrap.statistic_from_sd(

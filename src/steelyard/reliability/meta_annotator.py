@@ -105,9 +105,9 @@ def meta_annotator(
     ]
     notes = []
     if expert is not None and threshold is None:
-        notes.append("the experts' ITA is not defined")
+        notes.append("the experts' ITA is undefined")
     elif threshold is not None and not reached:
-        notes.append(f"none of these sizes reaches one expert's {threshold:.3f}")
+        notes.append(f"no number of annotators here reaches the agreement of one expert, {threshold:.3f}")
     return MetaAnnotator(tuple(sizes), tuple(statistics), threshold, reached[0] if reached else None, tuple(notes))
 
 

@@ -47,9 +47,9 @@ def position_bias(observations: Observations, *, order_known: bool | None = None
     if not total:
         return undefined("no comparison was decided")
     if order_known is False:
-        return undefined("the order shown is not known")
+        return undefined("the presentation order is unknown")
     if order_known is None and left.sum() == total:
-        return undefined("the winner is always on the left, as in files without the order shown")
+        return undefined("the winner is always on the left, as in files without the presentation order")
     share = float(left.sum()) / total
     note = f"{int(left.sum()):,} of {total:,} decided comparisons" + (f"; {ties:,} ties left out" if ties else "")
     annotator = comparisons.annotator[decided]

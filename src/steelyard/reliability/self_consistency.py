@@ -34,7 +34,7 @@ DIFFERENCES = ("difference_if_inconsistent", "difference_of_repeats")
 KAPPA = "intra_annotator_kappa"
 
 _NONE = "undefined: no annotator answered a question twice"
-_NO_ANNOTATORS = "undefined: the annotators are not known"
+_NO_ANNOTATORS = "undefined: the annotators are unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def self_consistency(
     for answers in sides:
         statistics += _statistics(observations, answers, times, bootstrap)
     by_time = None if times is None else _by_time(sides[0], times, edges, bootstrap)
-    notes = ("without times, each pair of answers counts in both orders",) if times is None else ()
+    notes = ("times are unknown, so each pair of answers counts in both orders",) if times is None else ()
     return SelfConsistency(observations.kind, tuple(statistics), by_time, notes)
 
 

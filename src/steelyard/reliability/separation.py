@@ -293,4 +293,4 @@ def _half_width(
         how = f"infinitesimal {how}"
         influence = row_sums(of, _influence(decisions, fit, epsilon), units)
         error = float(np.std(influence) * units / np.sqrt(units - 1))
-    return float(scipy.stats.t.ppf(0.5 + bootstrap.level / 2, units - 1)) * error, how, ""
+    return float(scipy.special.stdtrit(units - 1, 0.5 + bootstrap.level / 2)) * error, how, ""

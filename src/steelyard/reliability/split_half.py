@@ -150,9 +150,7 @@ def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootst
     if 2 * judgments.in_shared_units() < len(judgments):
         if judgments.annotators() < _MIN_ANNOTATORS:
             unit = UNIT_NAMES[judgments.kind]
-            return _undefined(
-                f"undefined: most judgments are the only one of their {unit}, so there is nothing to split"
-            )
+            return _undefined(f"undefined: most judgments are the only one of their {unit}, so they cannot be split")
         by, note = "annotator", BY_ANNOTATORS
     every = np.ones(judgments.n_items, bool)
     statistics = averages_over(judgments.scores(by, trials), [every], trials)[0].statistics(bootstrap)

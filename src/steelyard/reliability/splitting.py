@@ -144,7 +144,7 @@ class Splitter:
     @classmethod
     def _of_annotators(cls, observations: Observations, seed: int) -> Splitter:
         if not observations.knows_annotators:
-            raise DataError("the annotators are not known, so they cannot be split.", "Split by 'unit'.")
+            raise DataError("the annotators are unknown, so they cannot be split.", "Split by 'unit'.")
         codes, entry = np.unique(observations.annotator, return_inverse=True)
         of_annotators = cls.of_names([observations.annotators[int(code)] for code in codes], seed)
         return replace(of_annotators, entry=entry.astype(np.int64))

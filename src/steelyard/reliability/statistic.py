@@ -69,13 +69,13 @@ LABELS = {
 _ALPHA = "Agreement between annotators beyond chance: 1 is perfect, 0 is chance; .80 is good, below .67 is low."
 _KAPPA = "Agreement beyond chance: 1 is perfect, 0 is chance; .60 to .80 is substantial (Landis & Koch 1977)."
 _OBSERVED = "Proportion of pairs of answers about the same items that agree. Not corrected for chance."
-_ITA = "Mean correlation of each annotator with the mean of the others: 1 is perfect; .70 and above is good."
+_ITA = "Mean correlation of each annotator with the mean of the other annotators: 1 is perfect; .70 and above is good."
 _SPLIT = "Correlation of scores from two random halves of the judgments: how well half of the data would replicate."
 _CORRECTED = (
     "Split-half correlation extrapolated to all judgments: reliability of the scores. .80 is good, .90 excellent."
 )
-_INCONSISTENT = "Proportion of repeated questions that the same annotator answered differently. Lower is better."
-_INTRA = "Proportion of repeated questions that the same annotator answered alike. Higher is better."
+_INCONSISTENT = "Proportion of repeated questions to which the same annotator gave a different answer. Lower is better."
+_INTRA = "Proportion of repeated questions to which the same annotator gave the same answer. Higher is better."
 _EXPERTS = "Mean correlation between annotators of these groups: 1 is perfect."
 _SCORE_GAP = "Difference between scores from two independent sets of judgments. Lower is better."
 _RANK_GAP = "Difference between ranks from two independent sets of judgments. Lower is better."
@@ -100,7 +100,7 @@ EXPLANATIONS = {
     "correlation_of_repeats": "Correlation of repeated ratings by the same annotator: 1 is perfect.",
     "scale_separation_reliability": "Proportion of the scores' variance that is not error: .80 is good, .90 excellent.",
     "separation_index": "Ratio of the items' standard deviation to the standard error: 2 corresponds to .80, 3 to .90.",
-    "decision_consistency": "Probability that a repeated study would decide a comparison of two items alike.",
+    "decision_consistency": "Probability that a repeated study would order two items the same way.",
     "cyclic_graphs": "Proportion of sets of comparisons with a contradiction (A > B > C > A). Lower is better.",
     "items_in_no_cycle": "Proportion of items that take part in no contradiction. Higher is better.",
     "circular_triads": "Number of contradictions among three items (A > B > C > A). Lower is better.",

@@ -20,7 +20,7 @@ def write_assets(document: Document, folder: Path, on_step: Callable[[str], None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", "Choose another folder.") from None
+        raise ConfigError(f"{folder} cannot be created: {error.strerror}.", "Choose another folder.") from None
     count = 0
     for block in document.blocks():
         if isinstance(block, Figure):

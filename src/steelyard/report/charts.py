@@ -110,14 +110,14 @@ def speed(table: pl.DataFrame, rate: Estimate | None) -> Chart:
         title = "Nobody has judged in the last hour"
     else:
         low, high = format_rounded(rate.lower or 0), format_rounded(rate.upper or 0)
-        title = f"{format_rounded(rate.value)} judgments an hour now ({low}–{high})"
+        title = f"{format_rounded(rate.value)} judgments per hour now ({low}–{high})"
     chart = (
         alt.Chart(values_of(table))
         .mark_rect()
         .encode(
             x=_time("start", table),
             x2="at:T",
-            y=alt.Y("per_hour:Q", title="judgments an hour", axis=alt.Axis(format="~s")),
+            y=alt.Y("per_hour:Q", title="judgments per hour", axis=alt.Axis(format="~s")),
             y2=alt.datum(0),
         )
     )
@@ -147,7 +147,7 @@ def caterpillar(ranked: pl.DataFrame, *, level: float = 0.95) -> Chart:
         _finding(scored.drop("place")),
         ""
         if selection.height == scored.height
-        else f"{selection.height} of {scored.height:,} items, spread evenly over the ranks",
+        else f"{selection.height} of {scored.height:,} items, evenly spaced by rank",
     )
 
 
@@ -218,7 +218,7 @@ def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
     """Draw split-half reliability against judgments; `table` is that of `split_half_by_budget`, plain Spearman."""
     rated = table.filter(pl.col("value").is_not_null())
     if rated.is_empty():
-        title = "Split-half reliability is not known yet: too few items have two judgments"
+        title = "Split-half reliability cannot be estimated yet: too few items have two judgments"
     else:
         last = rated.row(-1, named=True)
         value = format_interval(Estimate(last["value"], last["lower"], last["upper"]), 2)
@@ -258,12 +258,12 @@ def annotators(table: pl.DataFrame) -> Chart:
     )
     low = far_below(comparable.filter(pl.col("excluded").is_null()))
     if comparable.is_empty():
-        title = "Agreement is not known yet: nobody shares enough items with others"
+        title = "Agreement cannot be estimated yet: annotators share too few items"
     elif low:
         named = ", ".join(shorten(name, 16) for name in low[:3]) + ("…" if len(low) > 3 else "")
-        title = f"{len(low)} of {comparable.height} annotators agree clearly less than the rest: {named}"
+        title = f"{len(low)} of {comparable.height} annotators agree clearly less than average: {named}"
     else:
-        title = f"No annotator of {comparable.height} agrees clearly less with the others than the rest do"
+        title = f"None of {comparable.height} annotators agrees clearly less with the others than average"
     measure = str(comparable["measure"][0]) if comparable.height else "agreement"
     rows = comparable.head(MOST_ANNOTATORS).reverse()
     columns = rows.select("annotator", "judgments", "agreement", "agreement_lower", "agreement_upper", "state")
@@ -295,7 +295,7 @@ def item_ratings(table: pl.DataFrame, name: str, scale: tuple[float, float]) -> 
     """Draw the ratings of one item by annotator; `table` is that of `item_judgments`."""
     rated = table.filter(pl.col("value").is_not_null())
     counted = rated.filter(~pl.col("excluded"))
-    title = f"Nobody has rated {shorten(name)} yet"
+    title = f"There are no ratings of {shorten(name)} yet"
     if counted.height:
         low, high, mean = counted["value"].min(), counted["value"].max(), counted["value"].mean()
         title = f"{counted.height} ratings of {shorten(name)}: {format_number(float(mean or 0))} on average"  # type: ignore[arg-type]
@@ -322,13 +322,16 @@ def match_quality_map(table: pl.DataFrame) -> Chart:
     As Fig. 8 of Sakaguchi & Van Durme (2018), with the items in the order of their present scores.
     """
     rounds = sorted(table["round"].unique().to_list()) if table.height else []
-    title = "No round has been opened yet"
+    title = "No round has started yet"
     if rounds:
         last = table.filter(pl.col("round") == rounds[-1])
         near = last.filter((pl.col("row") - pl.col("column")).abs() <= 2)["quality"].mean()
         far = last.filter((pl.col("row") - pl.col("column")).abs() > 2)["quality"].mean()
         if isinstance(near, float) and isinstance(far, float) and far > 0:
-            title = f"In round {rounds[-1] + 1}, neighbours match {near / far:.1f} times as well as items further apart"
+            title = (
+                f"In round {rounds[-1] + 1}, neighbouring items match {near / far:.1f} times as well as items "
+                "further apart"
+            )
     chart = (
         alt.Chart(values_of(table))
         .mark_rect()
@@ -340,7 +343,7 @@ def match_quality_map(table: pl.DataFrame) -> Chart:
         .properties(width=150, height=150)
         .facet(alt.Facet("label:N", title=None, sort=[f"round {number + 1}" for number in rounds]), columns=4)
     )
-    return titled(chart, title, "items from the lowest score (left, top) to the highest")  # type: ignore[no-any-return]
+    return titled(chart, title, "items ordered by score, lowest at the left and top")  # type: ignore[no-any-return]
 
 
 # Drawing

@@ -21,37 +21,37 @@ _MEANINGS = {
     "scores": {
         "item": "the item’s id",
         "text": "the item’s text",
-        "criterion": "what was asked about it",
-        "group": "what the item belongs to",
-        "score": "the score, in the units of the scale or of the model",
-        "unit_score": "the same on 0 to 1",
-        "label": "the label it got",
-        "probability": "how probable that label is",
-        "tied": "how many labels share the first place",
+        "criterion": "criterion of the judgment",
+        "group": "group (system) of the item",
+        "score": "score, in units of the scale or of the model",
+        "unit_score": "score on the scale from 0 to 1",
+        "label": "most probable label",
+        "probability": "probability of that label",
+        "tied": "number of labels tied for the first rank",
         "sd": "standard error of the score",
         "lower": "lower end of the interval",
         "upper": "upper end of the interval",
-        "interval": "how the interval was made",
-        "rank": "1 for the highest score; ties share",
+        "interval": "method of the interval",
+        "rank": "rank, 1 for the highest score; tied items share a rank",
         "rank_lower": "lower end of the rank’s interval",
         "rank_upper": "upper end of the rank’s interval",
-        "judgments": "how many judgments it rests on",
-        "annotators": "how many people these are of",
+        "judgments": "number of judgments",
+        "annotators": "number of annotators",
     },
     "judgments": {
         "judgment_id": "the judgment’s id",
         "annotator": "who answered",
-        "stage": "in which stage of the study",
-        "protocol": "how it was asked",
-        "items": "the items shown, in that order",
+        "stage": "stage of the study",
+        "protocol": "protocol of the question",
+        "items": "items in the order shown",
         "answer": "the answer, as JSON",
         "at": "when (UTC)",
-        "seconds": "active time it took",
-        "late": "whether it came after its lease’s end",
-        "revised": "whether the answer was changed; this is the last one",
-        "imported": "whether it was made elsewhere",
-        "set_aside": "whether its annotator was excluded: it does not count in the scores",
-        "purpose": "judgment, overlap (asked of everybody), check (the answer is known) or repeat",
+        "seconds": "active time in seconds",
+        "late": "whether the answer arrived after its lease had expired",
+        "revised": "whether the answer was revised; this is the latest version",
+        "imported": "whether the judgment was imported",
+        "set_aside": "whether the annotator was excluded, so that the judgment does not count in the scores",
+        "purpose": "judgment, overlap (assigned to every annotator), check (the answer is known) or repeat",
         "right": "whether a check was answered right",
         "annotator_kind": "person or model",
         "in_scores": "whether it counts in the scores",
@@ -61,11 +61,11 @@ _MEANINGS = {
     "items": {
         "id": "the item’s id",
         "text": "what was shown",
-        "group": "what it belongs to",
-        "context": "what was shown beside it",
-        "reference": "a known good version",
+        "group": "group (system) of the item",
+        "context": "context shown next to the item",
+        "reference": "reference text",
         "media": "image, audio or video",
-        "tags": "subsets it belongs to",
+        "tags": "tags of the item",
         "gold": "the known answer",
     },
 }
@@ -77,14 +77,14 @@ def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list
     Annotators have pseudonyms, the same as in the study's other exports, unless `real_ids`.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is already there and not empty.", "Choose another folder.")
+        raise ConfigError(f"{folder} already exists and is not empty.", "Choose another folder.")
     analysis = Analysis.of(study, real_ids=real_ids)
     tables = _tables(analysis)
     data = folder / "data"
     try:
         data.mkdir(parents=True)
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", "Choose another folder.") from None
+        raise ConfigError(f"{folder} cannot be created: {error.strerror}.", "Choose another folder.") from None
     written = []
     for name, table in tables.items():
         written.append(data / f"{name}.parquet")
@@ -99,7 +99,7 @@ def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
     items = item_table(study.items)
     judgments = analysis.names.frame(study.judgments())
     if isinstance(analysis.fit, str) and analysis.model_failed:
-        raise ModelFailedError(analysis.fit, "Export the judgments alone, or choose another model in [model].")
+        raise ModelFailedError(analysis.fit, "Export only the judgments, or choose another model in [model].")
     if isinstance(analysis.fit, str):
         raise DataError(f"there is nothing to publish: {analysis.fit}", "Collect judgments first.")
     return {"scores": analysis.fit.scores, "judgments": judgments, "items": items}
@@ -114,7 +114,7 @@ def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
     front = [
         "---",
         f"pretty_name: {json.dumps(config.title, ensure_ascii=False)}",
-        "license: unknown # say under which licence it may be used",
+        "license: unknown # fill in the licence",
         "annotations_creators:",
         "- crowdsourced",
         "size_categories:",
@@ -125,12 +125,13 @@ def dataset_card(analysis: Analysis, tables: dict[str, pl.DataFrame]) -> str:
         front += [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: data/{name}.parquet"]
         front += ["  default: true"] if place == 0 else []
     front.append("---")
+    questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
     lines = [
         *front,
         "",
         f"# {_line(config.title)}",
         "",
-        f"Annotators were asked: *{_line(config.question)}*",
+        *(f"Annotators were asked: *{_line(question)}*" for question in questions),
         "",
         "## Files",
         "",

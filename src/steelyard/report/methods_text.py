@@ -18,14 +18,17 @@ from steelyard.version import __version__
 
 _DESIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "per_item": ("each item was judged by several annotators", ("snow2008",)),
-    "random_tuples": ("items were shown together at random", ()),
-    "balanced_tuples": ("items were shown in tuples in which each appears equally often", ("kiritchenko2017",)),
+    "random_tuples": ("items were combined at random", ()),
+    "balanced_tuples": ("items were shown in tuples such that each item appears equally often", ("kiritchenko2017",)),
     "all_pairs": ("every pair of items was compared", ()),
-    "tournament": ("items of one source were compared in a tournament", ("pighin2012",)),
-    "propagation": ("items were judged in the order of dominance, and verdicts carried over", ("pighin2012",)),
-    "match_quality": ("items were chosen by their uncertainty and match quality", ("sakaguchi2018",)),
+    "tournament": ("the items of each source were compared in a tournament", ("pighin2012",)),
+    "propagation": (
+        "items were judged in order of dominance, and labels were propagated to dominating or dominated items",
+        ("pighin2012",),
+    ),
+    "match_quality": ("items were selected by uncertainty and match quality", ("sakaguchi2018",)),
     "adaptive": (
-        "each task was the one with the largest expected variance reduction",
+        "each task was selected by its expected variance reduction",
         ("lindley1956",),
     ),
 }
@@ -33,31 +36,35 @@ _MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mean": ("the mean of the ratings", ()),
     "median": ("the median of the ratings", ()),
     "mode": ("the most frequent rating", ()),
-    "easl": ("EASL, which takes each rating as fractional counts of a Beta distribution", ("sakaguchi2018",)),
+    "easl": ("EASL, which treats each rating as fractional counts of a Beta distribution", ("sakaguchi2018",)),
     "bounded_ranking": ("bounded online ranking", ("sakaguchi2018",)),
     "trueskill": ("TrueSkill", ("herbrich2006",)),
     "elo": ("Elo ratings", ("elo1978",)),
     "bradley_terry": ("the Bradley–Terry model", ("bradley1952",)),
     "thurstone": ("Thurstone’s model (Case V)", ("thurstone1927",)),
     "plackett_luce": ("the Plackett–Luce model", ("plackett1975", "luce1959")),
-    "counting": ("counting: the share of times an item was chosen as best less that as worst", ("kiritchenko2017",)),
+    "counting": (
+        "counting (the proportion of times an item was chosen as best minus that as worst)",
+        ("kiritchenko2017",),
+    ),
     "maxdiff": ("the maxdiff model of best–worst choices", ("marley2005",)),
-    "win_rate": ("the share of comparisons won", ()),
+    "win_rate": ("the proportion of comparisons won", ()),
     "dominance": ("dominance in the graph of comparisons", ("pighin2012",)),
-    "majority": ("the majority of the labels", ("snow2008",)),
-    "dawid_skene": ("the model of Dawid and Skene", ("dawid1979",)),
+    "majority": ("majority vote", ("snow2008",)),
+    "dawid_skene": ("the Dawid–Skene model", ("dawid1979",)),
     "mace": ("MACE", ("hovy2013",)),
-    "gold_calibrated": ("votes weighted by accuracy on gold", ("snow2008",)),
-    "weighted_vote": ("votes weighted by the log-odds of accuracy", ("snow2008",)),
-    "gaussian_calibration": ("ratings corrected for each annotator’s bias and noise on gold", ("snow2008",)),
+    "gold_calibrated": ("votes weighted by the annotators’ confusion matrices on gold items", ("snow2008",)),
+    "weighted_vote": ("votes weighted by the log-odds of accuracy on gold items", ("snow2008",)),
+    "calibrated_scale": ("a hierarchical Bayesian model with annotator effects (calibrated scale)", ()),
+    "gaussian_calibration": ("ratings corrected for each annotator’s bias and noise on gold items", ("snow2008",)),
 }
 
 
 _RULES = {
     "too_fast": "for answering faster than the text can be read",
-    "constant": "for giving the same answer nearly always",
-    "one_sided": "for choosing one place on the screen far more often than chance",
-    "disagreement": "for agreeing far less with the others than everybody else does",
+    "constant": "for giving nearly always the same answer",
+    "one_sided": "for choosing one screen position far more often than by chance",
+    "disagreement": "for agreeing far less with the other annotators than average",
 }
 
 
@@ -93,7 +100,7 @@ def _collected(analysis: Analysis) -> list[str]:
     counted = analysis.history.counted
     people = counted.filter(pl.col("annotator") != "")["annotator"].n_unique()
     text = f"We collected {judgments.height:,} answers about {len(analysis.study.items):,} items"
-    text += f", of which {counted.height:,} judgments by {people:,} annotators count."
+    text += f", of which {counted.height:,} by {people:,} annotators are included in the analysis."
     return [text] if judgments.height else []
 
 
@@ -102,7 +109,7 @@ def _asked(analysis: Analysis) -> list[str]:
     sentences = []
     for place, stage in enumerate(stages):
         lead = "Annotators" if len(stages) == 1 else f"In stage {place + 1} ({stage.name}), annotators"
-        sentence = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question}”"
+        sentence = f"{lead} {_task(stage.protocol)} in answer to “{analysis.study.config.question_of(stage)}”"
         how, keys = _DESIGNS.get(stage.design.name, (f"tasks were chosen by the design {stage.design.name}", ()))
         sentences.append(f"{sentence}; {_cited(how, keys)}.")
     return sentences
@@ -134,35 +141,41 @@ def _quality(analysis: Analysis) -> list[str]:
     history = analysis.history
     if quality.qualification is not None:
         sentences.append(
-            f"Annotators had to pass a test with {100 * quality.qualification.min_accuracy:g} % of its questions right."
+            f"Annotators first had to answer {100 * quality.qualification.min_accuracy:g} % of a qualification "
+            "test correctly."
         )
     if quality.checks is not None:
         rule = quality.checks
-        text = f"About {100 * rule.rate:g} % of the tasks had known answers {cite('snow2008', 'kiritchenko2017')}"
+        text = (
+            f"About {100 * rule.rate:g} % of the tasks were checks with known answers "
+            f"{cite('snow2008', 'kiritchenko2017')}"
+        )
         if rule.rule == "posterior":
-            text += f"; annotators whose accuracy in them was below {100 * rule.min_accuracy:g} % with a posterior "
             text += (
-                f"probability of {100 * rule.confidence:g} %, after at least {rule.min_checks} of them, were excluded"
+                f"; annotators whose accuracy on the checks was below {100 * rule.min_accuracy:g} % with a posterior "
+            )
+            text += (
+                f"probability of {100 * rule.confidence:g} %, after at least {rule.min_checks} checks, were excluded"
             )
         else:
-            text += f"; annotators with fewer than {100 * rule.min_accuracy:g} % right, after at least "
-            text += f"{rule.min_checks} of them, were excluded"
-        sentences.append(text + ", their judgments set aside, and the tasks asked of others.")
+            text += f"; annotators with an accuracy below {100 * rule.min_accuracy:g} %, after at least "
+            text += f"{rule.min_checks} checks, were excluded"
+        sentences.append(text + ", their judgments were not used, and their tasks were reassigned.")
     rules = [words for key, words in _RULES.items() if getattr(quality.rules, key)]
     if rules:
-        sentences.append(f"Annotators were also excluded {', or '.join(rules)}, when a 95 % interval left no doubt.")
+        sentences.append(f"Annotators were also excluded {', or '.join(rules)}, each tested with a 95 % interval.")
     if history.excluded:
         count = len(history.excluded)
         aside = history.judgments.filter(pl.col("excluded") & ~pl.col("purpose").is_in(["check", "repeat"])).height
         sentences.append(
-            f"In all, {count:,} annotator{'s were' if count > 1 else ' was'} excluded, "
-            f"and {aside:,} judgments set aside."
+            f"In total, {count:,} annotator{'s were' if count > 1 else ' was'} excluded, "
+            f"and {aside:,} judgments were discarded."
         )
     stop = analysis.study.config.stop
     if stop is not None:
         sentences.append(
             f"There were at most {stop.interim_analyses} interim analyses of the stopping rule, equally spaced over "
-            f"the plan, each at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
+            f"the planned judgments, each at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
         )
     return sentences
 
@@ -173,7 +186,7 @@ def _scored(analysis: Analysis) -> list[str]:
         return []
     how, keys = _MODELS.get(fit.model, (f"the model {fit.model}", ()))
     noun = "Labels" if "label" in fit.scores.columns else "Scores"
-    text = f"{noun} are given by {_cited(how, keys)}"
+    text = f"{noun} were estimated by {_cited(how, keys)}"
     intervals = (
         fit.scores["interval"].drop_nulls().unique().sort().to_list() if "interval" in fit.scores.columns else []
     )
@@ -185,21 +198,21 @@ def _scored(analysis: Analysis) -> list[str]:
 
 
 _INTERVALS = {
-    "bootstrap": "resampled over {}",
-    "t": "from Student’s t over {}",
+    "bootstrap": "from a bootstrap over {}",
+    "t": "from the t distribution over {}",
     "sandwich": "from the sandwich variance over {}",
-    "clustered": "from the variance clustered by {}",
+    "clustered": "from variances clustered by {}",
     "jackknife": "from the jackknife over {}",
-    "posterior": "of the posterior",
-    "wilson": "after Wilson",
-    "model": "of the model",
+    "posterior": "from the posterior",
+    "wilson": "by Wilson’s method",
+    "model": "from the model",
 }
 
 
 def interval_in_words(interval: str) -> str:
     """Describe how intervals were computed, which tables write as `bootstrap(annotators)`."""
     how, _, units = interval.partition("(")
-    return _INTERVALS.get(how, f"made by {interval}").format(units.removesuffix(")") or "judgments")
+    return _INTERVALS.get(how, f"by {interval}").format(units.removesuffix(")") or "judgments")
 
 
 def _reliable(analysis: Analysis) -> list[str]:
@@ -210,19 +223,19 @@ def _reliable(analysis: Analysis) -> list[str]:
         statistics = {statistic.key: statistic for statistic in part.statistics}
         half = statistics.get(CURVE)
         if half is not None and half.value is not None:
-            text = f"Split-half reliability{of} (Spearman’s ρ, without Spearman–Brown correction) is {_interval(half)}"
+            text = f"Split-half reliability{of} (Spearman’s ρ, without Spearman–Brown correction) was {_interval(half)}"
             text += f" {cite('kiritchenko2017')}"
             corrected = statistics.get("split_half_spearman_corrected")
             if corrected is not None and corrected.value is not None:
-                text += f"; with Spearman–Brown correction to all judgments {format_number(corrected.value)}"
+                text += f"; with Spearman–Brown correction it was {format_number(corrected.value)}"
                 text += f" {cite('spearman1910', 'brown1910')}"
             sentences.append(text + ".")
         alpha = next((s for key, s in statistics.items() if key.startswith("alpha") and s.value), None)
         if alpha is not None:
             level = alpha.key.removeprefix("alpha_").replace("_", ", ")
-            sentences.append(f"Krippendorff’s α{of} ({level}) is {_interval(alpha)} {cite('krippendorff2004')}.")
+            sentences.append(f"Krippendorff’s α{of} ({level}) was {_interval(alpha)} {cite('krippendorff2004')}.")
     if sentences:
-        sentences.append("Numbers in parentheses after an estimate are 95 % intervals.")
+        sentences.append("Numbers in parentheses are 95 % intervals.")
     return sentences
 
 

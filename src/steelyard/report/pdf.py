@@ -34,7 +34,7 @@ def print_pdf(page: Path, target: Path) -> None:
     browser = find_chromium()
     if browser is None:
         raise ConfigError(
-            "there is no Chromium on this machine to print the report with.",
+            "writing a PDF needs Chromium, which is not installed.",
             "Install Chromium or Chrome, or open the HTML file in a browser and print it from there.",
         )
     with tempfile.TemporaryDirectory(prefix="steelyard-pdf-") as scratch:
@@ -48,7 +48,7 @@ def print_pdf(page: Path, target: Path) -> None:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{browser} did not print the report: {error}.", _REMEDY) from None
         if not pdf.exists():
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
             raise ConfigError(f"{browser} did not print the report: {last}", _REMEDY)
         try:
             shutil.move(pdf, target)

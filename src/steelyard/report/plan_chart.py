@@ -82,7 +82,7 @@ def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart
     )
     across = alt.X(
         f"{x}:Q",
-        title="hours of work, all people together" if by_hours else "judgments",
+        title="hours of work, all annotators together" if by_hours else "judgments",
         scale=alt.Scale(domain=[0, longest], nice=False),
         axis=alt.Axis(format=",.0f", grid=False, tickCount=6),
     )
@@ -112,7 +112,7 @@ def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart
         .encode(x=across, y="target:Q", color=colour)
     )
     subtitle = "Mean over simulated studies"
-    subtitle += ", with the 90 % range" if len(names) <= _FEW_LINES else "; the dots are where they reach it"
+    subtitle += ", with 90 % range" if len(names) <= _FEW_LINES else "; dots mark where the target is reached"
     return alt.layer(*layers).properties(
         width=WIDTH - (150 if len(names) > 1 else 0),
         height=HEIGHT + 40,
@@ -133,4 +133,4 @@ def save_chart(chart: Chart, path: Path) -> None:
         page = vl_convert.vegalite_to_html({**spec(chart), "background": "#ffffff"}, bundle=True)
         path.write_text(page, encoding="utf-8")
     else:
-        raise ConfigError(f"'{path.name}' is not a kind of chart.", "End its name in .svg, .png or .html.")
+        raise ConfigError(f"'{path.name}' has no known chart format.", "Use a name that ends in .svg, .png or .html.")

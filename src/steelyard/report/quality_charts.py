@@ -33,7 +33,7 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
     `passed` is the required accuracy.
     """
     checked = table.filter(pl.col("accuracy").is_not_null()).with_columns(_state())
-    title = f"Nobody has answered any of {against} yet"
+    title = f"There are no answers to {against} yet"
     if checked.height:
         median = float(checked["accuracy"].median() or 0)  # type: ignore[arg-type]
         title = f"Half of the {checked.height} annotators get more than {100 * median:.0f}\u00a0% of {against} right"
@@ -49,7 +49,7 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
             scale=alt.Scale(zero=False),
         )
     )
-    share = f"share of {against} right"
+    share = f"accuracy on {against}"
     y = alt.Y("accuracy:Q", title=share, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     colours = _colours(checked)
     layers = [
@@ -67,7 +67,7 @@ def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str =
 def bias_and_noise(table: pl.DataFrame) -> Chart:
     """Draw each annotator's bias and noise relative to the others (ratings only)."""
     rated = table.filter(pl.col("bias").is_not_null() & pl.col("noise").is_not_null()).with_columns(_state())
-    title = "Bias and noise are not known yet: nobody shares enough items with others"
+    title = "Bias and noise cannot be estimated yet: annotators share too few items"
     if rated.height:
         furthest = rated.sort(pl.col("bias").abs(), descending=True).row(0, named=True)
         noisiest = rated.sort("noise", descending=True).row(0, named=True)
@@ -77,7 +77,7 @@ def bias_and_noise(table: pl.DataFrame) -> Chart:
         alt.Chart(values_of(rated.select("annotator", "bias", "noise", "state")))
         .mark_point(filled=True, size=60, opacity=0.9)
         .encode(
-            x=alt.X("bias:Q", title="bias: mean difference from the others"),
+            x=alt.X("bias:Q", title="bias: mean difference from the other annotators"),
             y=alt.Y("noise:Q", title="noise: standard deviation of the difference"),
             **_colours(rated),
         )
@@ -127,7 +127,7 @@ def repeats(table: pl.DataFrame) -> Chart:
     base = alt.Chart(values_of(table.select(middle, "rate", "lower", "upper"))).encode(
         x=alt.X("hours:Q", title="hours between", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=True))
     )
-    share = "share that differs"
+    share = "proportion that differ"
     y = alt.Y("rate:Q", title=share, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     layers = [
         base.mark_rule(opacity=0.5).encode(y=alt.Y("lower:Q", title=share), y2="upper:Q"),

@@ -62,7 +62,7 @@ def systems_table(scores: pl.DataFrame, level: float, part: str = "") -> Table:
     if scores["annotators"].null_count() < scores.height:
         columns.append(count_column("annotators", "annotators"))
     caption = (
-        f"Systems{f' ({part})' if part else ''} from the highest score to the lowest, with {percent} intervals of "
+        f"Systems{f' ({part})' if part else ''} by score, with {percent} intervals of "
         "scores and ranges of ranks; rules separate clusters."
     )
     clusters = scores["cluster"].to_list()
@@ -82,7 +82,7 @@ def differences_table(differences: pl.DataFrame, level: float, part: str = "") -
         Column("wins", "wins–ties–losses", _record),
     )
     caption = (
-        f"Differences of every two systems{f' ({part})' if part else ''}, with simultaneous {100 * level:g} % "
+        f"Pairwise differences of systems{f' ({part})' if part else ''}, with simultaneous {100 * level:g} % "
         "intervals, p-values before and after Holm's correction, and the probability that the first system is better."
     )
     return Table(f"system-differences{_suffix(part)}", caption, differences, columns)

@@ -257,14 +257,15 @@ def _warnings(
         results.append(f"{len(items)} items are few: reliability, a correlation over items, will be uncertain.")
     idle = sum(count == 0 for count in each)
     if idle:
-        results.append(f"{idle} of {people} people get nothing to do: fewer would be enough.")
+        results.append(f"{idle} of {people} annotators get no tasks: fewer annotators suffice.")
     if people and hours / people > _LONG_HOURS:
         results.append(
-            f"each person works {hours / people:.1f} hours: more people, or several visits, would be kinder."
+            f"each annotator works {hours / people:.1f} hours: recruit more annotators, or split the work into "
+            "several visits."
         )
     for stage in stages:
         if stage.tasks == 0:
-            results.append(f"nobody was asked anything in stage {stage.name}.")
+            results.append(f"no tasks were assigned in stage {stage.name}.")
         elif stage.reliability is None:
             results.append(f"the reliability of stage {stage.name} cannot be measured with so few judgments.")
     counts = study.log.state.counts
@@ -273,7 +274,9 @@ def _warnings(
     if study.log.state.excluded:
         results.append(f"{len(study.log.state.excluded)} of {people} annotators are excluded for failed checks.")
     if config.quality.checks is not None and not study.log.state.quality.questions:
-        results.append("checks are not simulated: their questions were not given. They come on top of these tasks.")
+        results.append(
+            "checks are not simulated, because their questions are missing. They come in addition to these tasks."
+        )
     if config.pay.bonus is not None:
-        results.append("bonuses are counted as if everybody passed every check: they will hardly cost more.")
+        results.append("bonuses assume that every annotator passes every check, so this is an upper estimate.")
     return results

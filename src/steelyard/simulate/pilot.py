@@ -112,13 +112,17 @@ def read_pilot(
         has_ties = bool(_proportion_of_ties(pilot))
         handles = (*_ORDER_HANDLES, _TIE_HANDLE) if has_ties else _ORDER_HANDLES
         fitting = _Fitting(pilot, replace(base, lapse=0.0), rng, _order_statistics, handles)
-        notes.append(f"{pilot.kind} tell noise only beside the items' spread, which was taken to be {base.item_sd:g}")
+        notes.append(
+            f"{pilot.kind} determine the noise only relative to the items' standard deviation, which was assumed "
+            f"to be {base.item_sd:g}"
+        )
     else:
         raise DataError(
-            f"a pilot of {pilot.kind} says nothing about values.", "Use ratings, comparisons, choices or rankings."
+            f"values cannot be estimated from a pilot of {pilot.kind}.",
+            "Use ratings, comparisons, choices or rankings.",
         )
     if not pilot.knows_annotators:
-        notes.append("the pilot does not say who judged, so that biases and scale use count as noise")
+        notes.append("the pilot has no annotators, so biases and scale use are part of the noise")
     population = fitting.solve()
     samples = fitting.samples(population)
     return Pilot(population, samples, tuple(notes))
@@ -230,7 +234,7 @@ class _Layout:
         )
         estimates = batch_observations(self.protocol, batch)
         if estimates is None:
-            raise ConfigError(f"{self.protocol.name} cannot be simulated at once.")
+            raise ConfigError(f"{self.protocol.name} cannot be simulated in batches.")
         return estimates[""]
 
 
@@ -276,7 +280,8 @@ def _rating_statistics(ratings: Observations) -> dict[str, float]:
     several = count[item] > 1
     if several.sum() < 10:
         raise DataError(
-            "the pilot has too few items that were judged more than once.", "Have some items judged by several people."
+            "the pilot has too few items that were judged more than once.",
+            "Have some items judged by several annotators.",
         )
     total = np.bincount(item, value, minlength=len(ratings.items))
     others = (total[item] - value)[several] / (count[item][several] - 1)
@@ -335,5 +340,7 @@ def _unreliability(observations: Observations, correlation: str) -> float:
     """Return 1/r - 1 of the split-half correlation, which grows with the square of the noise."""
     estimates = split_half(observations, trials=4)[correlation].value
     if estimates is None:
-        raise DataError("the pilot is too small to tell how reliable it is.", "Judge more items, each several times.")
+        raise DataError(
+            "the pilot is too small to estimate its reliability.", "Collect judgments of more items, several per item."
+        )
     return 1 / max(estimates, 0.02) - 1

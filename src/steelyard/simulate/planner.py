@@ -190,7 +190,7 @@ def plan(
     if all(curve.judgments is None for curve in curves):
         best = max(curves, key=lambda curve: curve.best)
         raise ConfigError(
-            f"a reliability of {target:g} is out of reach: the best is {best.best:.3f}, by {best.option.name} "
+            f"a reliability of {target:g} cannot be reached: the highest is {best.best:.3f}, by {best.option.name} "
             f"({best.note}).",
             _remedy(layout, target),
         )
@@ -215,8 +215,8 @@ def _notes(curves: Sequence[Curve]) -> tuple[str, ...]:
     if not {"balanced_tuples", "all_pairs"} & designs or len(designs) == 1:
         return ()
     return (
-        "if several annotators judge the same tuples, both halves share them, which raises split-half reliability: "
-        "compare it with the correlation with the true values",
+        "if several annotators judge the same tuples, both halves share them, which inflates split-half "
+        "reliability: compare it with the column truth",
     )
 
 

@@ -142,7 +142,7 @@ class RecordedAnnotators:
     def _rows_of(self, pool: _Pool, item: str) -> list[int]:
         rows = pool.by_item.get(item)
         if not rows:
-            raise DataError(f"nobody is recorded to have judged '{item}'.", "Leave it out of the items.")
+            raise DataError(f"there are no recorded judgments of '{item}'.", "Leave it out of the items.")
         return rows
 
     def _relative(self, protocol: Pairwise | BestWorst | Ranking, items: Sequence[str]) -> Any:
@@ -153,8 +153,8 @@ class RecordedAnnotators:
         candidates = pool.orders(items, settles_all=not isinstance(protocol, BestWorst))
         if not candidates:
             raise DataError(
-                f"no recorded {self.kind} set {', '.join(map(repr, items))} against each other.",
-                "Ask only what was recorded, or replay ratings or rankings, from which any order can be read.",
+                f"no recorded {self.kind} compare {', '.join(map(repr, items))} with each other.",
+                "Ask only what was recorded, or replay ratings or rankings, which order all items.",
             )
         keys = list(candidates)
         unused_rows = [key for key in keys if (ONLY, key) not in self._used]

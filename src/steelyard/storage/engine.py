@@ -41,7 +41,7 @@ def database_url(given: str, folder: Path) -> URL:
     parsed = _parsed(given)
     if parsed.get_backend_name() == "sqlite":
         if not parsed.database or parsed.database == ":memory:":
-            raise StoreError("a study cannot live in memory only.", "Name a file: sqlite:///study.db")
+            raise StoreError("a study needs a database file, not one in memory.", "Name a file: sqlite:///study.db")
         return sqlite_url(folder / parsed.database)
     return parsed
 
@@ -102,7 +102,7 @@ def _parsed(url: str | URL) -> URL:
         ) from None
     if "@" in (parsed.host or ""):
         raise StoreError(
-            "the user or the password in the database URL holds an @.", "Write it as %40 (and / as %2F, : as %3A)."
+            "the user name or password in the database URL contains an @.", "Write it as %40 (and / as %2F, : as %3A)."
         )
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
@@ -151,8 +151,8 @@ def _sqlite(url: URL) -> Engine:
         now = _file_id(str(url.database))
         if opened and now != opened[0]:
             raise StoreError(
-                f"the database {url.database} is gone or was replaced since it was opened.",
-                "Put it back, or stop whatever uses it and start again.",
+                f"the database {url.database} was removed or replaced after it was opened.",
+                "Restore the file, or stop all programs that use it and start again.",
             )
 
     @event.listens_for(engine, "connect")
@@ -228,11 +228,14 @@ def _checked_version(connection: Connection, shown: str) -> str | None:
     if not marked or not {"steelyard_version", "studies", "events"} <= names:
         if not is_sqlite and "steelyard_version" not in names and not {"studies", "events", "tasks"} & names:
             return None
-        raise StoreError(f"the database {shown} is not a Steelyard one.", "Choose another file, or an empty database.")
+        raise StoreError(
+            f"the database {shown} was not created by Steelyard.", "Choose another file, or an empty database."
+        )
     version = connection.execute(text("SELECT version_num FROM steelyard_version")).scalar()
     if version is None or str(version) > HEAD:
         raise StoreError(
-            f"the database {shown} was made by a newer Steelyard (schema {version}, this one knows {HEAD}).",
+            f"the database {shown} was written by a newer version of Steelyard (schema {version}; this version "
+            f"supports {HEAD}).",
             "Upgrade Steelyard: pip install -U steelyard.",
         )
     return str(version)

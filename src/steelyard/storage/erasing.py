@@ -13,8 +13,8 @@ from steelyard.storage.tables import access, events, tasks
 
 _CHUNK = 10_000
 _PATIENCE_SECONDS = 5.0
-_IN_USE = "old bytes are left in the database's write-ahead log (-wal) as long as somebody else has it open."
-_KEPT_BY_POSTGRESQL = "PostgreSQL keeps deleted bytes until it writes over them: run VACUUM FULL when nobody works."
+_IN_USE = "deleted data remain in the database's write-ahead log (-wal) while another process has it open."
+_KEPT_BY_POSTGRESQL = "PostgreSQL keeps deleted data until it is overwritten: run VACUUM FULL when nobody is working."
 _REPLACE = (
     update(events)
     .where(events.c.study == bindparam("in_study"), events.c.seq == bindparam("this_seq"))

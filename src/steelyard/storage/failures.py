@@ -10,10 +10,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from steelyard.errors import StoreError
 
-READ = ("the database could not be read", "Check that it is still there.")
+READ = ("the database could not be read", "Check that it still exists.")
 WRITTEN = (
     "the database could not be written",
-    "Send it again when that is mended: what was saved is never counted twice.",
+    "Send the answer again when this is fixed: saved answers are never counted twice.",
 )
 
 

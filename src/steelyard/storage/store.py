@@ -41,6 +41,7 @@ _FINISH = (
 )
 _EVENTS_AFTER = select(events).where(events.c.study == _STUDY, events.c.seq > bindparam("after")).order_by(events.c.seq)
 _CHUNK_AFTER = _EVENTS_AFTER.limit(_CHUNK)
+_ONE_DIGEST = select(events.c.digest).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _ONE_EVENT = select(events).where(events.c.study == _STUDY, events.c.seq == bindparam("this_seq"))
 _CONFIG = (
     select(events)
@@ -104,7 +105,7 @@ class Store:
                 study, kept, secret = _find_study(engine, name, create)
             if name is not None and kept not in {name, UNNAMED}:
                 raise StoreError(
-                    f"the database holds another study, '{kept}', not '{name}'.",
+                    f"the database contains another study, '{kept}', not '{name}'.",
                     "Choose another file, or the right name.",
                 )
         except StoreError:
@@ -136,6 +137,12 @@ class Store:
         """The number of the last event."""
         with self._reading() as connection:
             return int(connection.execute(_LAST_SEQ, {"in_study": self._study}).scalar_one())
+
+    def digest_of(self, seq: int) -> str | None:
+        """Return the digest of an event, which covers all events before it; None if there is no such event."""
+        with self._reading() as connection:
+            digest = connection.execute(_ONE_DIGEST, {"in_study": self._study, "this_seq": seq}).scalar_one_or_none()
+        return None if digest is None else str(digest)
 
     def access(
         self, clock: Callable[[], int], turn: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -228,7 +235,7 @@ def _find_study(engine: Engine, name: str | None, create: bool) -> tuple[int, st
     if row is not None:
         return row.id, row.name, row.secret
     if not create:
-        raise StoreError("the database holds no such study.", "Check the study's name and its database.")
+        raise StoreError("the database does not contain this study.", "Check the study's name and its database.")
     try:
         with engine.begin() as connection:
             row = connection.execute(query).first()

@@ -237,7 +237,7 @@ def _text(folder: Path, value: str | None, key: str) -> str | None:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigError(
             f"{folder / value} cannot be read: {why}.",
-            "Put the text there, or write it into study.toml.",
+            "Create the file, or write the text into study.toml.",
             field=f"annotators.{key}",
         ) from None
 

@@ -46,7 +46,7 @@ def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTas
         return None if state.counts_models else NoTask(reason, reason_code="closed")
     limit = state.recruitment.quotas.get(annotator, config.annotators.max_tasks)
     if limit is not None and state.tasks_of[annotator] >= limit:
-        return NoTask(f"You have done all your {limit} tasks.", reason_code="quota")
+        return NoTask(f"You have completed all your {limit} tasks.", reason_code="quota")
     return None
 
 
@@ -170,7 +170,7 @@ def pick_from_designs(
             nothing = picked
         if not config.mixed and not picked.complete:
             return picked
-    return nothing or NoTask("There is nothing to ask.", complete=True)
+    return nothing or NoTask("There are no tasks.", complete=True)
 
 
 def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
@@ -183,7 +183,7 @@ def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assig
 
 
 def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Assignment | None:
-    candidates = state.quality.repeatable(annotator, after)
+    candidates = state.quality.repeatable(annotator, state.answered_ids(annotator), after)
     if not candidates:
         return None
     again = candidates[int(rng.integers(len(candidates)))]

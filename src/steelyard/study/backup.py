@@ -87,12 +87,12 @@ def restore(path: str | Path, folder: str | Path, *, database: str | None = None
     """
     path, folder = Path(path), Path(folder)
     if folder.exists():
-        raise DataError(f"{folder} is there already.", "Nothing is overwritten: choose a new folder.")
+        raise DataError(f"{folder} already exists.", "Nothing is overwritten: choose a new folder.")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     except OSError as error:
-        raise DataError(f"{folder} cannot be made: {error.strerror}.", "Check the folder it is to be in.") from None
+        raise DataError(f"{folder} cannot be created: {error.strerror}.", "Check the parent folder.") from None
     try:
         with _opened(path) as archive:
             manifest = _manifest(archive, path)
@@ -104,7 +104,9 @@ def restore(path: str | Path, folder: str | Path, *, database: str | None = None
         scratch.chmod(0o755)
         scratch.rename(folder)
     except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
+        raise DataError(
+            f"{folder} cannot be written: {error.strerror}.", "Check the folder and the free disk space."
+        ) from None
     finally:
         if scratch.exists():
             shutil.rmtree(scratch)
@@ -117,7 +119,7 @@ def _write_database(archive: zipfile.ZipFile, path: Path, manifest: Manifest, st
             replay(unaltered(parse_log(lines, f"{path.name}: {_LOG}")), writer)
         if (writer.last_seq, writer.digest) != (manifest.events, manifest.digest):
             raise StoreError(
-                f"{path} holds {writer.last_seq:,} events and not the {manifest.events:,} that it should.",
+                f"{path} contains {writer.last_seq:,} events instead of {manifest.events:,}.",
                 "Use another backup.",
             )
         # Annotators keep their pseudonyms.
@@ -141,7 +143,7 @@ def _files(folder: Path, without: set[Path]) -> list[Path]:
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a new file at once, or not at all; an existing one is refused."""
     if path.exists():
-        raise DataError(f"{path} is there already.", "Nothing is overwritten: choose another name.")
+        raise DataError(f"{path} already exists.", "Nothing is overwritten: choose another name.")
     with whole_file(path) as file:
         yield file
 
@@ -154,7 +156,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     except FileNotFoundError:
         raise DataError(f"there is no file {path}.", "Give the file that steelyard backup wrote.") from None
     except (zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
-        raise DataError(f"{path} is not a whole backup: {error}.", "Use another backup.") from None
+        raise DataError(f"{path} is damaged or incomplete: {error}.", "Use another backup.") from None
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
@@ -162,7 +164,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         content = json.loads(archive.read(_MANIFEST))
         if content["format"] > FORMAT:
             raise DataError(
-                f"{path} was made by a newer Steelyard ({content['software']}; this is {__version__}).",
+                f"{path} was written by a newer version of Steelyard ({content['software']}; this is {__version__}).",
                 "Upgrade Steelyard: pip install -U steelyard.",
             )
         return Manifest(**content)
@@ -176,7 +178,7 @@ def _unpack_folder(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
             continue
         parts = PurePosixPath(name.removeprefix(_FOLDER)).parts
         if not parts or any(part in {"..", "/"} or "\\" in part or ":" in part for part in parts):
-            raise DataError(f"{path} holds a file with a strange name, {name!r}.", "Use another backup.")
+            raise DataError(f"{path} contains a file with an invalid name, {name!r}.", "Use another backup.")
         place = folder.joinpath(*parts)
         place.parent.mkdir(parents=True, exist_ok=True)
         with archive.open(name) as packed, place.open("wb") as file:

@@ -19,7 +19,7 @@ _FILE_KEYS = {"items", "file", "training", "media"}
 _TEXT_KEYS = {"consent", "instructions"}
 """Keys that hold a text, or the name of a file with it."""
 _MARKER_TEXT = (
-    "This study was made in the browser: its study.toml may only name files in this folder, and no database.\n"
+    "This study was created in the browser: its study.toml may only name files in this folder, and no database.\n"
 )
 
 

@@ -290,7 +290,7 @@ class Arrived(Payload, frozen=True, kw_only=True):
 
 
 class Departed(Payload, frozen=True, kw_only=True):
-    """An annotator gave their place back on the platform."""
+    """An annotator returned their place on the platform."""
 
     kind = "departed"
     reason: str

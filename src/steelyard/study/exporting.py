@@ -48,7 +48,7 @@ def chosen_stage(study: Study, stage: str | None) -> Stage:
     stages = {known.name: known for known in study.config.stages}
     if stage is None and len(stages) > 1:
         raise ConfigError(
-            f"the study has several stages ({', '.join(stages)}), and each has a file of its own.",
+            f"the study has several stages ({', '.join(stages)}), and each is exported to a separate file.",
             "Choose one with --stage.",
         )
     if stage is not None and stage not in stages:
@@ -142,7 +142,7 @@ def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> int:
         reason = error.strerror if isinstance(error, OSError) else None
         raise DataError(
             f"it cannot be written ({reason or error}).",
-            "Give a path in an existing folder you may write to.",
+            "Give a path in an existing, writable folder.",
             file=str(path),
         ) from error
 

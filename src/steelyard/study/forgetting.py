@@ -78,29 +78,29 @@ class ForgetReport:
 
     def would(self) -> list[str]:
         """Say what forgetting would do."""
-        again = f"Up to {_counted(self.again, 'judgment')} will be asked of others again."
-        return [f"There are {self._held()}.", self._effect_said("Without them,"), again]
+        again = f"Up to {_counted(self.again, 'judgment')} will be collected again from other annotators."
+        return [f"To be erased: {self._held()}.", self._effect_said("Without them,"), again]
 
     def did(self) -> list[str]:
         """Say what it did."""
-        again = f"{_counted(self.again, 'judgment')} will be asked of others again."
-        return [f"Forgotten: {self._held()}.", self._effect_said("Now"), again]
+        again = f"{_counted(self.again, 'judgment')} will be collected again from other annotators."
+        return [f"Erased: {self._held()}.", self._effect_said("Now"), again]
 
     def still_to_do(self) -> list[str]:
         """Say what is left for people to do."""
-        files = f"Yours to do: backups, the server's log, and files exported earlier, where they are {self.pseudonym}."
-        return [f"Left to do: {self.left}", files] if self.left else [files]
+        files = f"Erase by hand: backups, the server's log, and earlier exports (pseudonym {self.pseudonym})."
+        return [f"Note: {self.left}", files] if self.left else [files]
 
     def _effect_said(self, when: str) -> str:
         if self.model_failure:
-            return f"The effect on the scores is not known. {self.model_failure}"
+            return f"The effect on the scores is unknown. {self.model_failure}"
         return f"{when} {_scores_said(self.effect)}"
 
     def _held(self) -> str:
         parts = [_counted(self.judgments, "judgment"), _counted(self.events, "event") + " in the log"]
         parts.append(_counted(self.tokens, "token or session", "tokens and sessions"))
         if self.mentions:
-            parts.append(f"the name in {_counted(self.mentions, 'text')} of others")
+            parts.append(f"the name in {_counted(self.mentions, 'text')} of other annotators")
         return ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
@@ -112,18 +112,18 @@ def _scores_said(effect: Effect | None) -> str:
     if effect is None:
         return "there are no scores to compare."
     if not effect.changed and not effect.lost:
-        return f"none of {effect.items:,} scores is another."
-    sentence = f"{effect.changed:,} of {effect.items:,} scores are others"
+        return f"none of {effect.items:,} scores changes."
+    sentence = f"{effect.changed:,} of {effect.items:,} scores change"
     if effect.largest is not None:
         item, was, now = effect.largest
-        sentence += f", '{item}' most: {was:.4g} to {now:.4g}"
+        sentence += f", that of '{item}' most: {was:.4g} to {now:.4g}"
     if effect.lost:
-        sentence += f"; {_counted(effect.lost, 'item')} have none any more"
+        sentence += f"; {_counted(effect.lost, 'item')} lose their score"
     if effect.largest_rank is not None:
         item, before, after = effect.largest_rank
-        sentence += f"; so are {_counted(effect.ranks, 'rank')}, that of '{item}' most: {before:,} to {after:,}"
+        sentence += f"; {_counted(effect.ranks, 'rank')} change, that of '{item}' most: {before:,} to {after:,}"
     elif effect.largest is not None:
-        sentence += "; every rank is the same"
+        sentence += "; the ranks do not change"
     return sentence + "."
 
 

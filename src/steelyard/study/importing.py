@@ -105,11 +105,11 @@ def _stage_for(study: Study, kind: str, name: str | None) -> tuple[int, Stage]:
     if not fitting:
         raise DataError(
             f"these are {kind}, but the study asks for {' and '.join(s.protocol.kinds[0] for _, s in stages)}.",
-            "Import them into a study with a protocol that fits, or score them alone: steelyard fit.",
+            "Import them into a study with a suitable protocol, or score the file: steelyard fit",
         )
     if len(fitting) > 1:
         raise ConfigError(
-            f"several stages take {kind}: {', '.join(s.name for _, s in fitting)}.", "Choose one with --stage."
+            f"several stages accept {kind}: {', '.join(s.name for _, s in fitting)}.", "Choose one with --stage."
         )
     return fitting[0]
 
@@ -181,7 +181,8 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
         together = "comparisons" in stage.protocol.kinds
         if together and not first.knows_tasks:
             raise DataError(
-                f"{stage.protocol.name} shows several items at once, but the file does not say which were together.",
+                f"{stage.protocol.name} shows several items at once, but the file does not tell which items were "
+                "shown together.",
                 "Add a column 'task' that is the same for the rows of one task.",
             )
         return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)

@@ -118,7 +118,7 @@ def checked_seconds(seconds: float | None) -> float | None:
         value = math.inf
     if not 0 <= value < math.inf:
         description = repr(seconds) if isinstance(seconds, float) else type(seconds).__name__
-        raise TaskError(f"{description} is not a time in seconds.", "Give a number from 0 up, or leave it out.")
+        raise TaskError(f"{description} is not a time in seconds.", "Give a number of 0 or more, or leave it out.")
     return value
 
 
@@ -147,5 +147,5 @@ def active_seconds(data: ev.Judged) -> float | None:
 
 def checked_reason(reason: str) -> str:
     if not isinstance(reason, str) or len(reason) > 2000 or any("\ud800" <= sign <= "\udfff" for sign in reason):
-        raise TaskError("the reason is not a text of up to 2,000 characters.", "Say it in fewer words.")
+        raise TaskError("the reason is not a text of up to 2,000 characters.", "Shorten it.")
     return reason

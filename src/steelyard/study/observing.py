@@ -57,17 +57,37 @@ def collect(
     """
     if kind == Mixed.kind:
         return _mixed(judgments, protocols, items)
-    record_type = _RECORDS[kind]
-    rows: dict[str, _Rows] = defaultdict(_Rows)
-    for judgment in judgments:
-        for record in protocols[judgment.stage].observations(judgment.items, judgment.answer):
-            if isinstance(record, record_type):
-                into = rows[getattr(record, "criterion", "")]
-                into.records.append(record)
-                into.annotators.append(judgment.annotator)
-                into.tasks.append(judgment.judgment_id)
-                into.stages.append(judgment.stage)
-    return {criterion: _columns(kind, criterion, found, protocols, items) for criterion, found in rows.items()}
+    collector = ObservationCollector(kind, protocols)
+    collector.add(judgments)
+    return collector.observations(items)
+
+
+class ObservationCollector:
+    """Observations of one kind from judgments that arrive little by little."""
+
+    def __init__(self, kind: str, protocols: Mapping[str, Protocol]) -> None:
+        self._kind = kind
+        self._protocols = protocols
+        self._rows: dict[str, _Rows] = defaultdict(_Rows)
+
+    def add(self, judgments: Iterable[Judgment]) -> None:
+        """Add the observations that judgments yield."""
+        record_type = _RECORDS[self._kind]
+        for judgment in judgments:
+            for record in self._protocols[judgment.stage].observations(judgment.items, judgment.answer):
+                if isinstance(record, record_type):
+                    into = self._rows[getattr(record, "criterion", "")]
+                    into.records.append(record)
+                    into.annotators.append(judgment.annotator)
+                    into.tasks.append(judgment.judgment_id)
+                    into.stages.append(judgment.stage)
+
+    def observations(self, items: Index) -> dict[str, Observations]:
+        """Return all observations so far, by criterion."""
+        return {
+            criterion: _columns(self._kind, criterion, rows, self._protocols, items)
+            for criterion, rows in self._rows.items()
+        }
 
 
 def way_of(protocol: Protocol) -> tuple[object, ...] | None:

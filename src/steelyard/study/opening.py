@@ -46,7 +46,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
             problems.append(
                 Problem(
                     f"there is no file {folder / source.file}.",
-                    "Put the items there, or name another file.",
+                    "Create this file, or set items to another one.",
                     CONFIG_FILE,
                     line_of(dict(config.lines or {}), "items") if config else None,
                     "items",
@@ -106,11 +106,13 @@ def _link_problems(config: StudyConfig) -> list[Problem]:
     for kind in ("completed", "screened_out", "failed"):
         value = getattr(link, kind)
         if value is not None and is_address(value):
-            what = f"'{kind}' is an address, but who comes from Prolific goes back with a code."
-            problems.append(Problem(what, "Leave it out (a code is made), or give a code.", field=f"link.{kind}"))
+            what = f"'{kind}' is an address, but participants from Prolific return with a code."
+            problems.append(Problem(what, "Leave it out (a code is created), or give a code.", field=f"link.{kind}"))
     if link.signed:
-        what = "links are to be signed, but Prolific does not sign them, so nobody would be let in."
-        problems.append(Problem(what, "Leave signed out, or use a study of its own for Prolific.", field="link.signed"))
+        what = "signed links are required, but Prolific does not sign links, so nobody could take part."
+        problems.append(
+            Problem(what, "Leave out signed, or create a separate study for Prolific.", field="link.signed")
+        )
     return [replace(problem, file=CONFIG_FILE, line=line_of(lines, problem.field or "")) for problem in problems]
 
 
@@ -130,8 +132,8 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
         Problem(
             f"item '{old.id}' is in the study but no longer in the file."
             if old.id not in by_id
-            else f"item '{old.id}' has changed since it joined the study.",
-            "Put it back as it was; a corrected item gets a new id.",
+            else f"item '{old.id}' has changed since it was added to the study.",
+            "Undo the change; give a corrected item a new id.",
             file=file,
         )
         for old in state.items
@@ -172,7 +174,7 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
     changed = [
         name
         for name, same in (
-            ("question", before.question == config.question),
+            ("question", _questions(before) == _questions(config)),
             ("protocol", [s.protocol for s in before.stages] == [s.protocol for s in config.stages]),
         )
         if not same
@@ -180,14 +182,19 @@ def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
     if changed:
         raise ConfigError(
             Problem(
-                f"the {name} has changed since people began to judge.",
-                "Put it back as it was, or make a new study (steelyard new).",
+                f"the {name} has changed since the first judgment.",
+                "Undo the change, or create a new study: steelyard new",
                 file=CONFIG_FILE,
                 line=line_of(dict(config.lines or {}), name),
                 field=name,
             )
             for name in changed
         )
+
+
+def _questions(config: StudyConfig) -> list[str]:
+    """Return what annotators are asked in each stage."""
+    return [config.question_of(stage) for stage in config.stages]
 
 
 def _items_source(path: Path) -> ItemsSource | None:

@@ -42,8 +42,6 @@ class _Annotator:
     assigned: set[str] = field(default_factory=set)
     """Checks that are leased or answered."""
     results: dict[str, bool] = field(default_factory=dict)
-    tasks: list[str] = field(default_factory=list)
-    """Judgments that could be repeated, in the order of their submission."""
     repeated: set[str] = field(default_factory=set)
 
 
@@ -65,10 +63,10 @@ class QualityState:
         assigned = self._annotators[annotator].assigned
         return [key for key in self.questions if key not in assigned and self.resolved.get(key) != "wrong"]
 
-    def repeatable(self, annotator: str, after: int) -> list[str]:
-        """Return the judgments that are old enough to be repeated and have not been."""
-        record = self._annotators[annotator]
-        return [key for key in record.tasks[: max(0, len(record.tasks) - after)] if key not in record.repeated]
+    def repeatable(self, annotator: str, judgments: Sequence[str], after: int) -> list[str]:
+        """Return those of an annotator's judgments that are old enough to be repeated and have not been."""
+        repeated = self._annotators[annotator].repeated
+        return [key for key in judgments[: max(0, len(judgments) - after)] if key not in repeated]
 
     # Updates
 
@@ -91,10 +89,6 @@ class QualityState:
             repeated.discard(judgment_id)
         else:
             repeated.add(judgment_id)
-
-    def judged(self, annotator: str, judgment_id: str) -> None:
-        """Record a judgment that may be repeated later."""
-        self._annotators[annotator].tasks.append(judgment_id)
 
     # Queries
 

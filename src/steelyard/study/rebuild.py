@@ -90,7 +90,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 Path(file.name).unlink()
                 raise
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}.", "Check the folder and its space.") from None
+        raise DataError(
+            f"{path} cannot be written: {error.strerror}.", "Check the folder and the free disk space."
+        ) from None
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,7 +131,7 @@ def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
             )
         except (ValueError, RecursionError) as error:
             what, field = _problem_and_field(error)
-            raise _malformed(f"this is not an event of a log: {what}.", name, number, field) from None
+            raise _malformed(f"this is not an event of a study's log: {what}.", name, number, field) from None
         try:
             yield decode(stored)
         except (ValueError, RecursionError) as error:
@@ -192,7 +194,7 @@ def check_chain(events: Iterable[Event]) -> None:
 def replay(events: Iterable[Event], writer: Writer) -> None:
     """Write a log into an empty study, and the tasks that follow from it."""
     if writer.last_seq:
-        raise StoreError("the database already holds a study.", "Choose an empty one.")
+        raise StoreError("the database already contains a study.", "Choose an empty one.")
     tasks: dict[str, StoredTask] = {}
     for event in events:
         writer.append(event.kind, event.text, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id)

@@ -115,8 +115,8 @@ def compare_systems(
             "items": "id, source, system, output; annotators never see the system",
             "design.name": comment,
             "model.name": "scores of the systems: steelyard scores DIR --by system",
-            "quality.overlap_rate": "fraction of the tasks that go to every annotator, to measure their agreement",
-            "annotators.lease_minutes": "a task not answered within this time goes to somebody else",
+            "quality.overlap_rate": "fraction of tasks assigned to every annotator, to measure agreement",
+            "annotators.lease_minutes": "a task not answered within this time is reassigned",
         },
         header=(f"Compares {len(systems)} systems by their {nouns} for {sources}: {', '.join(systems)}.",),
         items=outputs.frame,
@@ -130,7 +130,7 @@ def _design(protocol: str, judgments: int | None, task_size: int, n_outputs: int
         return {
             "name": "per_item",
             "judgments": judgments or _RATINGS_PER_OUTPUT,
-        }, "every output is judged by itself, the source beside it"
+        }, "every output is judged on its own, next to its source"
     if protocol == "pairwise":
         all_pairs = n_outputs - 1
         is_complete = n_outputs <= _MAX_SYSTEMS_OF_ALL_PAIRS if judgments is None else judgments >= all_pairs
@@ -138,7 +138,7 @@ def _design(protocol: str, judgments: int | None, task_size: int, n_outputs: int
             return {
                 "name": "all_pairs",
                 **budget_settings("all_pairs", judgments or all_pairs, 2, n_outputs),
-            }, f"every two outputs of a source are compared: {comb(n_outputs, 2)} pairs per source"
+            }, f"every pair of outputs of a source is compared: {comb(n_outputs, 2)} pairs per source"
         per_output = judgments or _COMPARISONS_PER_OUTPUT
         return {
             "name": "random_tuples",

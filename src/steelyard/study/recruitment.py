@@ -42,7 +42,7 @@ class Recruitment:
 
     @property
     def departed(self) -> dict[str, str]:
-        """Annotators who gave their place back on the platform, and how."""
+        """Annotators who returned their place on the platform, and how."""
         with self._log.read() as state:
             return dict(state.recruitment.departed)
 

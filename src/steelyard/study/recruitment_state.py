@@ -36,7 +36,7 @@ class RecruitmentState:
         self.arrivals: dict[str, list[Arrival]] = {}
         """The visits of each annotator who came from a panel, in order."""
         self.departed: dict[str, str] = {}
-        """Annotators who gave their place back on the platform, and how."""
+        """Annotators who returned their place on the platform, and how."""
         self.quotas: dict[str, int] = {}
         """How many tasks an annotator may have, where it differs from everybody's limit."""
         self.steps: list[PlatformStep] = []

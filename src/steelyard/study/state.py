@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any
 
 from steelyard.designs.base import NoTask, generator_for
+from steelyard.designs.saved_state import SavedRecords
 from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
@@ -44,14 +45,38 @@ class AssignedTask:
         return self.purpose not in ABOUT_ANNOTATORS
 
 
+class _AnsweredTasks(SavedRecords[dict[str, AssignedTask]]):
+    """The answered tasks of each annotator by the judgment's id, in the order of their submission."""
+
+    __slots__ = ()
+
+    def new(self) -> dict[str, AssignedTask]:
+        return {}
+
+    def pack(self, annotator: str, record: dict[str, AssignedTask]) -> Any:
+        tasks = record.values()
+        return [list(record), *([getattr(task, name) for task in tasks] for name in _TASK_COLUMNS)]
+
+    def unpack(self, annotator: str, packed: Any) -> dict[str, AssignedTask]:
+        ids, *columns = packed
+        return {name: AssignedTask(annotator, *fields) for name, *fields in zip(ids, *columns, strict=True)}
+
+
+_TASK_COLUMNS = tuple(field.name for field in fields(AssignedTask) if field.name != "annotator")
+
+
 class StudyState:
     """What the log amounts to. `apply` takes events in order; equal logs give equal states."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.seq = 0
+        self.digest = ""
+        """Digest of the last event, which covers all events before it; empty in a log without digests."""
         self.items: list[Item] = []
         self.code: dict[str, int] = {}
         self.config: ev.ConfigChanged | None = None
+        self.config_seq = 0
+        """The last event of the configuration."""
         self.config_fixed_at: float = inf
         """The event from which on the configuration must not change: the study is open under it."""
         self.stages = stages
@@ -88,7 +113,22 @@ class StudyState:
         self._assigned: dict[str, AssignedTask] = {}
         self._closed: dict[str, AssignedTask] = {}
         """Answered checks and repeats."""
-        self._answered: defaultdict[str, dict[str, AssignedTask]] = defaultdict(dict)
+        self._answered = _AnsweredTasks()
+        self._counted: Counter[str] = Counter()
+        """How many tasks of the design each annotator has answered."""
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: everything but the settings under which the log was folded."""
+        return {name: value for name, value in self.__dict__.items() if name not in {"stages", "config_fixed_at"}}
+
+    @classmethod
+    def of_checkpoint(cls, stages: tuple[Stage, ...], saved: dict[str, Any], config_fixed_at: float) -> StudyState:
+        """Return the state that a checkpoint has kept, under the stages it was folded with."""
+        state = cls(stages)
+        if set(saved) != set(state.to_checkpoint()):
+            raise ValueError("the checkpoint is not of a study's state")
+        state.__dict__ |= {**saved, "config_fixed_at": config_fixed_at}
+        return state
 
     def apply(self, event: Event) -> None:
         """Fold the next event into the state."""
@@ -105,7 +145,7 @@ class StudyState:
                 f"event {event.seq} ({event.kind}) refers to {error}, which is not in the log before it.",
                 "Restore the database from a backup.",
             ) from error
-        self.seq = event.seq
+        self.seq, self.digest = event.seq, event.digest
 
     def set_time(self, now: int) -> None:
         """Set the designs' clock: to an event's time, or to that of the pick about to be made."""
@@ -123,7 +163,7 @@ class StudyState:
         if self.config is not None:
             for progress in self.progress:
                 progress.on_config_change()
-        self.config = data
+        self.config, self.config_seq = data, event.seq
         self._count_models(counts_models(data.config))
 
     def _on_items(self, event: Event, data: ev.ItemsAdded) -> None:
@@ -195,7 +235,6 @@ class StudyState:
             if task.purpose == "check":
                 self.quality.check_answered(task.annotator, task.about, right=bool(data.right))
             return
-        self.quality.judged(task.annotator, judgment_id)
         if self.learns or task.released:
             task = replace(task, released=False, answer=data.answer if self.learns else None)
         self._count(judgment_id, task)
@@ -214,7 +253,9 @@ class StudyState:
         self.progress[task.stage].on_answered(task.items, task.slot)
         if self.learns:
             self._tell_designs(judgment_id, task)
-        self._answered[task.annotator][judgment_id] = task
+        answered = self._answered[task.annotator]
+        self._counted[task.annotator] += judgment_id not in answered
+        answered[judgment_id] = task
         if not self.counts_annotator(task.annotator):
             self._set_aside(judgment_id, task)
 
@@ -358,6 +399,10 @@ class StudyState:
         """Return one of an annotator's answered tasks."""
         return self._answered[annotator][judgment_id]
 
+    def answered_ids(self, annotator: str) -> list[str]:
+        """Return the ids of an annotator's judgments about items, in the order of their submission."""
+        return list(self._answered[annotator])
+
     def item(self, name: str) -> Item:
         """Return an item by its id, of the study or of a check."""
         code = self.code.get(name)
@@ -398,11 +443,11 @@ class StudyState:
     def refusal(self, annotator: str) -> NoTask | None:
         """Say why the study assigns an annotator nothing, if that is so."""
         if annotator in self.excluded:
-            return NoTask("Your part in this study has ended.", reason_code="excluded")
+            return NoTask("Your participation in this study has ended.", reason_code="excluded")
         if self.qualified.get(annotator) is False:
             return NoTask("The test before the first task was not passed.", reason_code="excluded")
         if annotator in self.recruitment.departed:
-            return NoTask("Your place in this study was given back.", reason_code="excluded")
+            return NoTask("Your place in this study was returned.", reason_code="excluded")
         if self.state == "open":
             return None
         reason = self.state_reason or f"The study is {self.state}."
@@ -422,11 +467,11 @@ class StudyState:
 
     def counted_of(self, annotator: str) -> int:
         """How many of an annotator's judgments count."""
-        return len(self._answered.get(annotator, ())) if self.counts_annotator(annotator) else 0
+        return self._counted[annotator] if self.counts_annotator(annotator) else 0
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""
-        return sum(len(self._answered[annotator]) for annotator in self.excluded)
+        return sum(self._counted[annotator] for annotator in self.excluded)
 
     def _codes(self, ids: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.code[name] for name in ids)

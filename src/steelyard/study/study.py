@@ -27,6 +27,7 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
+from steelyard.study.checkpoints import Checkpoints
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
 from steelyard.study.events import Event, StateName, decode_own
@@ -72,7 +73,7 @@ from steelyard.version import __version__
 if TYPE_CHECKING:
     from steelyard.models.systems.comparison import SystemComparison, SystemOptions
 
-_HOLDS_ENOUGH = "You hold as many tasks as you may at once; answer one first."
+_HOLDS_ENOUGH = "You have reached the limit of open tasks; answer one first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Study:
     ) -> None:
         self.folder = folder
         self.config = config
-        self.core = Core(folder, config, Log(store, config.stages), clock)
+        self.core = Core(folder, config, Log(store, config.stages, Checkpoints(folder)), clock)
         self.annotators = Annotators(self.core)
         self.quality = Quality(self.core, self)
         self.recruitment = Recruitment(self.core)
@@ -136,8 +137,13 @@ class Study:
         return study
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database. A state that took long to read is saved, so that the next opening takes less."""
+        self._log.save_checkpoint()
         self._log.close()
+
+    def save_checkpoint(self) -> bool:
+        """Save the state for the next opening, if much has happened since the last time; return whether it was."""
+        return self._log.save_checkpoint()
 
     def __enter__(self) -> Study:
         return self
@@ -155,7 +161,7 @@ class Study:
         status = self.status()
         rows = [(s.name, s.protocol, s.design, s.done, s.total, s.leased) for s in status.stages]
         names = ["stage", "protocol", "design", "done", "planned", "leased"]
-        counts = f"{status.judgments:,} answers by {status.annotators:,} annotators about {status.items:,} items"
+        counts = f"{status.judgments:,} answers by {status.annotators:,} annotators on {status.items:,} items"
         notes = [self.config.question, f"{counts}; the study is {status.state}"]
         if status.excluded:
             notes.append(f"{status.excluded:,} annotators excluded, {status.set_aside:,} judgments set aside")
@@ -188,9 +194,11 @@ class Study:
         with self._log.read() as state:
             return status_of(self.config, state)
 
-    def events(self, kinds: Iterable[str] | None = None) -> Iterator[Event]:
-        """Yield the whole log, or the events of some kinds, in order."""
-        return self._log.events(kinds)
+    def events(
+        self, kinds: Iterable[str] | None = None, *, after: int = 0, until: int | None = None
+    ) -> Iterator[Event]:
+        """Yield the whole log, or the events of some kinds, in order, after event `after` and up to event `until`."""
+        return self._log.events(kinds, after=after, until=until)
 
     def last_seq(self) -> int:
         """Return the number of the last event: while it stays the same, so does everything else."""
@@ -222,7 +230,7 @@ class Study:
     def offer(self, annotator: str) -> Task | NoTask:
         """Lease the next task, as `ask` does; where there is none, return the reason."""
         tasks, nothing = self.offer_many(annotator, 1)
-        return tasks[0] if tasks else nothing or NoTask("There is nothing to ask.")
+        return tasks[0] if tasks else nothing or NoTask("There are no tasks.")
 
     def offer_many(self, annotator: str, count: int) -> tuple[list[Task], NoTask | None]:
         """Lease up to `count` tasks, as `ask` does; where there are fewer, return the reason too."""
@@ -263,7 +271,7 @@ class Study:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
-        the task's; somebody else's task is refused. `seconds` is the active time it took; with `limit_seconds`, for
+        the task's; somebody else's task is refused. `seconds` is the active time in seconds; with `limit_seconds`, for
         answers from a network, it counts up to the time since the task was leased.
         """
         with self._log.write() as transaction:
@@ -364,7 +372,7 @@ class Study:
             if not transaction.state.activity.may_renew(stored.annotator, stored.judgment_id):
                 raise TaskError(
                     f"task {stored.judgment_id} was renewed {RENEWALS} times without an answer.",
-                    "Answer it: an answer counts after the lease has ended, too.",
+                    "Answer it: answers count even after the lease has expired.",
                 )
             return as_datetime(self._renew(transaction, stored, self._clock()).lease_end)
 
@@ -572,7 +580,7 @@ class Study:
         scarce = self._is_scarce(transaction, annotator)
         most = 1 if scarce else state.activity.most_leases(annotator, self.config.page.prefetch)
         if held >= most or (scarce and state.activity.lets_leases_lapse(annotator)):
-            reason = "Other annotators hold the last tasks just now." if scarce else _HOLDS_ENOUGH
+            reason = "The last tasks are assigned to other annotators at the moment." if scarce else _HOLDS_ENOUGH
             return NoTask(reason, reason_code="waiting")
         chosen = pick_next(self.config, state, annotator, now)
         if isinstance(chosen, NoTask):

@@ -29,7 +29,9 @@ def kind_of_systems(stages: Sequence[Stage]) -> str:
         kind = next((kind for kind in KINDS if kind in kinds), None)
         if kind is not None:
             return kind
-    raise DataError(f"systems are compared by {', '.join(KINDS)}; this study has none.", "Choose another protocol.")
+    raise DataError(
+        f"systems can be compared by {', '.join(KINDS)}; this study has none of these.", "Choose another protocol."
+    )
 
 
 def compare_by_criterion(

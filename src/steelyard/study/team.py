@@ -46,7 +46,7 @@ class Team:
 
     def add(self, name: str, role: RoleName, *, by: str = "") -> str:
         """Add a member and return the token of their link, for the only time. `by` is the member who adds them."""
-        name = _checked_name(name)
+        name = checked_name(name)
         if role not in get_args(RoleName):
             raise ConfigError(f"there is no role '{role}'.", f"Use one of: {', '.join(get_args(RoleName))}.")
         if any(member.name.casefold() == name.casefold() for member in self.members()):
@@ -105,10 +105,11 @@ def _member(note: str, added: int) -> Member:
     return Member(fields["id"], fields["name"], fields["role"], added)
 
 
-def _checked_name(text: str) -> str:
+def checked_name(text: str) -> str:
+    """Return the name of a member as it is stored, without superfluous spaces; refuse what is no name."""
     name = " ".join(text.split())
     if not name or len(name) > _LONGEST_NAME or any(unicodedata.category(sign).startswith("C") for sign in name):
         raise ConfigError(
-            "a member of the team needs a name.", f"Give one of 1 to {_LONGEST_NAME} letters, such as Ann or ann@lab."
+            "a team member needs a name.", f"Give one of 1 to {_LONGEST_NAME} letters, such as Ann or ann@lab."
         )
     return name

@@ -63,18 +63,25 @@ TRAINING_COOKIE = "steelyard_training"
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorOut, "description": "The request is malformed."},
     401: {"model": ErrorOut, "description": "There is no session."},
-    403: {"model": ErrorOut, "description": "Not yours, or the page is out of date."},
+    403: {"model": ErrorOut, "description": "Access denied, or the page is out of date."},
     404: {"model": ErrorOut, "description": "There is no such study or task."},
     409: {"model": ErrorOut, "description": "The task has another answer, or the name is taken."},
     413: {"model": ErrorOut, "description": "The request is too large."},
     415: {"model": ErrorOut, "description": "The request is not JSON."},
-    422: {"model": ErrorOut, "description": "The answer does not fit its task."},
+    422: {"model": ErrorOut, "description": "The answer is not valid for its task."},
     429: {"model": ErrorOut, "description": "Too many requests; wait and try again."},
     503: {"model": ErrorOut, "description": "The database is busy; try again, nothing is lost."},
 }
 
 router = APIRouter(prefix="/api/v1/studies/{study}", tags=["judging"], responses=_REFUSALS)
 languages = APIRouter(prefix="/api/v1", tags=["languages"])
+service = APIRouter(prefix="/api/v1", tags=["service"])
+
+
+@service.get("/health")
+def health() -> dict[str, str]:
+    """Whether the server answers; for monitoring and for containers."""
+    return {"status": "ok"}
 
 
 @languages.get("/messages/{language}")
@@ -266,7 +273,10 @@ def revise(served: StudyDep, request: Request, judgment_id: str, body: RevisedAn
             )
             if judgment_id not in {answered.task.judgment_id for answered in last}:
                 raise Refusal(
-                    403, "too_late", "This answer can no longer be changed.", "It stays as it was; go on with the next."
+                    403,
+                    "too_late",
+                    "This answer can no longer be changed.",
+                    "It stays unchanged. Continue with the next task.",
                 )
         study.revise(judgment_id, body.answer, annotator=session.annotator)
     except TaskError as error:

@@ -22,6 +22,7 @@ from steelyard.web import (
     pages,
     prolific,
     reports,
+    sharing_api,
     team_api,
     webhooks,
 )
@@ -41,7 +42,8 @@ WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
 _DESCRIPTION = (
-    "What the pages do, for scripts too. Annotators have a session cookie; the owner and team members a bearer token."
+    "The API behind the pages, also for scripts. Annotators use a session cookie; the owner and team "
+    "members a bearer token."
 )
 
 
@@ -92,12 +94,14 @@ def create_app(
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(api.languages)
+    app.include_router(api.service)
     app.include_router(webhooks.router)
     app.include_router(pages.router)
     app.include_router(manage_api.router)
     app.include_router(reports.router)
     app.include_router(prolific.router)
     app.include_router(new_study_api.router)
+    app.include_router(sharing_api.router)
     app.include_router(team_api.router)
     app.include_router(live_updates.router)
     app.include_router(manage_pages.router)

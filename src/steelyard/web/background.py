@@ -18,6 +18,8 @@ log = logging.getLogger("steelyard.web")
 _GROWTH = 1.05
 """Rules are applied again when the number of judgments has grown by 5 %: fewer would rarely change a decision."""
 _MIN_JUDGMENTS = 20
+_EVENTS_BETWEEN_CHECKPOINTS = 20_000
+"""So many events at most are replayed after the server was killed: about half a second."""
 
 
 def run_due_jobs(source: Source) -> tuple[str, ...]:
@@ -32,6 +34,13 @@ def run_due_jobs(source: Source) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def save_checkpoint(source: Source) -> bool:
+    """Save the state of a study, so that the next opening need not read the whole log."""
+    with Study.open(source.folder, database=source.database) as study:
+        study.status()
+        return study.save_checkpoint()
+
+
 class BackgroundJobs:
     """Checks every few seconds whether a study of the server has jobs that are due, and runs them."""
 
@@ -40,6 +49,7 @@ class BackgroundJobs:
         self._dashboards = dashboards
         self._seconds = seconds
         self._judgments_at_last_run: dict[str, int] = {}
+        self._seq_at_checkpoint: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -61,11 +71,20 @@ class BackgroundJobs:
                     if await asyncio.to_thread(self._is_due, served):
                         for line in await self._dashboards.of(served).run(run_due_jobs):
                             log.info("%s: %s", served.slug, line)
+                    if await asyncio.to_thread(self._needs_checkpoint, served):
+                        await self._dashboards.of(served).run(save_checkpoint)
                 except (SteelyardError, BrokenProcessPool) as error:
                     log.warning("background jobs of %s failed: %s", served.slug, error)
                 except Exception:
                     # Every exception: the loop serves all studies, and one that fails must not stop the others' jobs.
                     log.exception("background jobs of %s failed", served.slug)
+
+    def _needs_checkpoint(self, served: ServedStudy) -> bool:
+        seq = served.study.last_seq()
+        if seq - self._seq_at_checkpoint.setdefault(served.slug, 0) < _EVENTS_BETWEEN_CHECKPOINTS:
+            return False
+        self._seq_at_checkpoint[served.slug] = seq
+        return True
 
     def _is_due(self, served: ServedStudy) -> bool:
         study = served.study

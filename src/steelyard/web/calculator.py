@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from steelyard.analysis.activity import SCHEMA, activity
-from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.analysis import Analysis, AnalysisReader
 from steelyard.analysis.judge_report import judge_reports, judge_table
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.tables import (
@@ -38,6 +38,7 @@ from steelyard.reliability.statistic import EXPLANATIONS
 from steelyard.study import Status, Study
 from steelyard.study.fitting import on_rating_scale
 from steelyard.web.calculator_process import Source, lower_priority
+from steelyard.web.saved_results import load_parts, save_part
 
 MODEL_REMEDY = "The judgments can still be downloaded. Choose another model; the traceback is in the server's log."
 _SCORE_TABLES = {"scores", "least_certain", "histogram", "labels", "matching"}
@@ -46,6 +47,9 @@ _LATEST = 100
 
 PROGRESS_LIFETIME = timedelta(seconds=30)
 """The part with rates and forecasts is computed again after this time, as they change while nobody judges."""
+
+_SECONDS_BETWEEN_SAVES = 10.0
+"""Minimum time between two writings of a part to disk."""
 
 PartName: TypeAlias = Literal["progress", "scores", "annotators", "reliability"]
 PARTS: tuple[PartName, ...] = ("progress", "scores", "annotators", "reliability")
@@ -102,6 +106,15 @@ class Reliability(Part):
     verdict: Verdict
 
 
+PART_TYPES: dict[str, type[Part]] = {
+    "progress": Progress,
+    "scores": Scores,
+    "annotators": Annotators,
+    "reliability": Reliability,
+}
+"""The class of each part."""
+
+
 # The process
 
 
@@ -129,15 +142,27 @@ class _OpenStudy:
 
     def __init__(self, source: Source) -> None:
         self.study = Study.open(source.folder, database=source.database)
-        self.parts: dict[str, Any] = {}
+        self.parts: dict[str, Any] = load_parts(self.study, PART_TYPES)
         self.activity: tuple[int, pl.DataFrame] = (-1, pl.DataFrame(schema=SCHEMA))
+        self._analyses = AnalysisReader(self.study)
         self._analysis: Analysis | None = None
+        self._digest: str | None = None
+        self._saved_at: dict[str, float] = {}
+
+    def set_part(self, name: str, part: Part) -> None:
+        """Keep a new part, in memory and from time to time on disk."""
+        self.parts[name] = part
+        if time.monotonic() - self._saved_at.get(name, -_SECONDS_BETWEEN_SAVES) >= _SECONDS_BETWEEN_SAVES:
+            self._saved_at[name] = time.monotonic()
+            if self._digest is not None:
+                save_part(self.study, name, part, self._digest)
 
     def analysis(self, seq: int | None = None) -> Analysis:
         """Return an analysis as of event `seq` or later, by default of the last one; computed only if needed."""
         latest = self.study.last_seq() if seq is None else seq
         if self._analysis is None or self._analysis.seq < latest:
-            self._analysis = Analysis.of(self.study, real_ids=True, picks=True)
+            self._analysis = self._analyses.read()
+            self._digest = self._analyses.digest
         return self._analysis
 
 
@@ -182,7 +207,7 @@ def _compute(opened: _OpenStudy, name: PartName, seq: int | None) -> Part:
         begin = time.perf_counter()
         analysis = opened.analysis(needed)
         latest = _COMPUTE[name](analysis, {"seq": analysis.seq, "at": datetime.now(UTC)}, begin)
-        opened.parts[name] = latest
+        opened.set_part(name, latest)
     return latest
 
 
@@ -285,7 +310,7 @@ PART_OF_TABLE: dict[str, PartName] = {
 
 
 def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
-    """Return the tables of tournaments, source by source; none if the study holds no tournaments."""
+    """Return the tables of tournaments, source by source; none if the study has no tournament design."""
     tournaments = analysis.tournaments
     if tournaments is None:
         return {}
@@ -337,6 +362,15 @@ def compute_activity(source: Source) -> pl.DataFrame:
         analysis = opened.analysis(seq)
         opened.activity = (analysis.seq, activity(opened.study, analysis.history))
     return opened.activity[1]
+
+
+def compute_pilot(source: Source, target: float) -> list[str]:
+    """Summarise the answers so far as a pilot, in sentences, and plan the full run with annotators like these."""
+    from steelyard.recruitment.pilot import pilot_sentences, summarise_pilot
+
+    lower_priority()
+    study = _open(source).study
+    return pilot_sentences(summarise_pilot(study, target=target), target, study.config.pay.currency)
 
 
 # Charts

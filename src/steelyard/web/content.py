@@ -185,7 +185,8 @@ class MediaFolder:
         """Return an item's media; None, with a line in the log, if it cannot be shown."""
         if self.find(name) is None:
             log.warning(
-                "media %r cannot be shown: it must be a picture, sound or film in %s (%s) and be what its name says",
+                "media %r cannot be shown: it must be an image, audio or video file in %s (%s) whose content "
+                "matches its suffix",
                 name,
                 self._folder,
                 " ".join(sorted(_TYPES)),

@@ -17,6 +17,7 @@ from steelyard.errors import SteelyardError
 from steelyard.web import calculator
 from steelyard.web.calculator import PARTS, Annotators, Part, PartName, Progress, Reliability, Scores
 from steelyard.web.calculator_process import CalculatorProcess, Source
+from steelyard.web.saved_results import load_parts
 from steelyard.web.studies import ServedStudy
 
 log = logging.getLogger("steelyard.web")
@@ -44,7 +45,7 @@ class Dashboard:
 
     def __init__(self, served: ServedStudy, process: CalculatorProcess, intervals: RefreshIntervals) -> None:
         self.served = served
-        self.parts: dict[PartName, Any] = {}
+        self.parts: dict[PartName, Any] = load_parts(served.study, calculator.PART_TYPES)
         self._errors: dict[PartName, str] = dict.fromkeys(PARTS, "")
         self._model_failure = ""
         self._process = process

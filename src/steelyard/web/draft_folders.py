@@ -348,7 +348,7 @@ class DraftFolder:
         suffix = PurePath(base).suffix.lower()
         if suffix not in MEDIA_ENDINGS:
             raise DataError(
-                f"a file ending in '{plain_name(suffix)}' is no picture, sound or video that browsers show.",
+                f"files with the suffix '{plain_name(suffix)}' are not images, audio or video that browsers can show.",
                 f"Use one of {' '.join(sorted(MEDIA_ENDINGS))}.",
                 file=plain_name(base),
             )
@@ -358,7 +358,9 @@ class DraftFolder:
         folder = self.media_folder
         path = folder / (references.pop() if len(references) == 1 else base)
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise DataError("an item names it outside the media folder.", "Correct the items.", file=plain_name(base))
+            raise DataError(
+                "an item refers to it outside the media folder.", "Correct the items.", file=plain_name(base)
+            )
         if self.served is not None and not folder.resolve().is_relative_to(self.served.folder.resolve()):
             raise DataError(
                 "the study's media are in another folder, which cannot be changed in the browser.",
@@ -371,7 +373,7 @@ class DraftFolder:
         """Move an uploaded media file to its place, if it is what its name says and there is room."""
         if not begins_as_named(part, target.name):
             raise DataError(
-                "its content is not what its name says.", "Save it again in the format of its ending.", file=target.name
+                "its content does not match its suffix.", "Save it again in the format of its suffix.", file=target.name
             )
         used = sum((self.media_folder / name).stat().st_size for name in self.media_names())
         if used + part.stat().st_size > MAX_MEDIA_BYTES:
@@ -527,7 +529,7 @@ def _change_study(draft: DraftFolder, served: ServedStudy, member: str) -> Saved
             409,
             "changed_elsewhere",
             "The study was changed elsewhere while you edited it.",
-            "Nothing was saved. Open it again to continue from its present state.",
+            "Nothing was saved. Open it again to continue from its current state.",
         )
     new = {name: (draft.path / name).read_bytes() for name in draft.about.changed if (draft.path / name).is_file()}
     return replace_files(served, new, member=member)

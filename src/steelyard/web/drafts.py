@@ -23,7 +23,6 @@ from steelyard.designs.base import Design
 from steelyard.designs.contexts import context_sizes
 from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
-from steelyard.formats.outputs import read_outputs
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
@@ -39,7 +38,6 @@ from steelyard.study.confinement import (
     texts_in,
 )
 from steelyard.study.opening import check_study
-from steelyard.study.recipes import ITEMS_FILE, compare_systems
 from steelyard.web.catalogue import study_direction
 from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
@@ -51,11 +49,9 @@ __all__ = [
     "DraftCheckOut",
     "Draft",
     "DraftOut",
-    "EvaluationDraftOut",
     "FormsOut",
     "SavedStudyOut",
     "check_draft",
-    "draft_evaluation",
     "draft_of",
     "forms",
     "create_study",
@@ -103,19 +99,10 @@ class DraftCheckOut(BaseModel):
     items: int | None = None
     judgments: Annotated[int | None, Field(description="number of judgments that the design asks for")] = None
     plan: Annotated[list[str], Field(description="what will be asked, in sentences")] = []
-    warnings: Annotated[list[str], Field(description="items that cannot be compared as one might expect")] = []
+    warnings: Annotated[list[str], Field(description="items that cannot be compared as expected")] = []
     preview: TaskOut | None = None
     page: dict[str, Any] = {}
     text: Annotated[str, Field(description="the study.toml that would be written")] = ""
-
-
-class EvaluationDraftOut(BaseModel):
-    """A draft that compares systems: the values for the form, the items, and how the file was read."""
-
-    values: dict[str, Any] = {}
-    items: ItemsFile | None = None
-    notes: list[str] = []
-    problems: list[ProblemOut] = []
 
 
 class SavedStudyOut(BaseModel):
@@ -163,21 +150,6 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
         page=page,
         text=text_without_password(text, values),
     )
-
-
-def draft_evaluation(items: ItemsFile, title: str) -> EvaluationDraftOut:
-    """Return a draft that compares the systems whose outputs are in a file, as `steelyard new --compare-systems`."""
-    with tempfile.TemporaryDirectory(prefix=".steelyard-new-") as scratch:
-        try:
-            path = Path(scratch) / _upload_name(items)
-            path.write_text(items.text, encoding="utf-8")
-            recipe = compare_systems(read_outputs(path), title=title or "Comparison of systems")
-        except SteelyardError as error:
-            hidden = [replace(_without_path(problem, Path(scratch)), file="items") for problem in error.problems]
-            return EvaluationDraftOut(problems=problems_out(hidden))
-    file = ItemsFile(name=ITEMS_FILE, text=recipe.items.write_csv())
-    values = {key: value for key, value in recipe.values.items() if key != "items"}
-    return EvaluationDraftOut(values=values, items=file, notes=list(recipe.notes))
 
 
 def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
@@ -433,7 +405,7 @@ def _refuse_other_places(text: str, changed: ServedStudy | None = None) -> None:
 def refuse_odd_characters(values: Mapping[str, Any]) -> None:
     """Refuse texts that UTF-8 cannot encode."""
     problems = [
-        Problem("it holds characters that no file can hold.", "Write it again.", field=_plain(path))
+        Problem("it contains characters that cannot be stored in a file.", "Write it again.", field=_plain(path))
         for path, _, text in texts_in(values)
         if _plain(path + text) != path + text
     ]
@@ -506,7 +478,7 @@ def problems_out(problems: Iterable[Problem]) -> list[ProblemOut]:
 def toml_text(values: Mapping[str, Any]) -> str:
     """Write a study's values as TOML: plain keys first, then tables. None is left out, because TOML has no null."""
     document = tomlkit.document()
-    document.add(tomlkit.comment("A Steelyard study, written in the browser. Every key: docs/reference/study-toml.md"))
+    document.add(tomlkit.comment("A Steelyard study, written in the browser. All settings: steelyard docs study-toml"))
     # `items` is written among the plain keys, as an inline table if it has settings.
     stages = values.get("stage")
     has_stages = isinstance(stages, list) and bool(stages) and all(isinstance(one, Mapping) and one for one in stages)
@@ -583,8 +555,12 @@ def task_preview(
     design: Design | None,
     items: list[Item],
     media: MediaFolder | None = None,
+    question: object = None,
 ) -> TaskOut:
-    """Return a task as annotators would see it, with items that may be shown together, or placeholders."""
+    """Return a task as annotators would see it, with items that may be shown together, or placeholders.
+
+    `question` is that of the stage, where it has its own.
+    """
     task_items = _example_items(protocol, design, items)[: protocol.task_size] or [
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
@@ -592,7 +568,7 @@ def task_preview(
     page = values.get("page")
     content = page.get("content") if isinstance(page, Mapping) else None
     display = TaskDisplay(
-        str(values.get("question") or ""),
+        str(question or values.get("question") or ""),
         content if content in {"markdown", "html"} else "text",
         media or MediaFolder(Path("media"), ""),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -24,6 +24,7 @@ from steelyard.errors import (
 )
 
 log = logging.getLogger("steelyard.web")
+T = TypeVar("T")
 
 CUT_OFF = "steelyard.cut_off"
 """Marks the scope of a request whose body was not read completely; `Guard` responds to it."""
@@ -32,7 +33,11 @@ _LONGEST = 500
 _NOTHING_LOST = "Nothing is lost. Try again in a moment."
 _BY_STATUS = {
     404: ("not_found", "There is nothing at this address.", "Check the link you were given."),
-    405: ("method_not_allowed", "This address does not take such requests.", "See the API's description."),
+    405: (
+        "method_not_allowed",
+        "This address does not accept such requests.",
+        "See the description at /api/v1/openapi.json.",
+    ),
 }
 
 
@@ -92,6 +97,15 @@ def refusal_for(error: SteelyardError) -> Refusal:
     return Refusal(
         500, "study_broken", "This study is not set up right, so it cannot go on.", "Please tell whoever invited you."
     )
+
+
+def refusing(action: Callable[[], T]) -> T:
+    """Turn the problems of a file or a value into a refusal that names them all."""
+    try:
+        return action()
+    except SteelyardError as error:
+        problems = [str(problem) for problem in error.problems]
+        raise Refusal(422, "file_invalid", " ".join(problems[:5]), "Nothing was changed.") from None
 
 
 def _short(text: str) -> str:
@@ -167,7 +181,7 @@ def _on_invalid(request: Request, error: Exception) -> Response:
         refusal = Refusal(
             400,
             "malformed",
-            f"The request is not as it should be: {details['msg']}.",
+            f"The request is not valid: {details['msg']}.",
             "Reload the page and try again.",
             field=".".join(place) or None,
         )

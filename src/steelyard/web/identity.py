@@ -105,7 +105,7 @@ def check_strength(token: str) -> None:
             f"the manager's token is too easy to guess: {len(token)} characters, {len(set(token))} of them different.",
             f"Set STEELYARD_TOKEN to {_MIN_LENGTH} or more random characters, {_MIN_CHARACTERS} or more different, "
             'e.g. from: python -c "import secrets; print(secrets.token_urlsafe(24))". '
-            "Or leave it unset: then one is made at each start.",
+            "Or leave it unset: then a new one is created at each start.",
         )
 
 
@@ -391,7 +391,7 @@ def join_by_name(request: Request, served: ServedStudy, text: str) -> Session:
         name = annotator_name(text)
     except TaskError as error:
         problem = error.problems[0]
-        raise Refusal(422, "name_invalid", "That cannot be a name.", problem.remedy, field="name") from None
+        raise Refusal(422, "name_invalid", "This name is not valid.", problem.remedy, field="name") from None
     current = session_of(request, served)
     if current is not None and current.name == name:
         return current
@@ -421,8 +421,8 @@ def newcomer_by_invite(request: Request, served: ServedStudy, token: str) -> New
         raise Refusal(
             403,
             "invite_unknown",
-            "This personal link is not valid, or no longer.",
-            "Check that you copied the whole of it, or ask for a new one.",
+            "This personal link is not valid, or has been revoked.",
+            "Check that you copied the complete link, or ask for a new one.",
             field="invite",
         )
     name = grant.note.removeprefix(_RESUME_PREFIX) if grant.note.startswith(_RESUME_PREFIX) else grant.annotator

@@ -22,13 +22,10 @@ from steelyard.web.drafts import (
     Draft,
     DraftCheckOut,
     DraftOut,
-    EvaluationDraftOut,
     FormsOut,
-    ItemsFile,
     SavedStudyOut,
     check_draft,
     create_study,
-    draft_evaluation,
     draft_of,
     forms,
     save_draft,
@@ -46,13 +43,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorOut, "description": "The page is out of date, or the link is for viewing only."},
     404: {"model": ErrorOut, "description": "There is no such study, item, table or chart."},
     409: {"model": ErrorOut, "description": "It cannot be done now."},
-    422: {"model": ErrorOut, "description": "The study is not right; each problem has its field."},
+    422: {"model": ErrorOut, "description": "The study is not valid; each problem names its field."},
 }
 _STUDY = "/api/v1/studies/{study}/manage"
 router = APIRouter(tags=["manage"], responses=_REFUSALS)
 
 _MOST_ROWS = 500
-_RealIds = Annotated[bool, Query(description="call annotators by their own names rather than by pseudonyms")]
+_RealIds = Annotated[bool, Query(description="use annotators' real names instead of pseudonyms")]
 _TABLES = Literal[
     "scores",
     "systems",
@@ -131,6 +128,7 @@ class TableOut(BaseModel):
     """A page of a table."""
 
     columns: list[str]
+    empty_columns: Annotated[list[str], Field(description="columns without any value in the whole table")] = []
     rows: list[dict[str, Any]]
     total: Annotated[int, Field(description="number of rows that match the search, on all pages")]
     as_of: Annotated[int | None, Field(description="number of judgments included; null while it is computed")]
@@ -191,7 +189,13 @@ async def table(
     rows = _search(_visible(frame, served, viewer), search)
     if sort is not None:
         rows = rows.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
-    return TableOut(columns=frame.columns, rows=_rows(rows[offset : offset + limit]), total=rows.height, as_of=as_of)
+    return TableOut(
+        columns=frame.columns,
+        empty_columns=[column.name for column in frame if column.null_count() == frame.height],
+        rows=_rows(rows[offset : offset + limit]),
+        total=rows.height,
+        as_of=as_of,
+    )
 
 
 async def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, int | None]:
@@ -307,7 +311,7 @@ async def chart(
         real_ids = real_ids or (viewer.may_manage and not download)
         body = await dashboard.run(calculator.draw, name, form, theme, width, item, real_ids, download)
     if body is None:
-        raise Refusal(404, "no_such_chart", f"There is no chart '{name}' of this study now.", "Look again later.")
+        raise Refusal(404, "no_such_chart", f"The chart '{name}' is not available now.", "Try again later.")
     headers = {"Content-Disposition": f'attachment; filename="{served.slug}-{_plain(name)}.{form}"'} if download else {}
     # The address names the state of the study (v=…), so the picture may be cached.
     headers["Cache-Control"] = "private, max-age=86400" if "v" in request.query_params else "no-store"
@@ -373,7 +377,9 @@ async def download(
 def exclude(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
     """Exclude an annotator: they get no further tasks, and their judgments are set aside and collected again."""
     if not body.reason.strip():
-        raise Refusal(422, "no_reason", "There is no reason given.", "Say why; it stays in the log.", field="reason")
+        raise Refusal(
+            422, "no_reason", "No reason is given.", "Give a reason; it is stored in the log.", field="reason"
+        )
     _act(lambda: served.study.annotators.exclude(body.annotator, body.reason.strip(), member=manager.name))
     return DoneOut()
 
@@ -404,6 +410,24 @@ def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut
         effects=effects,
         remaining_steps=report.still_to_do(),
     )
+
+
+class PilotOut(BaseModel):
+    """The answers so far as a pilot: time, pay, and what the full run takes, in sentences."""
+
+    lines: list[str]
+
+
+@router.get(_STUDY + "/pilot")
+async def read_pilot(
+    served: StudyDep, request: Request, _: Manager, target: Annotated[float, Query(ge=0.1, le=0.99)] = 0.9
+) -> PilotOut:
+    """Take the answers so far as a pilot, and plan the full run with annotators like these."""
+    try:
+        return PilotOut(lines=await dashboard_of(request, served).run(calculator.compute_pilot, target))
+    except SteelyardError as error:
+        problem = error.problems[0]
+        raise Refusal(409, "no_pilot", problem.what, problem.remedy) from None
 
 
 @router.post(_STUDY + "/resolve-check")
@@ -442,21 +466,6 @@ def check(request: Request, _: Manager, draft: Draft) -> DraftCheckOut:
     """Check a draft without saving it: every problem with its field, and a preview of a task."""
     changed = request.app.state.studies.get(draft.study) if draft.study is not None else None
     return check_draft(draft, changed)
-
-
-class OutputsIn(BaseModel):
-    """A file with the outputs of several systems, and the title of the study that is to compare them."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    items: ItemsFile
-    title: str = ""
-
-
-@router.post("/api/v1/manage/compare-systems")
-def compare_systems(_: Manager, outputs: OutputsIn) -> EvaluationDraftOut:
-    """Draft a study that compares systems by their outputs for the same sources; nothing is saved."""
-    return draft_evaluation(outputs.items, outputs.title)
 
 
 @router.post("/api/v1/manage/studies", status_code=201)

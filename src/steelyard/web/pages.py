@@ -166,7 +166,7 @@ def media(served: StudyDep, request: Request, name: str) -> Response:
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")
     file = served.media.find(name)
     if file is None:
-        raise Refusal(404, "no_such_media", "There is no such picture, sound or film here.")
+        raise Refusal(404, "no_such_media", "There is no such image, audio or video file.")
     path, kind = file
     return FileResponse(
         path,

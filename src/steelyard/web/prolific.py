@@ -29,7 +29,7 @@ from steelyard.web.identity import Manager, StudyDep
 from steelyard.web.schemas import ErrorOut
 from steelyard.web.studies import ServedStudy
 
-Action = Literal["draft", "publish", "sync", "approve", "bonus", "stop"]
+Action = Literal["draft", "publish", "sync", "approve", "reject", "bonus", "stop"]
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorOut, "description": "Not the manager."},
@@ -46,6 +46,8 @@ class ProlificOut(BaseModel):
     submissions: Annotated[dict[str, int], Field(description="number of submissions by status")] = {}
     facts: Annotated[dict[str, str], Field(description="places, payments and more, formatted")] = {}
     actions: list[Action] = []
+    awaiting: Annotated[list[str], Field(description="participants whose submissions await review")] = []
+    categories: Annotated[list[str], Field(description="reasons for a rejection that Prolific knows")] = []
 
 
 class ActionRequest(BaseModel):
@@ -55,6 +57,11 @@ class ActionRequest(BaseModel):
 
     action: Action
     pilot: Annotated[int | None, Field(ge=1, le=100_000, description="publish: number of places of a pilot")] = None
+    participants: Annotated[
+        list[Annotated[str, Field(max_length=300)]], Field(max_length=1000, description="reject: whose submissions")
+    ] = []
+    category: Annotated[str, Field(max_length=50, description="reject: Prolific's name of the reason")] = ""
+    message: Annotated[str, Field(max_length=2000, description="reject: what the participants read")] = ""
     agreed: Annotated[str, Field(max_length=64, description="the digest of the preview that is confirmed")] = ""
 
 
@@ -114,18 +121,20 @@ def _state(study: Study, client: Client) -> ProlificOut:
     study_id, currency = prolific.drafted_id(study), study.config.pay.currency
     remote = client.study(study_id)
     listed, at = client.submissions(study_id)
-    statuses = [read_submission(data, at).status for data in listed]
+    submissions = [read_submission(data, at) for data in listed]
+    statuses = [one.status for one in submissions]
+    awaiting = sorted(one.participant for one in submissions if one.status == review.AWAITING_REVIEW)
     counts = {name: statuses.count(name) for name in sorted(set(statuses))}
     received = sum(bonuses.received_bonuses(listed).values())
     rewards = statuses.count("APPROVED") * int(remote.get("reward", 0))
     remote_state = str(remote.get("status", "")).upper()
     facts = {
         "Places taken": f"{remote.get('places_taken', 0)} of {remote.get('total_available_places', 0)}",
-        "Paid to participants": f"{money(rewards + received, currency)}, of it bonuses {money(received, currency)}",
+        "Paid to participants": f"{money(rewards + received, currency)}, of which bonuses {money(received, currency)}",
     }
     actions: list[Action] = ["draft", "publish"] if remote_state == "UNPUBLISHED" else ["sync", "publish"]
     if review.AWAITING_REVIEW in counts:
-        actions.append("approve")
+        actions += ["approve", "reject"]
     if study.config.pay.formula is not None and "APPROVED" in counts:
         actions.append("bonus")
     if remote_state in {"ACTIVE", "PAUSED", "SCHEDULED", "PUBLISHING"}:
@@ -136,6 +145,8 @@ def _state(study: Study, client: Client) -> ProlificOut:
         submissions=counts,
         facts=facts,
         actions=actions,
+        awaiting=awaiting,
+        categories=list(review.CATEGORIES) if awaiting else [],
     )
 
 
@@ -162,10 +173,12 @@ def _plan(client: Client, served: ServedStudy, request: Request, body: ActionReq
     if body.action == "publish":
         return _publication(client, study, body.pilot)
     if body.action == "sync":
-        return _Plan(["Read all submissions; tasks of participants who left become free for others."], {"sync": 1})
+        return _Plan(["Read all submissions, and release the tasks of participants who left."], {"sync": 1})
     if body.action == "stop":
         lines = ["Stop the study on Prolific: nobody new can take part; participants who have begun may finish."]
         return _Plan([*lines, "It cannot be started again."], {"stop": prolific.drafted_id(study)})
+    if body.action == "reject":
+        return _rejections(client, study, body)
     return _approvals(client, study) if body.action == "approve" else _payments(client, study)
 
 
@@ -179,7 +192,7 @@ def _payments(client: Client, study: Study) -> _Plan:
     if unfinished is not None:
         lines.insert(0, f"First, complete a payment of {money(unfinished.total, currency)} that was begun earlier.")
     if not lines:
-        return _Plan(["No bonuses are owed to participants whose work is approved."], None)
+        return _Plan(["No bonuses are due to approved participants."], None)
     lines.append(f"Pay {money(sum(owed.values()), currency)} to {len(owed)} participants. Prolific's fee is extra.")
     begun = None if unfinished is None else unfinished.number
     return _Plan(lines, {"owed": owed, "begun": begun}, (owed, listed))
@@ -191,9 +204,11 @@ def _publication(client: Client, study: Study, pilot: int | None) -> _Plan:
     if offer.nothing_to_do:
         return _Plan([f"The study is on Prolific with {offer.places} places. There is nothing to do."], None)
     cost = "an unknown amount" if offer.cost is None else money(offer.cost, currency)
-    verb = "Add places to" if offer.published else "Publish"
+    places = f"{offer.places} places{' (pilot)' if offer.pilot else ''}"
     lines = [
-        f"{verb} the study: {offer.places} places{' (pilot)' if offer.pilot else ''}, {offer.places_now} now.",
+        f"Raise the number of places from {offer.places_now} to {places}."
+        if offer.published
+        else f"Publish the study with {places}.",
         f"Each participant gets {money(offer.reward, currency)} for about {offer.minutes} minutes.",
         f"Cost with fees and taxes: {cost}.",
     ]
@@ -203,30 +218,53 @@ def _publication(client: Client, study: Study, pilot: int | None) -> _Plan:
 def _approvals(client: Client, study: Study) -> _Plan:
     reviews = review.review_submissions(study, prolific.sync(client, study).submissions)
     passing = [one for one in reviews if one.passes]
-    lines = [f"{one.participant}: {'approve' if one.passes else 'leave for you'} ({one.reason})" for one in reviews]
+    lines = [f"{one.participant}: {'approve' if one.passes else 'review by hand'} ({one.reason})" for one in reviews]
     if not passing:
-        return _Plan([*lines, "No submission that passes the rule awaits review."], None)
-    lines.append(f"Approve {len(passing)} of {len(reviews)} submissions. They are paid, and it cannot be undone.")
+        return _Plan([*lines, "No submission that passes the review awaits approval."], None)
+    lines.append(f"Approve {len(passing)} of {len(reviews)} submissions. They will be paid. This cannot be undone.")
     return _Plan(lines, sorted(one.submission for one in passing), passing)
+
+
+def _rejections(client: Client, study: Study, body: ActionRequest) -> _Plan:
+    if not body.participants:
+        raise ConfigError("no submission is chosen.", "Choose the participants whose submissions to reject.")
+    review.check_rejection(body.category, body.message)
+    listed, at = client.submissions(prolific.drafted_id(study))
+    awaiting = {
+        one.participant for data in listed if (one := read_submission(data, at)).status == review.AWAITING_REVIEW
+    }
+    chosen = [name for name in dict.fromkeys(body.participants) if name in awaiting]
+    if not chosen:
+        return _Plan(["None of these submissions awaits review."], None)
+    lines = [f"{name}: reject" for name in chosen]
+    count = "1 submission" if len(chosen) == 1 else f"{len(chosen)} submissions"
+    lines.append(f"Reject {count}. The participants are not paid, and read your message.")
+    return _Plan(lines, {"reject": chosen, "category": body.category, "message": body.message}, chosen)
 
 
 def _carry_out(client: Client, served: ServedStudy, request: Request, body: ActionRequest, plan: _Plan) -> str:
     study = served.study
-    if body.action == "draft":
-        study_id = prolific.draft(client, study, _base_url(study, request), served.slug)
-        return f"Drafted on Prolific as {study_id}."
-    if body.action == "publish":
-        prolific.publish(client, study, plan.data)
-        return f"{plan.data.places} places are open. Keep the server running."
-    if body.action == "sync":
-        result = prolific.sync(client, study)
-        return f"{result.changed} submissions have changed; {result.released_tasks} tasks are free for others."
-    if body.action == "stop":
-        return f"Stopped: on Prolific the study is {prolific.stop(client, study).lower()} now."
-    if body.action == "approve":
-        done = review.approve(client, study, plan.data)
-        return f"{done} of {len(plan.data)} submissions are approved."
-    return _pay(client, study, *plan.data)
+    match body.action:
+        case "draft":
+            study_id = prolific.draft(client, study, _base_url(study, request), served.slug)
+            result = f"Drafted on Prolific as {study_id}."
+        case "publish":
+            prolific.publish(client, study, plan.data)
+            result = f"{plan.data.places} places are open. Keep the server running."
+        case "sync":
+            synced = prolific.sync(client, study)
+            result = f"{synced.changed} submissions have changed; {synced.released_tasks} tasks released."
+        case "stop":
+            result = f"Stopped: on Prolific the study is {prolific.stop(client, study).lower()} now."
+        case "approve":
+            result = f"{review.approve(client, study, plan.data)} of {len(plan.data)} submissions are approved."
+        case "reject":
+            done = review.reject(client, study, plan.data, body.category, body.message.strip())
+            count = "1 submission is" if done == 1 else f"{done} submissions are"
+            result = f"{count} rejected; tasks that these participants still held are free for others."
+        case "bonus":
+            result = _pay(client, study, *plan.data)
+    return result
 
 
 def _pay(client: Client, study: Study, owed: dict[str, int], listed: list[dict[str, Any]]) -> str:
@@ -242,12 +280,12 @@ def _pay(client: Client, study: Study, owed: dict[str, int], listed: list[dict[s
         if not bonuses.complete_batch(client, study, unfinished, grace_minutes=grace, send_again=send_again):
             raise ConfigError(
                 f"Prolific does not list a payment of {money(unfinished.total, currency)} that was requested earlier.",
-                "Look at your balance there, then run: steelyard prolific bonus",
+                "Check your balance there, then run: steelyard prolific bonus",
             )
         paid += unfinished.total
     earned = bonuses.earned_bonuses(study)
     paid += bonuses.pay_owed(client, study, earned, owed, listed, grace_minutes=grace, send_again=send_again)
-    return f"{money(paid, currency)} of bonuses are paid."
+    return f"{money(paid, currency)} of bonuses paid."
 
 
 def _base_url(study: Study, request: Request) -> str:
@@ -255,7 +293,7 @@ def _base_url(study: Study, request: Request) -> str:
     url = (None if table is None else table.url) or request.app.state.public_url
     if not url:
         raise ConfigError(
-            "the address under which participants reach this server is not known.",
+            "the public address of this server is unknown.",
             "Set url in [prolific], or start the server with --public-url https://judge.example.org.",
         )
     return str(url)

@@ -43,16 +43,16 @@ class ReportOut(BaseModel):
 
     id: str
     state: Literal["running", "done", "failed"]
-    step: Annotated[str, Field(description="what is being done now")] = ""
+    step: Annotated[str, Field(description="the current step")] = ""
     progress: Annotated[float, Field(description="from 0 to 1")] = 0.0
-    wanted: Annotated[list[Form], Field(description="the files that were asked for")]
-    files: Annotated[dict[Form, int], Field(description="the files that are there, with their sizes in bytes")] = {}
+    wanted: Annotated[list[Form], Field(description="the requested files")]
+    files: Annotated[dict[Form, int], Field(description="the existing files, with their sizes in bytes")] = {}
     judgments: Annotated[int, Field(description="number of judgments when it was created")]
     real_ids: bool = False
     created: datetime
     finished: datetime | None = None
     by: Annotated[str, Field(description="who created it, if known")] = ""
-    error: Annotated[str, Field(description="what went wrong; empty if nothing did")] = ""
+    error: Annotated[str, Field(description="the error; empty if there was none")] = ""
 
 
 class _Record(ReportOut):
@@ -266,7 +266,7 @@ async def create_report(served: StudyDep, request: Request, manager: Manager, bo
         raise Refusal(
             409,
             "no_chromium",
-            "The server has no Chromium to print a PDF with.",
+            "Writing a PDF needs Chromium, which is not installed on the server.",
             "Create the HTML report and print it from your browser, or install Chromium on the server.",
             field="forms",
         )

@@ -315,7 +315,7 @@ def task_out(
 ) -> TaskOut:
     """Return a task for display: sanitised items, and their common context and reference once."""
     config = served.study.config
-    display = TaskDisplay(config.question, config.page.content, served.media)
+    display = TaskDisplay(config.question_of(stage), config.page.content, served.media)
     return task_shown(display, judgment_id, stage.name, stage.protocol, items, lease_end)
 
 

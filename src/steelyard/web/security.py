@@ -298,7 +298,7 @@ def _too_large(largest: int) -> Refusal:
     return Refusal(
         413,
         "too_large",
-        f"The request is too large; at most {largest / 1e6:g} MB are taken.",
+        f"The request is too large; at most {largest / 1e6:g} MB are accepted.",
         "Nothing was stored. Send less.",
     )
 

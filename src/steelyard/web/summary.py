@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
@@ -111,7 +111,7 @@ def _version(name: PartName, seq: int, at: float) -> str:
 def _verdict(dashboard: Dashboard, status: Status) -> Verdict | None:
     if dashboard.reliability is not None:
         return dashboard.reliability.verdict
-    return None if status.judgments else Verdict("empty", "No judgments count yet.")
+    return None if status.judgments else Verdict("empty", "There are no judgments yet.")
 
 
 def _verdict_out(verdict: Verdict) -> VerdictOut:
@@ -152,7 +152,7 @@ def _annotators(status: Status, leased: int) -> str:
 
 
 def _state(status: Status, reason: str) -> str:
-    label = {"open": "open", "paused": "paused: nobody is asked", "closed": "closed"}[status.state]
+    label = {"open": "open", "paused": "paused: no tasks are assigned", "closed": "closed"}[status.state]
     return f"{label} ({reason})" if reason and status.state != "open" else label
 
 
@@ -162,12 +162,18 @@ def _as_of(judgments: int | None, error: str) -> str:
     return f"as of {_counted(judgments, 'judgments')}"
 
 
+def _moment(at: datetime) -> str:
+    """Return the time of a computation; with the date if it was on another day."""
+    is_today = at.date() == datetime.now(UTC).date()
+    return f"{at:%H:%M:%S} UTC" if is_today else f"{at:%d %b %Y, %H:%M} UTC"
+
+
 def _score_texts(scores: Scores | None, error: str) -> dict[str, str]:
     if scores is None:
         empty = dict.fromkeys(("notes", "problem", "systems_notes", "systems_problem", "model"), "")
         return {**empty, "as_of": _as_of(None, error)}
     return {
-        "as_of": f"{_as_of(scores.judgments, '')}, {scores.at:%H:%M:%S} UTC",
+        "as_of": f"{_as_of(scores.judgments, '')}, {_moment(scores.at)}",
         "model": scores.model,
         "notes": " · ".join(scores.notes),
         "problem": scores.problem,
@@ -187,7 +193,7 @@ def _rate_texts(progress: Progress) -> dict[str, str]:
     if progress.rate is None or not progress.rate.value:
         return {"rate": "0", "rate_interval": "nobody in the last hour"}
     low, high = format_rounded(progress.rate.lower or 0), format_rounded(progress.rate.upper or 0)
-    return {"rate": format_rounded(progress.rate.value), "rate_interval": f"judgments an hour ({low}–{high})"}
+    return {"rate": format_rounded(progress.rate.value), "rate_interval": f"judgments per hour ({low}–{high})"}
 
 
 def _remaining_texts(progress: Progress, finished: bool) -> dict[str, str]:
@@ -198,7 +204,7 @@ def _remaining_texts(progress: Progress, finished: bool) -> dict[str, str]:
     leases = f"{_counted(left.held_tasks, 'tasks')} held by annotators who have stopped, free by {free}"
     hours = left.hours
     if hours is None:
-        reason = leases if left.held_tasks else "no forecast while nobody judges"
+        reason = leases if left.held_tasks else "no forecast without recent judgments"
         return {"remaining": "–", "remaining_interval": reason}
     until = progress.at + timedelta(hours=min(hours.value, 24 * 3650))
     span = (
@@ -215,10 +221,10 @@ def _cost_texts(progress: Progress, config: StudyConfig) -> dict[str, str]:
     paid, _, total = progress.tables["costs"].rows(named=True)
     if config.pay.nothing:
         if not paid["hours"]:
-            return {"cost": "–", "cost_forecast": "no pay is set, and no times are known"}
+            return {"cost": "–", "cost_forecast": "no pay is set, and no times were recorded"}
         return {
             "cost": format_duration(paid["hours"]),
-            "cost_forecast": f"of annotators' time so far; about {format_duration(total['hours'])} in all",
+            "cost_forecast": f"of annotators' time so far; about {format_duration(total['hours'])} in total",
         }
     sign = config.pay.currency
 
@@ -228,4 +234,4 @@ def _cost_texts(progress: Progress, config: StudyConfig) -> dict[str, str]:
     span = ""
     if total["upper"] - total["lower"] >= 0.01:
         span = f" ({money(max(total['lower'], 0))}–{money(total['upper'])})"
-    return {"cost": money(paid["cost"]), "cost_forecast": f"so far; about {money(total['cost'])}{span} in all"}
+    return {"cost": money(paid["cost"]), "cost_forecast": f"so far; about {money(total['cost'])}{span} in total"}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.study.events import RoleName
-from steelyard.study.team import Member, Team
+from steelyard.study.team import Member, Team, checked_name
 from steelyard.web.addresses import origin_of
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import Manager, StudyDep
@@ -67,11 +67,12 @@ def members(served: StudyDep, _: Manager) -> TeamOut:
 def add(served: StudyDep, request: Request, manager: Manager, body: NewMember) -> NewMemberOut:
     """Add somebody to the team; the answer holds their link."""
     try:
-        token = Team(served.study).add(body.name, body.role, by=manager.name)
+        name = checked_name(body.name)
+        token = Team(served.study).add(name, body.role, by=manager.name)
     except ConfigError as error:
         raise _refusal(error) from None
     link = f"{origin_of(request)}/manage/{served.slug}/?token={token}"
-    return NewMemberOut(name=body.name, role=body.role, link=link)
+    return NewMemberOut(name=name, role=body.role, link=link)
 
 
 @router.post("/remove")

@@ -15,7 +15,7 @@ from scipy import stats
 
 from benchmarks.calibrated_prior import SCENES, draw_case
 from steelyard.models.calibrated.chain import Chain, HoldOut
-from steelyard.models.calibrated.chain_kernels import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
+from steelyard.models.calibrated.chain_state import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
 from steelyard.models.calibrated.covariates import uncorrelated
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.responder_kernels import (

@@ -243,7 +243,7 @@ def test_mixing_keeps_ids_and_refuses_labels():
     assert isinstance(recoded, Comparisons)
     assert (mixed.items[int(recoded.left[0])], mixed.items[int(recoded.right[0])]) == ("c", "b")
     labels = Labels(items=Index("a"), item=np.zeros(1, np.int32), label=np.zeros(1, np.int32), classes=Index(["x"]))
-    with pytest.raises(DataError, match="labels have no place"):
+    with pytest.raises(DataError, match="labels cannot be combined"):
         Mixed.of((one, labels))
 
 

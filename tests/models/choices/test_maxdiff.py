@@ -131,7 +131,7 @@ def test_choices_that_name_one_item_as_both_are_left_out_and_counted():
     )
     fit = MaxDiff().fit(spoiled)
     assert by_item(fit) == pytest.approx(by_item(MaxDiff().fit(choices)), abs=1e-9)
-    assert any(note.startswith("7 choices name one item as best and worst") for note in fit.notes)
+    assert any(note.startswith("7 choices name the same item as best and worst") for note in fit.notes)
 
 
 @pytest.mark.parametrize("interval", ["posterior", "sandwich", "bootstrap"])
@@ -180,7 +180,7 @@ def test_extremes_stay_finite_and_are_named():
     useless = MaxDiff().fit(make([((0, 1), 0, 0), ((0, 1), None, None)], 2))
     assert useless.scores["score"].to_list() == [None, None]
     assert useless.notes == ("no scores: no choice names a best and another worst item",)
-    with pytest.raises(DataError, match="stands twice"):
+    with pytest.raises(DataError, match="appears twice"):
         MaxDiff().fit(make([((0, 1, 1), 0, 1)], 2))
 
 

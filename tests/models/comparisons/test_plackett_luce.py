@@ -188,7 +188,7 @@ def test_a_ranking_of_one_says_nothing_and_its_item_gets_nulls():
 
 
 def test_an_item_twice_in_one_ranking_is_refused():
-    with pytest.raises(DataError, match="'i001' stands twice"):
+    with pytest.raises(DataError, match="'i001' appears twice"):
         PlackettLuce().fit(make([[[0], [1], [1]]]))
 
 

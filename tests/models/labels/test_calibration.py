@@ -64,7 +64,7 @@ def test_difficult_items_do_not_make_the_model_sure(model):
 def test_annotators_who_cannot_be_checked_are_not_taken_for_perfect():
     rows = [(f"a{item % 4}", f"i{item}", "yes" if item % 3 else "no") for item in range(40)]
     fit = DawidSkene().fit(labels_of(rows))
-    assert any("no item has labels of two annotators" in note for note in fit.notes)
+    assert any("no item has labels from two annotators" in note for note in fit.notes)
     assert fit.scores["probability"].max() < 0.9
     assert fit.scores["lower"].null_count() == 0
 

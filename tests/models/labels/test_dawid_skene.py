@@ -239,7 +239,7 @@ def test_a_fit_without_convergence_warns_with_iterations_and_gain():
 
 def test_gold_of_unknown_classes_and_items_is_refused_with_a_suggestion():
     labels, _ = random_labels(10)
-    with pytest.raises(DataError, match=r"class 'C1', which no label has. Did you mean 'c1'"):
+    with pytest.raises(DataError, match=r"class 'C1', which does not occur among the labels. Did you mean 'c1'"):
         DawidSkene().fit(labels, gold={"i000": "C1"})
     with pytest.raises(DataError, match=r"item 'i0000'.*Did you mean 'i000'"):
         DawidSkene().fit(labels, gold={"i001": "c1", "i0000": "c1"})

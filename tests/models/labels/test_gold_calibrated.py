@@ -137,9 +137,9 @@ def test_samples_take_k_labels_of_every_item_with_gold():
     [
         (None, r"gold_calibrated needs gold: give --gold FILE"),
         ({}, r"gold_calibrated needs gold: give --gold FILE"),
-        ({"elsewhere": "c1"}, r"never overlaps.*'elsewhere'.*'i000'.*same item ids"),
-        ({"i000": "c1", "i0": "c1"}, r"gold names the item 'i0', which the judgments do not"),
-        ({"i000": "C1"}, r"class 'C1', which no label has. Did you mean 'c1'"),
+        ({"elsewhere": "c1"}, r"no items in common.*'elsewhere'.*'i000'.*same item ids"),
+        ({"i000": "c1", "i0": "c1"}, r"gold contains the item 'i0', which has no judgments"),
+        ({"i000": "C1"}, r"class 'C1', which does not occur among the labels. Did you mean 'c1'"),
         ({"i000": float("nan")}, r"gold label of item 'i000' is missing. Leave"),
         ({"i000": None}, r"gold label of item 'i000' is missing. Leave"),
     ],
@@ -192,6 +192,6 @@ def test_a_class_that_only_gold_has_is_a_class():
 def test_annotators_who_met_no_gold_are_noted_and_have_nulls():
     labels, truth = random_labels(6, items=40, annotators=12, per_item=3)
     fit = GoldCalibrated().fit(labels, gold=dict(list(truth.items())[:1]))
-    assert any("9 annotators met no item with gold" in note for note in fit.notes)
+    assert any("9 annotators judged no item with gold" in note for note in fit.notes)
     assert fit.annotators["accuracy"].null_count() == 9
     assert fit.scores["probability"].null_count() == 0

@@ -182,11 +182,11 @@ def test_one_judged_item_with_gold_gives_no_scores_and_the_reason():
     ("gold", "message"),
     [
         (None, r"gaussian_calibration needs gold: give --gold FILE"),
-        ({"elsewhere": 3.0}, r"never overlaps"),
+        ({"elsewhere": 3.0}, r"no items in common"),
         ({"i1": 3.0, "i2": float("nan")}, r"gold score of item 'i2' is not a number"),
         ({"i1": 3.0, "i2": "high"}, r"gold score of item 'i2' is not a number \('high'\)"),
         ({"i1": 3.0, "i2": 700.0}, r"'i2', 700, is outside the ratings' scale 0 to 100"),
-        ({"i1": 3.0, "i22": 7.0}, r"gold names the item 'i22'.*Did you mean 'i2'"),
+        ({"i1": 3.0, "i22": 7.0}, r"gold contains the item 'i22'.*Did you mean 'i2'"),
     ],
 )
 def test_bad_gold_is_refused_with_a_remedy(gold, message):

@@ -161,14 +161,14 @@ def test_a_system_that_won_everything_rests_on_the_prior():
     comparison = compare(SystemJudgments.of_systems(votes([0, 0, 0, 1, 2], [1, 2, 1, 2, 1], [1, 1, 1, 1, 1], 3)))
     assert comparison.scores["system"][0] == "s0"
     assert np.isfinite(comparison.scores["score"].to_numpy()).all()
-    assert any("rests on the prior" in note for note in comparison.notes)
+    assert any("the prior determines it" in note for note in comparison.notes)
 
 
 def test_a_system_with_wins_and_ties_only_is_finite_where_others_contradict_each_other():
     # s0 beat s1 and tied s2, who beat each other: Davidson's likelihood has a maximum.
     contradicted = votes([0, 0, 1, 2], [1, 2, 2, 1], [1, 0, 1, 1], 3)
     comparison = compare(SystemJudgments.of_systems(contradicted))
-    assert not any("rests on the prior" in note for note in comparison.notes)
+    assert not any("the prior determines it" in note for note in comparison.notes)
 
     def loss(x):
         """Davidson's likelihood as in the textbook: ν = exp(x₂), s0 at x₀, s1 at x₁, s2 at 0."""

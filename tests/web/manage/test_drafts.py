@@ -199,34 +199,6 @@ def test_study_toml_can_be_edited_as_text_and_keeps_its_comments(served):
     assert (refused.status_code, refused.json()["problems"][0]["field"]) == (422, "text")
 
 
-OUTPUTS = "prompt,model,response\n" + "".join(
-    f"prompt {n},model {k},answer {n} {k}\n" for n in range(4) for k in range(3)
-)
-
-
-def test_outputs_of_systems_become_a_draft_that_compares_them_within_each_source(served):
-    _, manager = served
-    outputs = {"name": "outputs.csv", "text": OUTPUTS}
-    drafted = manager.post("/api/v1/manage/compare-systems", {"items": outputs, "title": "Models"}).json()
-    assert drafted["problems"] == []
-    assert drafted["values"]["question"] == "Which answer is better?"
-    checked = manager.post("/api/v1/manage/check", {"values": drafted["values"], "items": drafted["items"]}).json()
-    assert checked["problems"] == []
-    assert checked["plan"][0] == (
-        "Items are compared within the same source: 4 sources × 3 systems, 12 possible pairs."
-    )
-    assert len({item["context"] for item in checked["preview"]["items"]}) == 1
-    created = manager.post("/api/v1/manage/studies", {"values": drafted["values"], "items": drafted["items"]})
-    assert created.status_code == 201, created.text
-
-
-def test_a_file_without_systems_is_refused_with_what_it_lacks(served):
-    _, manager = served
-    drafted = manager.post("/api/v1/manage/compare-systems", {"items": ITEMS}).json()
-    assert "no column holds the sources" in drafted["problems"][0]["what"]
-    assert drafted["problems"][0]["field"] == "items"
-
-
 def test_the_check_warns_of_a_source_with_one_item(served):
     _, manager = served
     text = "id,source,system,output\n1,a,x,one\n2,a,y,two\n3,b,x,three\n"

@@ -98,8 +98,8 @@ def test_the_summary_says_how_far_the_study_is_in_numbers_and_words(judged):
     assert summary["texts"]["percent"] == "66 %"
     # Ten judgments of 4 and 5 seconds: 45 s; fifteen would take 67.5 s.
     assert summary["texts"]["cost"] == "45 s"
-    assert "68 s in all" in summary["texts"]["cost_forecast"]
-    assert "judgments an hour" in summary["texts"]["rate_interval"]
+    assert "68 s in total" in summary["texts"]["cost_forecast"]
+    assert "judgments per hour" in summary["texts"]["rate_interval"]
     assert {"progress", "speed", "scores", "histogram", "annotators"} <= set(summary["charts"])
 
 
@@ -204,7 +204,7 @@ def test_a_person_is_forgotten_only_by_a_manager_who_is_sure(judged):
     bob.join_by(server.invite("bob").rpartition("=")[2])
     would = manager.post("/forget", {"annotator": "bob"}).json()
     assert would["done"] is False
-    assert "5 of 5 scores are others" in " ".join(would["effects"])
+    assert "5 of 5 scores change" in " ".join(would["effects"])
     assert bob.get("/me").json()["progress"]["answered"] == 5
     assert httpx.post(f"{server.api}/manage/forget", json={"annotator": "bob", "confirm": True}).status_code == 401
     done = manager.post("/forget", {"annotator": "bob", "confirm": True}).json()
@@ -243,7 +243,7 @@ def test_a_paused_study_asks_nobody_and_says_why(judged):
     assert manager.post("/state", {"state": "paused", "reason": "lunch"}).status_code == 200
     nothing = person.tasks()["no_task"]
     assert nothing["reason_code"] == "paused"
-    assert manager.get("/summary").json()["texts"]["state"] == "paused: nobody is asked (lunch)"
+    assert manager.get("/summary").json()["texts"]["state"] == "paused: no tasks are assigned (lunch)"
     assert manager.post("/state", {"state": "open"}).status_code == 200
     assert len(person.tasks()["tasks"]) == 1
     assert manager.post("/state", {"state": "asleep"}).status_code == 400

@@ -109,7 +109,7 @@ def test_the_study_is_paused_with_a_reason_and_reopened(judged, open_page):
     page.get_by_role("button", name="Pause…").click()
     page.get_by_role("dialog").get_by_label("Reason").fill("back at noon")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
-    page.locator("#state").get_by_text("paused: nobody is asked (back at noon)").wait_for()
+    page.locator("#state").get_by_text("paused: no tasks are assigned (back at noon)").wait_for()
     assert judged.study.state == "paused"
     page.get_by_role("button", name="Reopen").click()
     page.locator("#state").get_by_text("open", exact=True).wait_for()
@@ -195,13 +195,13 @@ def test_every_control_on_the_dashboard_has_a_name_and_the_page_is_light(judged,
 def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
     page = open_page(judged, f"/manage/{judged.slug}/annotators")
     page.get_by_role("button", name="Forget bob").click()
-    page.get_by_text("Without them, 5 of 5 scores are others").wait_for()
+    page.get_by_text("Without them, 5 of 5 scores change").wait_for()
     page.get_by_label("Type bob to confirm").fill("ann")
     page.get_by_role("button", name="Forget for good").click()
     page.get_by_text("Type bob.").wait_for()
     page.get_by_label("Type bob to confirm").fill("bob")
     page.get_by_role("button", name="Forget for good").click()
-    page.get_by_text("Forgotten: 5 judgments").wait_for()
+    page.get_by_text("Erased: 5 judgments").wait_for()
     page.locator("#annotators-table").get_by_text("bob").wait_for(state="detached")
     assert judged.study.annotators.names() == ["ann"]
 

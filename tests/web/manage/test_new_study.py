@@ -238,6 +238,52 @@ def test_two_stages_each_with_their_own_plan(workspace, wizard):
         assert [stage.design.name for stage in study.config.stages] == ["tournament", "per_item"]
 
 
+def test_parts_have_their_own_question_and_are_mixed_by_share(server, workspace, wizard):
+    wizard.upload(WORDS, "words.csv")
+    first = {"name": "first", "protocol": {"name": "direct"}, "share": 0.6}
+    second = {"name": "second", "protocol": {"name": "choice", "labels": ["yes", "no"]}, "question": "Is it a mood?"}
+    values = {key: value for key, value in wizard.state["values"].items() if key not in {"protocol", "design"}}
+    state = wizard.put(values={**values, "title": "Mood", "question": "How positive?", "stage": [first, second]})
+    assert [preview["question"] for preview in state["previews"]] == ["How positive?", "Is it a mood?"]
+    [problem] = state["problems"]
+    assert (problem["field"], problem["step"]) == ("stage.1.share", "plan")
+    state = wizard.put(values={**state["values"], "stage": [first, {**second, "share": 0.4}]})
+    assert state["problems"] == []
+    assert wizard.finish().status_code == 201
+    questions = {}
+    person = server.person()
+    person.http.base_url = f"{server.url}/api/v1/studies/mood/"
+    person.join("ann")
+    for _ in range(8):
+        [task] = person.tasks()["tasks"]
+        questions[task["stage"]] = task["question"]
+        name = task["items"][0]["id"]
+        assert person.tell(task, {name: 50} if task["protocol"] == "direct" else {name: "yes"}).status_code == 200
+    assert questions == {"first": "How positive?", "second": "Is it a mood?"}
+
+
+def test_two_people_editing_one_draft_do_not_overwrite_each_other(wizard):
+    first = wizard.values(title="Mood")
+
+    def put(state: dict[str, Any], path: str = "", **body: Any) -> httpx.Response:
+        return wizard.http.put(wizard.url + path, json=body, headers={"If-Match": f'"{state["updated"]}"'})
+
+    by_ann = put(first, values={**first["values"], "title": "Ann's"})
+    assert by_ann.status_code == 200
+    by_bea = put(first, values={**first["values"], "title": "Bea's"})
+    assert by_bea.status_code == 412
+    assert "Reload the page" in by_bea.json()["error"]["remedy"]
+    assert put(first, "/questions/checks", rows=[]).status_code == 412
+    refused = wizard.http.put(
+        f"{wizard.url}/items", params={"name": "w.csv"}, content=WORDS, headers={**BYTES, "If-Match": "0"}
+    )
+    assert refused.status_code == 412
+    state = wizard.http.get(wizard.url).json()
+    assert state["values"]["title"] == "Ann's"
+    assert state["item_count"] == 0
+    assert put(state, values={**state["values"], "title": "Bea's"}).status_code == 200
+
+
 def test_what_is_typed_as_text_comes_back_into_the_form_and_comments_stay(wizard):
     wizard.upload(WORDS, "w.csv")
     wizard.values(**QUESTION)
@@ -306,7 +352,7 @@ def test_media_are_held_against_the_items(workspace, wizard):
     assert wizard.state["media"]["missing"] == ["b.png", "cats/a.png"]
     stored = wizard.upload(PNG, "a.png", "/media").json()
     assert (stored["needed"], stored["missing"]) == (2, ["b.png"])
-    assert "not what its name says" in wizard.upload(b"<svg>", "b.png", "/media").text
+    assert "does not match its suffix" in wizard.upload(b"<svg>", "b.png", "/media").text
     assert wizard.upload(PNG, "b.svg", "/media").status_code == 422
     wizard.upload(PNG, "b.png", "/media")
     wizard.values(**QUESTION)

@@ -63,7 +63,7 @@ class Judge:
         )
 
     def give_name(self, name: str) -> None:
-        self.page.get_by_label("A name to answer under").fill(name)
+        self.page.get_by_label("Choose a name").fill(name)
         self.page.keyboard.press("Enter")
 
     # Tasks

@@ -143,7 +143,7 @@ def test_axe_finds_nothing_wrong_with_the_screens_around_the_tasks(server, judge
     person.press("Escape", "1")
     page.route("**/judgments", lambda route: route.abort())
     person.submit()
-    person.says("Answers still on their way: 1")
+    person.says("Answers being saved: 1")
     person.says("No connection.")
     assert complaints_light_and_dark(axe, page) == []
 

@@ -99,7 +99,7 @@ def test_who_passes_the_test_goes_on_and_is_not_told_what_was_right(server, judg
     assert [person.page.locator(f"#{button}").is_visible() for button in ("skip", "flag", "back")] == [False] * 3
     choose(person, wrong=False)
     person.submit()
-    person.says("This page tries again by itself")
+    person.says("This page retries automatically")
     person.page.get_by_role("button", name="Try now").click()
     person.wait_for_task()
     assert person.progress == "Test: question 2 of 2"

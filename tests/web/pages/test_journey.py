@@ -130,7 +130,7 @@ def test_people_sign_out_and_come_back_by_their_link(server, judge):
     dialog.get_by_text("You are signed in as leaver.").wait_for()
     link = dialog.get_by_label("Your personal link").input_value()
     dialog.get_by_role("button", name="Sign out", exact=True).click()
-    person.says("A name to answer under")
+    person.says("Choose a name")
     assert person.kept() == 0
     person.page.goto(link)
     person.wait_for_task()
@@ -366,7 +366,7 @@ def test_a_paused_closed_or_ended_part_is_explained_and_an_answer_in_hand_is_sti
         person.says("The study is paused")
         person.says("Back on Monday.")
         study.set_state("closed")
-        person.page.get_by_role("button", name="Look again now").click()
+        person.page.get_by_role("button", name="Check again now").click()
         person.says("The study is closed")
     finally:
         study.set_state("open")

@@ -42,19 +42,19 @@ class Adaptive(Design):
     name: ClassVar[str] = "adaptive"
 
     judgments: Annotated[
-        int, Field(ge=1, description="judgments per item, on average: answered tasks that show it")
+        int, Field(ge=1, description="judgments per item, on average (tasks answered that show the item)")
     ] = 10
     objective: Annotated[
         Objective,
         Field(
-            description="what the scores are for: the ranking of all items, the top items, the items above a "
-            "threshold, or the precision of all scores"
+            description="objective: rank all items, find the top items, find the items above a threshold, or "
+            "estimate all scores precisely"
         ),
     ] = "ranking"
     top: Annotated[int | None, Field(ge=1, description='number of top items; for objective = "top"')] = None
     threshold: Annotated[
         float | None,
-        Field(gt=0, lt=1, description='fraction of the items below the threshold; for objective = "threshold"'),
+        Field(gt=0, lt=1, description='fraction of items below the threshold; for objective = "threshold"'),
     ] = None
     explore: Annotated[
         float, Field(ge=0, le=1, description="fraction of tasks drawn at random from all possible tasks")
@@ -63,23 +63,26 @@ class Adaptive(Design):
         int | None,
         Field(
             ge=0,
-            description="times every item is shown before the expected gain alone decides; by default 2 for "
-            "ratings and 1 for comparisons",
+            description="times every item is shown before tasks are chosen by expected gain; default: 2 for "
+            "ratings, 1 for comparisons",
         ),
     ] = None
     max_annotators_per_task: Annotated[
-        int | None, Field(ge=1, description="maximum number of distinct annotators per task; unlimited if absent")
+        int | None, Field(ge=1, description="maximum number of distinct annotators per task; default: unlimited")
     ] = None
     same_item_again: Annotated[
         bool, Field(description="whether an annotator may see an item again in a task with other items")
     ] = True
     by: Annotated[
         Literal["item", "group"],
-        Field(description="what is scored: each item, or each group, represented by its items for one context"),
+        Field(
+            description="unit that is scored: items, or groups (systems), each represented by its items for a context"
+        ),
     ] = "item"
     across_contexts: AcrossContexts = False
     different_groups: Annotated[
-        bool, Field(description="whether the items of a task must be of different groups; for items without contexts")
+        bool,
+        Field(description="whether the items of a task must belong to different groups; for items without contexts"),
     ] = False
 
     def initial_state(self, protocol: Protocol) -> AdaptiveState:
@@ -115,7 +118,7 @@ class Adaptive(Design):
             problems.append(
                 Problem(
                     f"a task shows {protocol.task_size} items, but there are only {n_items}.",
-                    "Show fewer at a time, or add items.",
+                    "Show fewer items per task, or add items.",
                     field="protocol.items_per_page" if protocol.takes_short_pages else "protocol.size",
                 )
             )
@@ -136,7 +139,8 @@ class Adaptive(Design):
         if self.different_groups and self.within_contexts(protocol) and any(item.context for item in items):
             problems.append(
                 Problem(
-                    "different_groups applies to items without contexts, but these are compared within their contexts.",
+                    "different_groups applies to items without contexts, but these items are compared within their "
+                    "contexts.",
                     "Remove it, or set across_contexts = true.",
                     field="design.different_groups",
                 )
@@ -184,7 +188,7 @@ class Adaptive(Design):
         if state.targets.largest_set < task_size:
             return NoTask(
                 f"A task shows {task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
-                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
+                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer per task."
             )
         if progress.tasks_answered >= budget:
             return NoTask(f"All {progress.tasks_answered:,} tasks have been answered.", complete=True)

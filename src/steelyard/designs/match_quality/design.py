@@ -17,7 +17,7 @@ from steelyard.errors import Problem
 from steelyard.protocols.base import Protocol
 
 _BETWEEN_ROUNDS = NoTask(
-    "The last tasks of this round are with other annotators; the next round opens when they are answered.",
+    "The last tasks of this round are assigned to other annotators. The next round starts when they are answered.",
     reason_code="waiting",
 )
 
@@ -28,9 +28,11 @@ class MatchQuality(Design):
 
     A task has a head, one of the k = N/n items of highest variance, and n − 1 partners from outside those k, drawn
     without replacement with probability proportional to match quality (Eq. 23). In rounds, the state is frozen when a
-    round starts (Algorithm 1); in continuous mode, every answer counts for the next task. Both modes have
-    `rounds` × `tasks_per_round` tasks in all, one annotator each. With contexts, Algorithm 1 runs within each of them:
-    the heads of a context are its n_c/n items of highest variance, and partners are of the same context.
+    round starts (Algorithm 1); in continuous mode, every answer counts for the next task. The first round shows every
+    item: a random partition into tasks, as in the authors' implementation; `first_round = "match_quality"` is the
+    algorithm as printed, whose first round leaves some items out. Each task has one annotator. With contexts,
+    Algorithm 1 runs within each of them: the heads of a context are its n_c/n items of highest variance, and partners
+    are of the same context.
 
     Every pick records the product of its partners' match qualities as `weight` and, up to 10,000 items, the exact
     probability as `propensity` that this head draws this set of partners, in any order, given the sets that the
@@ -44,31 +46,46 @@ class MatchQuality(Design):
     name: ClassVar[str] = "match_quality"
     uses_slots: ClassVar[bool] = True
 
-    rounds: Annotated[int, Field(ge=1, description="number of rounds; times tasks_per_round, the number of tasks")] = 10
+    rounds: Annotated[
+        int, Field(ge=1, description="number of rounds; the number of tasks is about rounds × tasks_per_round")
+    ] = 10
     tasks_per_round: Annotated[
-        int | None, Field(ge=1, description="tasks per round; number of items / items per task if absent")
+        int | None, Field(ge=1, description="tasks per round; default: number of items / items per task")
     ] = None
     mode: Annotated[
         Literal["rounds", "continuous"],
-        Field(description="whether tasks are chosen from the state at the start of a round, or after every answer"),
+        Field(description="when tasks are chosen: at the start of each round, or after every answer"),
     ] = "rounds"
+    first_round: Annotated[
+        Literal["cover", "match_quality"],
+        Field(
+            description="tasks of the first round: a random partition that shows every item, or chosen by match "
+            "quality (Algorithm 1 as printed); continuous mode and groups have no such round"
+        ),
+    ] = "cover"
     model: Annotated[
         Literal["easl", "bounded_ranking", "trueskill"],
-        Field(description="online model: easl for ratings, the others for comparisons"),
+        Field(description="online model: easl for ratings; bounded_ranking or trueskill for comparisons"),
     ] = "easl"
     by: Annotated[
         Literal["item", "group"],
-        Field(description="what is scored: each item, or each group, represented by its items for one context"),
+        Field(
+            description="unit that is scored: items, or groups (systems), each represented by its items for a context"
+        ),
     ] = "item"
     across_contexts: AcrossContexts = False
     when_waiting: Annotated[
         Literal["next_round", "wait"],
-        Field(description="while the last tasks of a round are leased: start the next round early, or let people wait"),
+        Field(
+            description="while the last tasks of a round are leased: start the next round early, or let annotators wait"
+        ),
     ] = "next_round"
     same_item_again: Annotated[
         bool, Field(description="whether an annotator may see an item again in a task with other items")
     ] = True
-    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False, description="γ, the skill chain of match quality")] = 0.1
+    gamma: Annotated[
+        float, Field(gt=0, allow_inf_nan=False, description="γ, the performance noise in the match quality")
+    ] = 0.1
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False, description="ε, the draw margin; for comparisons")] = 0.1
 
     def initial_state(self, protocol: Protocol) -> MatchQualityState:
@@ -79,6 +96,7 @@ class MatchQuality(Design):
             by_group=self.by == "group",
             across=not self.within_contexts(protocol),
             continuous=self.mode == "continuous",
+            cover=self.first_round == "cover",
             tasks_per_round=self.tasks_per_round,
             same_item_again=self.same_item_again,
         )
@@ -116,7 +134,7 @@ class MatchQuality(Design):
             return [
                 Problem(
                     f"a task shows {protocol.task_size} items, but there are only {n_items}.",
-                    "Show fewer at a time, or add items.",
+                    "Show fewer items per task, or add items.",
                     field="protocol.items_per_page" if protocol.takes_short_pages else "protocol.size",
                 )
             ]
@@ -124,7 +142,7 @@ class MatchQuality(Design):
 
     def budget(self, progress: Progress) -> int:
         """Return the total number of tasks; it grows with the number of items unless tasks_per_round is set."""
-        return self.rounds * _state_of(progress).tasks_per_round
+        return _state_of(progress).budget(self.rounds)
 
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose a released task, else the next head with newly drawn partners."""
@@ -158,7 +176,7 @@ class MatchQuality(Design):
         if state.targets.largest_set < state.task_size:
             return NoTask(
                 f"A task shows {state.task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
-                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer at a time."
+                f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer per task."
             )
         if tasks >= self.budget(progress):
             if progress.places_answered >= tasks:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush, merge
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,14 @@ class HeadPlan(ABC):
     def heads(self) -> Iterator[int]:
         """Yield the targets that may be heads now, the next one first."""
 
+    def open_tasks(self) -> Iterator[tuple[int, ...]]:
+        """Yield the tasks that may be assigned now: all their targets, or the head if partners are drawn."""
+        return ((head,) for head in self.heads())
+
+    def probability_of_planned(self, targets: tuple[int, ...]) -> float | None:
+        """Return the probability with which a new plan begins with this task; None if it is unknown."""
+        return 1.0
+
     @abstractmethod
     def may_join(self, targets: NDArray[np.integer], head: int) -> NDArray[np.bool_]:
         """Return which targets may be partners of a head."""
@@ -53,6 +62,114 @@ class HeadPlan(ABC):
     @abstractmethod
     def on_change(self, targets: list[int]) -> None:
         """Record that the posterior of some targets, or the number of leases with them, has changed."""
+
+
+class CoveringTasks(HeadPlan):
+    """A first round that shows every target: a random partition into tasks.
+
+    Targets are repeated only to fill the last task of a context. A round of more tasks than that goes through the
+    targets again. `contexts` are the sets of targets that may be shown together, each at least as large as a task.
+    """
+
+    def __init__(
+        self,
+        model: OnlineModel,
+        task_size: int,
+        tasks: int,
+        rng: np.random.Generator,
+        contexts: Sequence[Sequence[int]],
+    ) -> None:
+        live = model.state
+        self._state = Snapshot(np.array(live.mode), np.array(live.variance))
+        partition = _random_partition(contexts, task_size, rng)
+        parts = [partition]
+        while sum(map(len, parts)) < tasks:
+            parts.append(_random_partition(contexts, task_size, rng))
+        self._tasks = np.concatenate(parts)[: max(tasks, len(partition))]
+        self._contexts = contexts
+        self._sorted = np.sort(self._tasks, axis=1)
+        # Tasks by their smallest target, to find the task of a lease without going through all.
+        self._order = np.argsort(self._sorted[:, 0], kind="stable")
+        self._smallest = self._sorted[self._order, 0]
+        self._is_leased = bytearray(len(self._tasks))
+        self._next = 0
+
+    @property
+    def state(self) -> Located:
+        """Posterior at the start of the round."""
+        return self._state
+
+    @property
+    def count(self) -> int:
+        """Number of targets at the start of the round."""
+        return len(self._state.mode)
+
+    @property
+    def least_variance(self) -> float:
+        """The lowest variance at the start of the round."""
+        return float(self._state.variance.min())
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every task of the round was leased."""
+        return self._next >= len(self._is_leased)
+
+    def heads(self) -> Iterator[int]:
+        """Yield the first target of every task that has not been leased."""
+        return (task[0] for task in self.open_tasks())
+
+    def open_tasks(self) -> Iterator[tuple[int, ...]]:
+        """Yield the tasks that have not been leased."""
+        for place in range(self._next, len(self._is_leased)):
+            if not self._is_leased[place]:
+                yield tuple(self._tasks[place].tolist())
+
+    def probability_of_planned(self, targets: tuple[int, ...]) -> float | None:
+        """Return the probability of the first task: each of a context's tasks is a random set of its targets."""
+        size = len(targets)
+        members = next(members for members in self._contexts if targets[0] in members)
+        is_first = targets == tuple(self._tasks[0].tolist())
+        share = covering_size([members], size) / covering_size(self._contexts, size)
+        return share / comb(len(members), size) if is_first else None
+
+    def may_join(self, targets: NDArray[np.integer], head: int) -> NDArray[np.bool_]:
+        """Return which targets are not the head; whole tasks are planned, so no partners are drawn."""
+        is_partner: NDArray[np.bool_] = targets != head
+        return is_partner
+
+    def on_task_leased(self, targets: list[int]) -> None:
+        """Mark the task with these targets as leased."""
+        key = np.sort(np.array(targets, self._tasks.dtype))
+        first = np.searchsorted(self._smallest, key[0], "left")
+        last = np.searchsorted(self._smallest, key[0], "right")
+        for place in self._order[first:last].tolist():
+            if not self._is_leased[place] and np.array_equal(self._sorted[place], key):
+                self._is_leased[place] = 1
+                break
+        while not self.is_done and self._is_leased[self._next]:
+            self._next += 1
+
+    def on_change(self, targets: list[int]) -> None:
+        """Do nothing: the round uses the state at its start."""
+
+
+def covering_size(contexts: Sequence[Sequence[int]], task_size: int) -> int:
+    """Return the number of tasks that show every target at least once."""
+    return sum(-(-len(members) // task_size) for members in contexts)
+
+
+def _random_partition(contexts: Sequence[Sequence[int]], task_size: int, rng: np.random.Generator) -> IntArray:
+    """Return tasks that show every target of every context once, filled up with targets that were shown before."""
+    tasks: list[IntArray] = []
+    for members in contexts:
+        order = rng.permutation(np.array(members, np.int32))
+        missing = -len(order) % task_size
+        # The last task is filled from the targets of all other tasks, so none of its own is repeated.
+        others = order[: len(order) - (task_size - missing)] if missing else order[:0]
+        fillers = rng.choice(others, size=missing, replace=False) if missing else others
+        tasks.append(np.concatenate([order, fillers]).reshape(-1, task_size))
+    rows = np.concatenate(tasks)
+    return rows[rng.permutation(len(rows))] if len(contexts) > 1 else rows
 
 
 class RoundHeads(HeadPlan):

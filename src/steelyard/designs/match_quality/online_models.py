@@ -169,22 +169,23 @@ class OnlineBoundedRanking(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.comparisons.online_kernels import MatchCounts, MiniBatches, bounded_pass
         from steelyard.models.ratings.easl import BetaState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = BetaState
-        self._pass, self._batches, self._counts = bounded_pass, MiniBatches, MatchCounts
 
     def _state(self, first: FloatArray, second: FloatArray) -> Located:
         return self._state_type(first, second)
 
     def _update(self, first: FloatArray, second: FloatArray, pairs: IntArray) -> None:
+        # Not at the top: these import numba. Not kept on self: compiled functions cannot be saved with the state.
+        from steelyard.models.comparisons.online_kernels import MatchCounts, MiniBatches, bounded_pass
+
         left, right, outcome = pairs
-        batches = self._batches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
-        counts = self._counts(np.zeros(len(left), np.int32), np.ones(1, np.uint8))
+        batches = MiniBatches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
+        counts = MatchCounts(np.zeros(len(left), np.int32), np.ones(1, np.uint8))
         is_compared = np.zeros(len(first), np.bool_)
-        self._pass(self._state_type(first, second), is_compared, batches, counts, self.gamma, self.epsilon)
+        bounded_pass(self._state_type(first, second), is_compared, batches, counts, self.gamma, self.epsilon)
 
 
 class OnlineTrueSkill(OnlineComparisonModel):
@@ -193,20 +194,20 @@ class OnlineTrueSkill(OnlineComparisonModel):
     start: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.comparisons.online_kernels import MiniBatches, trueskill_pass
         from steelyard.models.comparisons.trueskill import SkillState
 
         super().__init__(protocol, gamma, epsilon)
         self._state_type = SkillState
-        self._pass, self._batches = trueskill_pass, MiniBatches
 
     def _state(self, first: FloatArray, second: FloatArray) -> Located:
         return self._state_type(first, second)
 
     def _update(self, first: FloatArray, second: FloatArray, pairs: IntArray) -> None:
+        from steelyard.models.comparisons.online_kernels import MiniBatches, trueskill_pass
+
         left, right, outcome = pairs
-        batches = self._batches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
-        self._pass(first, second, batches, self.gamma, self.epsilon)
+        batches = MiniBatches(left, right, outcome.astype(np.int8), np.array([0, len(left)]))
+        trueskill_pass(first, second, batches, self.gamma, self.epsilon)
 
 
 ONLINE_MODELS: dict[str, type[OnlineModel]] = {

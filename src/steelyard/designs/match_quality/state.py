@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS
 from steelyard.designs.contexts import ItemContexts
-from steelyard.designs.match_quality.heads import ContinuousHeads, HeadPlan, RoundHeads
+from steelyard.designs.match_quality.heads import ContinuousHeads, CoveringTasks, HeadPlan, RoundHeads, covering_size
 from steelyard.designs.match_quality.online_models import OnlineModel
 from steelyard.designs.match_quality.selection import (
     PartnerPool,
@@ -49,6 +49,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
         by_group: bool,
         across: bool,
         continuous: bool,
+        cover: bool,
         tasks_per_round: int | None,
         same_item_again: bool,
     ) -> None:
@@ -57,6 +58,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
         self.model = model
         self.task_size = protocol.task_size
         self._continuous = continuous
+        self._cover = cover and not by_group and not continuous
         self._tasks_per_round = tasks_per_round
         self._only_new_items = not same_item_again or (self.task_size == 1 and not by_group)
         self._leases: list[int] = []
@@ -69,6 +71,19 @@ class MatchQualityState(PlannedState[HeadPlan]):
     def tasks_per_round(self) -> int:
         """Number of tasks per round; 0 while there are too few targets for a task."""
         return self._tasks_per_round or self._round_size if self._round_size else 0
+
+    @property
+    def first_round_size(self) -> int:
+        """Number of tasks of the first round: at least as many as show every item once, if it covers all of them."""
+        if not self._cover or not self._round_size:
+            return self.tasks_per_round
+        return max(covering_size(self._comparable_sets, self.task_size), self._tasks_per_round or 0)
+
+    def budget(self, rounds: int) -> int:
+        """Return the number of tasks of all rounds together."""
+        if self._tasks_per_round is not None or not self._round_size:
+            return rounds * self.tasks_per_round
+        return self.first_round_size + (rounds - 1) * self.tasks_per_round
 
     # Events
 
@@ -114,6 +129,8 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> HeadPlan:
         """Return the heads of the next round, or the order of all targets in continuous mode."""
+        if self._cover and self.round < 0:
+            return CoveringTasks(self.model, self.task_size, self.first_round_size, rng, self._comparable_sets)
         contexts = self._contexts
         if self._continuous:
             eligible = None if contexts is None else contexts.is_comparable(self.task_size)
@@ -126,6 +143,13 @@ class MatchQualityState(PlannedState[HeadPlan]):
         """The contexts that items are compared within; None if any targets can be compared."""
         contexts = self.targets.contexts if isinstance(self.targets, ItemTargets) else None
         return None if contexts is None or contexts.is_single else contexts
+
+    @property
+    def _comparable_sets(self) -> list[Sequence[int]]:
+        """The sets of items that may be shown together and are large enough for a task."""
+        contexts = self._contexts
+        sets = [range(self.targets.count)] if contexts is None else contexts.members
+        return [members for members in sets if len(members) >= self.task_size]
 
     def _targets_of(self, answer: AnswerNotice) -> dict[str, int]:
         targets = self.targets.of_items(answer.items)
@@ -154,22 +178,33 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
     def draw(self, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator) -> DrawnTask | None:
         """Draw the next task for an annotator: that of the first head with a task they have not seen."""
-        for head in plan.heads():
-            if self._only_new_items and (head,) in history.items:
+        for targets in plan.open_tasks():
+            if self._only_new_items and any((target,) in history.items for target in targets):
                 continue
-            task = self._draw_for(head, plan, history, rng)
+            if len(targets) == self.task_size:
+                task = self._draw_planned(targets, plan, history, rng)
+            else:
+                task = self._draw_for(targets[0], plan, history, rng)
             if task is not None:
                 return task
         return None
 
+    def _draw_planned(
+        self, targets: tuple[int, ...], plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
+    ) -> DrawnTask | None:
+        """Return a task whose targets are all planned, or that has one target only."""
+        task_items = self.targets.choose_items(targets, history, rng)
+        if task_items is None:
+            return None
+        head, *partners = targets
+        weight = qualities(plan.state, head, np.array(partners, np.int32), self.model.gamma).prod()
+        probability = 1.0 if plan is self.plan else plan.probability_of_planned(targets)
+        propensity = None if probability is None else self._if_exact(probability * task_items.probability)
+        return DrawnTask(task_items.items, float(weight), propensity)
+
     def _draw_for(
         self, head: int, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator
     ) -> DrawnTask | None:
-        if self.task_size == 1:
-            task_items = self.targets.choose_items((head,), history, rng)
-            return (
-                None if task_items is None else DrawnTask(task_items.items, 1.0, self._if_exact(task_items.probability))
-            )
         companions = self.targets.companions(head)
         if companions is not None or self.targets.count <= EXACT_PROPENSITY_ITEMS:
             candidates = np.arange(plan.count) if companions is None else companions[companions < plan.count]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
@@ -19,11 +18,17 @@ from steelyard.observations import Label, Observation, Rating
 from steelyard.protocols.base import Protocol
 
 
-def is_inadequate(labels: frozenset[str], below: float | None, observation: Observation) -> bool:
-    """Tell whether an observation of one item means that it is inadequate."""
-    if isinstance(observation, Rating):
-        return below is not None and observation.value < below
-    return isinstance(observation, Label) and observation.label in labels
+@dataclass(frozen=True, slots=True)
+class InadequacyRule:
+    """Tells whether an observation of one item means that it is inadequate."""
+
+    labels: tuple[str, ...]
+    below: float | None
+
+    def __call__(self, observation: Observation) -> bool:
+        if isinstance(observation, Rating):
+            return self.below is not None and observation.value < self.below
+        return isinstance(observation, Label) and observation.label in self.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +47,23 @@ class Propagation(Design):
     below: Annotated[float | None, Field(description="values below this mean inadequate; for direct and likert")] = None
     annotators_per_task: Annotated[
         int,
-        Field(
-            ge=1, description="distinct annotators per task, that is per item that is asked about; the majority decides"
-        ),
+        Field(ge=1, description="distinct annotators per task (item); the majority decides"),
     ] = 1
     references: Annotated[
-        bool, Field(description="whether items whose text equals their reference are adequate without a question")
+        bool, Field(description="whether items whose text equals their reference count as adequate without being asked")
     ] = True
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first answer."""
-        reads_as_inadequate = partial(is_inadequate, frozenset(self.inadequate), self.below)
-        return PropagationState(self.annotators_per_task, references=self.references, is_inadequate=reads_as_inadequate)
+        rule = InadequacyRule(self.inadequate, self.below)
+        return PropagationState(self.annotators_per_task, references=self.references, is_inadequate=rule)
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols that do not ask about one item at a time, and labels or thresholds that do not fit."""
         if not protocol.takes_short_pages:
             return [
                 Problem(
-                    f"propagation asks about items one by one, but {protocol.name} compares them.",
+                    f"propagation asks for one item at a time, but {protocol.name} compares them.",
                     "Use the protocol choice with the labels yes and no, likert or direct.",
                     field="design.name",
                 )
@@ -68,7 +71,7 @@ class Propagation(Design):
         if protocol.task_size > 1:
             return [
                 Problem(
-                    "propagation asks about one item at a time, because an answer may decide other items.",
+                    "propagation asks for one item at a time, because an answer may determine other items.",
                     "Set items_per_page to 1.",
                     field="protocol.items_per_page",
                 )
@@ -78,7 +81,7 @@ class Propagation(Design):
             return [
                 Problem(
                     f"propagation needs one answer per item, but there are {len(criteria)} criteria.",
-                    "Use one criterion here, and ask for the others in another stage.",
+                    "Use one criterion here, and the other criteria in another stage.",
                     field="protocol.criteria",
                 )
             ]
@@ -93,7 +96,7 @@ class Propagation(Design):
         what = (
             f"'{unknown_labels[0]}' is not one of the labels {', '.join(labels)}."
             if unknown_labels
-            else "some of the labels, but not all, must mean inadequate."
+            else "at least one label, but not all, must mean inadequate."
         )
         remedy = f'List the labels that mean inadequate, e.g. inadequate = ["{labels[-1]}"].'
         return [Problem(what, remedy, field="design.inadequate")]

@@ -35,7 +35,7 @@ class Tournament(Design):
     shares_sources: ClassVar[bool] = True
 
     annotators_per_source: Annotated[
-        int, Field(ge=1, description="distinct annotators per source, each with a tournament of their own")
+        int, Field(ge=1, description="distinct annotators per source; each runs a separate tournament")
     ] = 1
     across_contexts: AcrossContexts = False
     follow_up: Annotated[bool, Field(description="whether undominated items are compared until only one is left")] = (
@@ -43,7 +43,7 @@ class Tournament(Design):
     )
 
     hold_minutes: Annotated[
-        float, Field(gt=0, description="minutes a source is reserved for an inactive annotator")
+        float, Field(gt=0, description="minutes for which a source stays reserved for an inactive annotator")
     ] = 30.0
 
     def initial_state(self, protocol: Protocol) -> DesignState:
@@ -66,7 +66,7 @@ class Tournament(Design):
                 )
             ]
         if n_items < 2:
-            return [Problem(f"{n_items} item makes no tournament.", "Add items.", field="design.name")]
+            return [Problem(f"{n_items} item is too few for a tournament.", "Add items.", field="design.name")]
         return []
 
     def duplicates(self, progress: Progress) -> dict[int, int]:

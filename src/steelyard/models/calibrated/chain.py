@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.models.calibrated.chain_kernels import MANY_PAIRS, Draw, EndRows, Problem, Rows, Trace, run
+from steelyard.models.calibrated.chain_kernels import run
+from steelyard.models.calibrated.chain_state import Draw, EndRows, Problem, Rows, Trace
 from steelyard.models.calibrated.evidence import BEYOND, GOLD_NOISE, Evidence
 from steelyard.models.calibrated.gibbs_kernels import HELD_OUT
 from steelyard.models.calibrated.online import CalibratedState
@@ -49,8 +50,8 @@ USUAL_SPREAD = 0.2
 END_PROPORTION = 0.4
 """Proportion of an item's ratings at an end of the scale from which it is drawn with responses integrated out."""
 
-CLEAR_LEAD = 0.3
-"""Wins less losses, as a fraction of the comparisons, from which an item of a large study is drawn like that."""
+SEVERAL = 5
+"""Number of wins, and of losses, from which the density of a compared item's location is nearly Gaussian."""
 
 WITNESSES = 3
 """Number of other annotators with whom somebody must share items to be classified as random."""
@@ -96,7 +97,7 @@ class Chain:
             rows,
             whole,
             _end_rows(evidence),
-            _moved_items(evidence),
+            _even_items(evidence),
             rung,
             ORIGIN if is_rated else 0.0,
             np.array([group.bounded for group in evidence.groups]),
@@ -160,14 +161,12 @@ def _end_rows(evidence: Evidence) -> EndRows:
     return EndRows(items, start, rows, responder[rows])
 
 
-def _moved_items(evidence: Evidence) -> NDArray[np.int64]:
-    """Return all compared items or, of many comparisons, the items that nearly always win or nearly always lose."""
+def _even_items(evidence: Evidence) -> NDArray[np.bool_]:
+    """Say which items won and lost several comparisons; a tie is half of each."""
     pairs, n_items = evidence.pairs, len(evidence.item)
-    if len(pairs.left) <= MANY_PAIRS:
-        return np.arange(n_items)
     outcome = pairs.outcome.astype(np.float64)
     lead = np.bincount(pairs.left, outcome, minlength=n_items) - np.bincount(pairs.right, outcome, minlength=n_items)
-    return np.flatnonzero(np.abs(lead) > CLEAR_LEAD * np.diff(pairs.start))
+    return np.asarray(np.diff(pairs.start) - np.abs(lead) >= 2 * SEVERAL)
 
 
 def _crowd(evidence: Evidence, rung: Ladder) -> Crowd:

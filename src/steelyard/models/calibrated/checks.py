@@ -67,8 +67,8 @@ def _unlinked(evidence: Evidence) -> tuple[str, ...]:
         return ()
     what = "annotator or comparison" if evidence.groups[0].rates else "comparison"
     return (
-        f"the items fall into {count} parts that no {what} links: scores of different parts can only be compared if "
-        "the parts are alike on average",
+        f"the items form {count} groups not linked by any {what}: scores of different groups are comparable only if "
+        f"the groups have the same average",
     )
 
 
@@ -85,7 +85,8 @@ def _constant(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
         return ()
     verb = "gives" if len(constant) == 1 else "give"
     return (
-        f"{_names(constant, evidence, annotators)} {verb} every item the same rating, which says nothing about items",
+        f"{_names(constant, evidence, annotators)} {verb} every item the same rating, which carries no information "
+        "about items",
     )
 
 
@@ -144,11 +145,11 @@ def _against(evidence: Evidence, result: Opposition, annotators: Index) -> tuple
     names = _names(result.against, evidence, annotators)
     if result.is_divided:
         return (
-            f"annotators disagree about the direction of the scale: {len(result.against)} of {result.tested} order "
-            f"items against the others ({names}); one scale does not describe everybody",
+            f"annotators disagree about the direction of the scale: {len(result.against)} of {result.tested} rank "
+            f"items in the opposite direction ({names}); one scale does not describe all annotators",
         )
     verb = "answers" if len(result.against) == 1 else "answer"
-    return (f"{names} {verb} against the scale of the others: check whether they read the scale the other way round",)
+    return (f"{names} {verb} against the other annotators: check whether they reversed the scale",)
 
 
 def _agreement(answers: Answers, n_responders: int, n_items: int) -> tuple[FloatArray, NDArray[np.bool_]]:

@@ -180,6 +180,17 @@ def chance_below(z: float) -> float:
 
 
 @compiled_part
+def chance_and_density(z: float) -> tuple[float, float]:
+    """Return `chance_below` and the density, interpolated linearly (exact to 3e-5 of the peak)."""
+    if not -TABLE_END < z < TABLE_END:
+        return below(z), density(z)
+    position = (z + TABLE_END) * TABLE_STEPS
+    at = int(position)
+    slope = TABLE[at, 1]
+    return chance_below(z), TABLE_STEPS * (slope + (position - at) * (TABLE[at + 1, 1] - slope))
+
+
+@compiled_part
 def pair_chance(middle: float, outcome: int, margin: float) -> float:
     """Return the probability of an outcome, without lapses, where the expected difference is `middle`."""
     if outcome > 0:

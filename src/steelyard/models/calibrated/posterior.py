@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count as count_up
 
 import numpy as np
 from scipy import special
 
 from steelyard.models.calibrated.chain import STARTS, Chain, simple_estimate
-from steelyard.models.calibrated.chain_kernels import Trace
+from steelyard.models.calibrated.chain_state import Trace
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
 from steelyard.models.calibrated.responder_kernels import (
@@ -47,6 +48,10 @@ MOST_WORK = 100_000_000
 
 MOST_ROUNDS = 4
 """Number of times that chains are run, each time twice as long, before they are used as they are."""
+
+SMALL_TRACE, MOST_DRAWS = 500_000, 32_000
+"""Locations in the trace of a chain, and draws, up to which chains are run still longer: a small study, whose
+population parameters are hardly determined, can afford that."""
 
 MOST_ITEMS = 2_000
 """Number of items, evenly chosen, for which convergence is diagnosed."""
@@ -173,12 +178,11 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
     )
     burn_in, sweeps = LARGE_BURN_IN if is_large else BURN_IN, 0
     with ThreadPoolExecutor(2) as threads:
-        for round_number in range(MOST_ROUNDS):
+        for round_number in count_up():
             traces = tuple(threads.map(lambda chain, b=burn_in, n=count: chain.collect(b, n), chains))
             sweeps += CHAINS * (burn_in + count)
             diagnostics = diagnose(traces, evidence, rung)
-            is_last = round_number == MOST_ROUNDS - 1 or 2 * count * evidence.n_rows > MOST_WORK
-            if diagnostics.converged or is_last:
+            if diagnostics.converged or not _is_affordable(evidence, round_number + 1, 2 * count):
                 break
             burn_in, count = 0, 2 * count
     thin = 2 if is_large else max(1, count * CHAINS // max(draws, CHAINS))
@@ -192,6 +196,13 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
         for trace in traces
     )
     return Posterior(evidence, rung, chains, traces, diagnostics, sweeps, count * CHAINS)
+
+
+def _is_affordable(evidence: Evidence, round_number: int, count: int) -> bool:
+    """Whether chains may be run again, for so many draws each."""
+    if count * evidence.n_rows > MOST_WORK:
+        return False
+    return round_number < MOST_ROUNDS or (count * len(evidence.item) <= SMALL_TRACE and count <= MOST_DRAWS)
 
 
 def diagnose(traces: tuple[Trace, ...], evidence: Evidence, rung: Ladder) -> Diagnostics:

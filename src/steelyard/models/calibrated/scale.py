@@ -75,8 +75,8 @@ class CalibratedScale(Model):
     annotator_effects: Annotated[
         Literal["auto", "none", "bias", "slope", "noise", "random"],
         Field(
-            description="differences between annotators, each with all before it: none, bias, slope (scale use), "
-            "noise, random answering; auto chooses by cross-validation"
+            description="annotator effects, cumulative: none, bias, slope (scale use), noise, random answering; "
+            "auto: chosen by cross-validation"
         ),
     ] = "auto"
 
@@ -235,7 +235,7 @@ def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
     if len(evidence.groups) > 1:
         first = evidence.groups[0]
         what = "the first ratings" if first.rates else f"the {first.kind}"
-        notes.append(f"the scale is that of {what}; other answers are converted to it")
+        notes.append(f"scores are on the scale of {what}; other answers are converted to it")
     notes.append(_effects(evidence, choice))
     notes.append(
         f"chains: R̂ at most {diagnostics.rhat:.2f}, effective sample size at least "
@@ -243,10 +243,10 @@ def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
     )
     coverage, wins = posterior.predictive_coverage(), posterior.expected_wins()
     if coverage is not None:
-        notes.append(f"check: {100 * coverage:.1f} % of the ratings lie where the model expects 95 % of them")
+        notes.append(f"check: {100 * coverage:.1f} % of the ratings lie in the model's 95 % predictive intervals")
     if wins is not None:
         notes.append(
-            f"check: the likelier item is expected to win {100 * wins[0]:.1f} % of the decided comparisons, and won "
+            f"check: the favoured item is expected to win {100 * wins[0]:.1f} % of the decided comparisons, and won "
             f"{100 * wins[1]:.1f} %"
         )
     return tuple(notes)
@@ -270,5 +270,6 @@ def _effects(evidence: Evidence, choice: Choice) -> str:
     if not choice.tried:
         return what
     if choice.rung == choice.tried[0]:
-        return f"{what}; further differences do not predict held-out judgments better"
-    return f"{what}, which predict held-out judgments better (cross-validated error {100 * choice.gain:.1f} % lower)"
+        return f"{what}; further effects do not improve the prediction of held-out judgments"
+    gain = f"cross-validated error {100 * choice.gain:.1f} % lower"
+    return f"{what}, which improve the prediction of held-out judgments ({gain})"

@@ -146,14 +146,16 @@ def usable(choices: Choices) -> tuple[Tuples, list[str]]:
     notes = [
         f"{int(count)} choices {what}"
         for count, what in (
-            (both.sum(), "name one item as best and worst, and were left out"),
+            (both.sum(), "name the same item as best and worst and were left out"),
             ((no_best & no_worst).sum(), "name neither best nor worst, and were left out"),
-            ((no_best ^ no_worst).sum(), "name only a best or only a worst, and count by that one"),
+            ((no_best ^ no_worst).sum(), "name only a best or only a worst item and were used as such"),
         )
         if count
     ]
     if not is_usable.any():
-        raise NoEvidenceError("no choice names a best and another worst item.", "Collect or import complete choices.")
+        raise NoEvidenceError(
+            "no choice names different items as best and worst.", "Collect or import complete choices."
+        )
     front = np.argsort(choices.shown[is_usable] == UNKNOWN, axis=1, kind="stable")
     shown_items = np.take_along_axis(choices.shown[is_usable], front, axis=1)
     refuse_repeats(choices, shown_items)
@@ -175,7 +177,7 @@ def refuse_repeats(choices: Choices, shown: IntArray) -> None:
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != UNKNOWN)
     if twice.any():
         name = choices.items[int(ordered[:, 1:][twice][0])]
-        raise DataError(f"'{name}' stands twice in one tuple.", "Show each item of a tuple once.")
+        raise DataError(f"'{name}' appears twice in one tuple.", "Show each item of a tuple once.")
 
 
 def _place(shown: IntArray, chosen: IntArray) -> IntArray:

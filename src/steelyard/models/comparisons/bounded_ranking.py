@@ -44,7 +44,12 @@ class BoundedRanking(Model):
     alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
     beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
     gamma: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="γ, noise of a comparison, on the scale from 0 to 1")
+        float,
+        Field(
+            gt=0,
+            allow_inf_nan=False,
+            description="γ, standard deviation of the noise of a comparison, on the scale from 0 to 1",
+        ),
     ] = 0.1
     epsilon: Annotated[
         float,

@@ -24,7 +24,7 @@ from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 ONE_SOURCE = "items compared within a single graph have no interval: its comparisons are one ranking, not a sample"
-CYCLES = "{cyclic} of {graphs} graphs have a cycle; the items on it count as equal"
+CYCLES = "{cyclic} of {graphs} graphs have a cycle; the items on a cycle count as tied"
 
 WITHIN_SOURCE = (
     "ranks are within the column 'source', which numbers the sets of connected items; they have no intervals"
@@ -103,11 +103,11 @@ class Dominance(Model):
 
     source: Annotated[
         Literal["auto", "task", "items"],
-        Field(description="unit within which items are ranked: tasks, or connected items"),
+        Field(description="unit within which items are ranked: tasks, or sets of connected items"),
     ] = "auto"
     count: Annotated[
         Literal["items", "vertices"],
-        Field(description="what dominance counts: items, or vertices, in which tied items and cycles count once"),
+        Field(description="what is counted as dominated: items, or vertices (tied items and cycles count once)"),
     ] = "items"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
     draws: Annotated[int, Field(ge=20, description="number of posterior draws or bootstrap replicates")] = 400
@@ -145,9 +145,7 @@ class Dominance(Model):
 
     def _by_task(self, comparisons: Comparisons) -> bool:
         if self.source == "task" and not comparisons.knows_tasks:
-            raise DataError(
-                "not every comparison has a task, so tasks cannot tell sources apart.", 'Use source = "items".'
-            )
+            raise DataError("some comparisons have no task, so tasks cannot serve as sources.", 'Use source = "items".')
         if self.source != "auto" or not comparisons.knows_tasks:
             return self.source == "task"
         answer = comparisons.task.astype(np.int64) * (len(comparisons.annotators) + 1) + comparisons.annotator
@@ -238,14 +236,14 @@ def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: 
     """
     scored = scores.filter(pl.col("score").is_not_null() & pl.col("item").is_in(list(group)))
     if scored.height == 0:
-        raise DataError("no item with a score has a group.", "Give the group of each item by its id.")
+        raise DataError("no scored item has a group.", "Map item ids to groups.")
     by_group = (
         scored.with_columns(pl.col("item").replace_strict(group, return_dtype=pl.String).alias("group"))
         .group_by("group")
         .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
     )
     n = by_group["items"].to_numpy()
-    quantile = pl.Series(scipy.stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1)))
+    quantile = pl.Series(scipy.special.stdtrit(np.maximum(n - 1, 1), (1 + level) / 2))
     error = pl.col("deviation") / pl.col("items").sqrt()
     return by_group.select(
         "group",

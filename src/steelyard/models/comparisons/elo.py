@@ -53,14 +53,18 @@ class Elo(Model):
     ] = 32.0
     scale: Annotated[
         float,
-        Field(gt=0, allow_inf_nan=False, description="lead, in points, that multiplies the odds of winning by `base`"),
+        Field(
+            gt=0,
+            allow_inf_nan=False,
+            description="rating difference, in points, that multiplies the odds of winning by `base`",
+        ),
     ] = 400.0
     base: Annotated[
         float,
         Field(
             gt=1,
             allow_inf_nan=False,
-            description="factor by which a lead of `scale` points multiplies the odds of winning",
+            description="factor by which a difference of `scale` points multiplies the odds of winning",
         ),
     ] = 10.0
     initial: Annotated[float, Field(allow_inf_nan=False, description="initial rating of every item")] = 1500.0

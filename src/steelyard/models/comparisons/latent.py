@@ -170,7 +170,7 @@ class LatentScale(Model):
                 f"{self.name} has no finite scores without a prior: {'; '.join(sentences)}.",
                 "Set prior_sd (2 is the default of bradley_terry), or judge the missing pairs.",
             )
-        sentences = [f"{sentence}: it rests on the prior" for sentence in sentences]
+        sentences = [f"{sentence}: the prior determines it" for sentence in sentences]
         for sentence in sentences:
             warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
         return sentences

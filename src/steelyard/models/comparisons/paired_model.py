@@ -90,7 +90,7 @@ class PairLikelihood(Likelihood):
     def scatter(self, theta: FloatArray, tie: float) -> Scatter:
         """Give each comparison's slope to its left item, less it to its right one, and its tie slope to the tie."""
         if self.pairs is None:
-            raise DataError("a resample has no single comparisons to take apart.")
+            raise DataError("a resample cannot be split into single comparisons.")
         left, right, outcome, row = self.pairs
         slope, bend, tie_slope, tie_bend = kernels.row_pass(
             self.rule.family, theta, tie, kernels.PairAnswers(left, right, outcome), self.rule.half

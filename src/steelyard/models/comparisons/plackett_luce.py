@@ -143,5 +143,5 @@ def sorted_rankings(observations: Rankings | Comparisons) -> tuple[NDArray[np.in
     cell = np.sort(row.astype(np.int64) * len(observations.items) + item)
     if (cell[1:] == cell[:-1]).any():
         twice = observations.items[int(cell[1:][cell[1:] == cell[:-1]][0] % len(observations.items))]
-        raise DataError(f"'{twice}' stands twice in one ranking.", "Give each item of a ranking one place.")
+        raise DataError(f"'{twice}' appears twice in one ranking.", "Give each item of a ranking one place.")
     return observations.start, item, observations.rank[order]

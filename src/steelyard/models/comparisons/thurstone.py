@@ -44,4 +44,4 @@ class Thurstone(PairedModel):
         return np.asarray((special.ndtr(d - threshold) + special.ndtr(d + threshold)) / 2)
 
     def _tie_note(self, rule: TieRule, tie: float) -> str:
-        return f"a difference under τ = {tie:.3g} reads as a tie"
+        return f"differences below τ = {tie:.3g} are perceived as ties"

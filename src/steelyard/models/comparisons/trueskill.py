@@ -113,10 +113,13 @@ class TrueSkill(Model):
     def _margin_notes(self, comparisons: Comparisons) -> tuple[str, ...]:
         tied = bool((comparisons.outcome == 0).any())
         if tied and self.epsilon == 0:
-            return ("there are ties but epsilon is 0, so each one is taken as proof that two performances were equal",)
+            return (
+                "there are ties but epsilon is 0, so each tie is treated as exactly equal performances; set "
+                "epsilon > 0",
+            )
         if not tied and self.epsilon > 0:
             return (
-                f"no comparison was tied, yet a win is taken as one by more than epsilon = {self.epsilon:g}; set "
-                "epsilon = 0 where annotators could not tie",
+                f"no comparison is a tie, yet wins are treated as wins by more than epsilon = {self.epsilon:g}; set "
+                "epsilon = 0 if ties were not allowed",
             )
         return ()

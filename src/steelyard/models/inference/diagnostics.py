@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 from scipy import special
 
 from steelyard.observations import FloatArray
@@ -42,8 +41,27 @@ def _split(draws: FloatArray) -> FloatArray:
 def _rank_normalised(draws: FloatArray) -> FloatArray:
     """Replace draws by Gaussian quantiles of their ranks over all chains."""
     flat = draws.reshape(-1, draws.shape[2])
-    ranks = scipy.stats.rankdata(flat, axis=0)
-    return np.asarray(special.ndtri((ranks - 0.375) / (len(flat) + 0.25))).reshape(draws.shape)
+    return np.asarray(special.ndtri((_ranks(flat) - 0.375) / (len(flat) + 0.25))).reshape(draws.shape)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Return the ranks within each column from 1 on; equal values share their mean rank.
+
+    As `scipy.stats.rankdata`, whose module takes longer to import than a small model to fit.
+    """
+    count = len(values)
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    position = np.arange(1.0, count + 1)[:, None]
+    is_first = np.ones(values.shape, np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    is_last = np.ones(values.shape, np.bool_)
+    is_last[:-1] = is_first[1:]
+    first = np.maximum.accumulate(np.where(is_first, position, 0.0), axis=0)
+    last = np.minimum.accumulate(np.where(is_last, position, np.inf)[::-1], axis=0)[::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2, axis=0)
+    return ranks
 
 
 def _plain_rhat(draws: FloatArray) -> FloatArray:

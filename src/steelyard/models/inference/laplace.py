@@ -198,9 +198,9 @@ def around(how: str, settled: Estimate, spread: Spread, level: float, units: int
     """Turn a spread into intervals: normal, or Student's t for so many units."""
     centre = settled.theta - settled.theta.mean()
     reach = (
-        scipy.stats.norm.ppf((1 + level) / 2)
+        scipy.special.ndtri((1 + level) / 2)
         if units is None
-        else scipy.stats.t.ppf((1 + level) / 2, max(units - 1, 1))
+        else scipy.special.stdtrit(max(units - 1, 1), (1 + level) / 2)
     )
     half = reach * spread.sd
     return Uncertainty(how, centre + spread.draws, spread.sd, centre - half, centre + half)

@@ -12,7 +12,7 @@ from steelyard.models.inference.resampling import Units
 from steelyard.models.table import Uncertainty
 from steelyard.observations import FloatArray, IntArray
 
-NO_SPREAD = "no item was judged by two of the {units}, so there is no spread to make intervals from"
+NO_SPREAD = "no item was judged by two {units}, so intervals cannot be estimated"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

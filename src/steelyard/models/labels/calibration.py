@@ -190,8 +190,8 @@ def softening_note(temperature: float) -> tuple[str, ...]:
     if temperature == 1.0:
         return ()
     return (
-        f"probabilities were softened (exponent {temperature:.2f}), which predicts held-out labels best: "
-        "annotators err on the same items",
+        f"probabilities were tempered (exponent {temperature:.2f}), which predicts held-out labels best: "
+        "annotators' errors are correlated",
     )
 
 

@@ -35,7 +35,7 @@ class GoldSplit:
         if doubtful.any():
             names = [labels.items[int(i)] for i in np.flatnonzero(doubtful)[:5]]
             notes = (
-                f"gold contradicted by nearly all labels, and so not held against annotators: {', '.join(names)}"
+                f"gold labels contradicted by nearly all annotators were ignored: {', '.join(names)}"
                 f"{f' and {doubtful.sum() - 5} more' if doubtful.sum() > 5 else ''}; see disputed_gold",
             )
         return cls(gold, trusted, fold_of_item(labels.items, gold != UNKNOWN, folds, seed), notes)
@@ -52,7 +52,7 @@ class GoldSplit:
             *self.notes,
         )
         if unmet:
-            notes += (f"{unmet} annotators met no item with gold; their labels do not count",)
+            notes += (f"{unmet} annotators judged no item with gold; their labels do not count",)
         return notes
 
 

@@ -14,7 +14,6 @@ from scipy import special
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
 from steelyard.models.labels.calibration import (
-    DEFAULT_ACCURACY,
     LEAST_PSEUDO_COUNT,
     LOWEST_LOG,
     ConfusionPrior,
@@ -92,10 +91,10 @@ class DawidSkene(Model):
 
     confusion_prior: Annotated[
         Literal["learned", "none"],
-        Field(description="prior of confusion matrices: learned from all annotators, or none but the smoothing"),
+        Field(description="prior of confusion matrices: learned from all annotators, or only the smoothing"),
     ] = "learned"
     calibrate: Annotated[
-        bool, Field(description="soften the probabilities until they predict held-out annotators' labels best")
+        bool, Field(description="temper the probabilities so that they best predict held-out annotators' labels")
     ] = True
     smoothing: Annotated[
         float, Field(ge=0, description="pseudo-count of every cell of a confusion matrix, without a learned prior")
@@ -224,8 +223,8 @@ class DawidSkene(Model):
     def _notes(self, groups: LabelGroups, temperature: float) -> tuple[str, ...]:
         if self.confusion_prior == "learned" and not _overlaps(groups):
             return (
-                "no item has labels of two annotators, so nothing shows how often they are right; "
-                f"the probabilities rest on an accuracy of about {DEFAULT_ACCURACY:.0%}",
+                "no item has labels from two annotators, so accuracies cannot be estimated; the probabilities "
+                "assume an accuracy of about {DEFAULT_ACCURACY:.0%}",
             )
         return softening_note(temperature)
 

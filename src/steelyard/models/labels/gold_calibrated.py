@@ -129,7 +129,7 @@ def accuracy_by_annotators(
     rows = []
     for k in sizes:
         if k < 1:
-            raise DataError(f"{k} labels an item cannot be sampled.", "Give sizes of 1 or more.")
+            raise DataError(f"{k} labels per item cannot be sampled.", "Give sizes of 1 or more.")
         accuracies = np.array(
             [_sampled_accuracy(_sample(labels, codes, k, rng), codes, replace(model, seed=s)) for s in range(samples)]
         )

@@ -67,7 +67,7 @@ class MACE(Model):
     guess_prior: Annotated[float, Field(gt=0, description="parameter of the Dirichlet prior of ξ (vb)")] = 10.0
     smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell (em)")] = 0.01
     calibrate: Annotated[
-        bool, Field(description="soften the probabilities until they predict held-out annotators' labels best")
+        bool, Field(description="temper the probabilities so that they best predict held-out annotators' labels")
     ] = True
     interval: Annotated[Literal["bootstrap", "none"], Field(description="interval method")] = "bootstrap"
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95

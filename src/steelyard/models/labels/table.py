@@ -113,7 +113,7 @@ def need_annotators(model: str, labels: Labels | LabelTally) -> None:
     """Refuse labels without annotators, or of fewer than two classes: nothing can be learnt of anyone."""
     if not labels.knows_annotators:
         raise DataError(
-            f"{model} weighs annotators, but some labels do not say who gave them.",
+            f"{model} weighs annotators, but some labels have no annotator.",
             "Give every row an annotator, or use majority.",
         )
     if len(labels.classes) < 2:

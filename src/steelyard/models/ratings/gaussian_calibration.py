@@ -167,7 +167,7 @@ class GaussianCalibration(Model):
         gold_answers = need_gold(self.name, gold)
         if not observations.knows_annotators:
             raise DataError(
-                f"{self.name} weighs annotators, but some ratings do not say who gave them.",
+                f"{self.name} weighs annotators, but some ratings have no annotator.",
                 "Give every row an annotator, or use mean.",
             )
         gold_of_item = gold_scores(self.name, observations, gold_answers)
@@ -261,7 +261,9 @@ class GaussianCalibration(Model):
         )
         unmet = len(ratings.annotators) - len(np.unique(ratings.annotator[usable[ratings.item]]))
         if unmet:
-            notes += (f"{unmet} annotators met no item with gold; their bias and noise are the others' in general",)
+            notes += (
+                f"{unmet} annotators judged no item with gold; the population means serve as their bias and noise",
+            )
         return notes
 
 

@@ -85,7 +85,7 @@ class SystemOptions:
             raise DataError(f"the level is {self.level:g}.", "Give a number between 0 and 1, such as 0.95.")
         unknown = sorted(set(self.resample) - {"sources", "annotators"})
         if unknown or not self.resample:
-            raise DataError("resample names neither sources nor annotators.", 'Use ("sources", "annotators").')
+            raise DataError("resample contains neither sources nor annotators.", 'Use ("sources", "annotators").')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -314,7 +314,7 @@ def _from_covariance(
     pairwise = compare_pairs(score, covariance, options.level)
     variance, freedom = covariance.of_scores()
     sd = np.sqrt(variance)
-    half = scipy.stats.t.ppf((1 + options.level) / 2, freedom) * sd
+    half = scipy.special.stdtrit(freedom, (1 + options.level) / 2) * sd
     ranges = rank_ranges(pairwise.is_better, ~np.isnan(score))
     return _Result(
         score,
@@ -377,14 +377,14 @@ def _units(
     if "sources" in options.resample and judgments.knows_sources:
         source = judgments.source_codes()
         if source.max() == 0:
-            notes.append("there is a single source: the results hold for this source alone")
+            notes.append("there is only one source: the results hold for this source only")
             source = None
     if "annotators" in options.resample:
         annotator = judgments.annotator_codes()
         if annotator is None:
-            notes.append("annotators are not known: their preferences are not part of the intervals")
+            notes.append("annotators are unknown: the intervals do not include differences between annotators")
         elif annotator.max() == 0:
-            notes.append("there is a single annotator: the results hold for this annotator alone")
+            notes.append("there is only one annotator: the results hold for this annotator only")
             annotator = None
     if source is None and annotator is None:
         source = np.arange(len(judgments.observations), dtype=np.int32)
@@ -427,7 +427,7 @@ def _coefficients(values: FloatArray, covariance: Covariance, names: list[str], 
     variance, freedom = covariance.of_scores()
     own = slice(len(variance) - len(names), None)
     sd, freedom = np.sqrt(variance[own]), freedom[own]
-    half = scipy.stats.t.ppf((1 + level) / 2, freedom) * sd
+    half = scipy.special.stdtrit(freedom, (1 + level) / 2) * sd
     return pl.DataFrame(
         {
             "covariate": names,
@@ -446,7 +446,7 @@ def _coefficients(values: FloatArray, covariance: Covariance, names: list[str], 
 def _tabulated(judgments: SystemJudgments, result: _Result, options: SystemOptions) -> SystemComparison:
     if options.unit == "elo":
         if judgments.observations.kind == Ratings.kind:
-            raise DataError("ratings have a scale of their own.", "Use the unit natural.")
+            raise DataError("ratings have their own scale.", "Use the unit natural.")
         result = _as_elo(result)
     observations = judgments.observations
     wins, ties = _wins_and_ties(judgments)

@@ -53,7 +53,8 @@ def fit_contextual(comparisons: Comparisons, covariates: FloatArray) -> Contextu
             step = linalg.solve(hessian, gradient, assume_a="pos")
         except linalg.LinAlgError:
             raise DataError(
-                "the covariates and systems cannot be told apart: some covariate is constant or a sum of others.",
+                "the covariates are collinear with the systems: a covariate is constant or a linear combination of "
+                "others.",
                 "Leave out a covariate.",
             ) from None
         theta, beta = theta + step[:n], beta + step[n:]

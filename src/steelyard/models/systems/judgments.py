@@ -50,7 +50,7 @@ class SystemJudgments:
         if n_across:
             notes.append(f"{n_across} judgments compare items of different sources and were left out")
         if n_dropped:
-            notes.append(f"{n_dropped} judgments do not tell systems apart and were left out")
+            notes.append(f"{n_dropped} judgments do not compare systems and were left out")
         return cls(grouped, lowest[same_source][distinct], sources, tuple(notes))
 
     @classmethod
@@ -100,7 +100,7 @@ def _why_nothing(n_across: int, n_dropped: int) -> str:
         reasons.append(f"{n_across} compare items of different sources")
     if n_dropped:
         reasons.append(f"{n_dropped} concern a single system, or items without one")
-    return f"no judgment tells systems apart: {' and '.join(reasons)}."
+    return f"no judgment compares systems: {' and '.join(reasons)}."
 
 
 def _dense(codes: IntArray) -> IntArray:

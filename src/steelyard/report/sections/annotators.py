@@ -33,19 +33,19 @@ def section(analysis: Analysis) -> Section:
     """Return the table of annotators, and the charts for which there is data."""
     table = analysis.annotators
     if table.is_empty():
-        return Section("annotators", TITLE, absent=("Annotators: none are known by name.",))
+        return Section("annotators", TITLE, absent=("Annotators: the judgments have no annotator names.",))
     blocks: list[Block] = []
     absent = []
     if table["agreement"].drop_nulls().len() > 1:
         blocks.append(
             Figure(
                 "agreement",
-                "Each annotator’s agreement with the others, with 95 % intervals.",
+                "Agreement of each annotator with the other annotators, with 95 % intervals.",
                 charts.annotators(table),
             )
         )
     else:
-        absent.append("Agreement of single annotators: nobody shares enough items with others.")
+        absent.append("Agreement per annotator: annotators share too few items.")
     if table["bias"].drop_nulls().len() > 1:
         blocks.append(
             Figure(
@@ -56,13 +56,14 @@ def section(analysis: Analysis) -> Section:
         )
     blocks += _accuracy(analysis, table)
     if not any(isinstance(block, Figure) and block.name == "accuracy" for block in blocks):
-        absent.append("Accuracy of annotators: there are no answered checks, and no labels of items with gold.")
+        absent.append("Accuracy of annotators: there are no answers to checks or to items with gold labels.")
     blocks.append(_table(table, analysis.study.config.judges.count))
     if table["measure"].drop_nulls().len():
         measure = table["measure"].drop_nulls()[0]
         has_models = (table["kind"] == "model").any()
         people = " Models are compared with people only, and people only with people." if has_models else ""
-        blocks.append(Prose(f"Agreement is the {measure}, those excluded left out of “the others”.{people}"))
+        text = f"Agreement is the {measure}; excluded annotators are not among the other annotators.{people}"
+        blocks.append(Prose(text))
     return Section("annotators", TITLE, tuple(blocks), tuple(absent))
 
 
@@ -84,7 +85,7 @@ def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
     )
     return [
         Figure("accuracy", caption, chart),
-        Table("gold-accuracy", "Labels of items with gold: share right, with Wilson’s 95 % interval.", gold, columns),
+        Table("gold-accuracy", "Accuracy on items with gold labels, with Wilson’s 95 % interval.", gold, columns),
     ]
 
 
@@ -129,7 +130,7 @@ def _table(table: pl.DataFrame, counts_models: bool) -> Table:
     if (table["kind"] == "model").any():
         columns.insert(1, text_column("kind", "kind"))
     optional = [
-        ("median_seconds", number_column("median_seconds", "seconds, median")),
+        ("median_seconds", number_column("median_seconds", "median seconds")),
         ("agreement", interval_column("agreement", "agreement")),
         ("bias", number_column("bias", "bias")),
         ("noise", number_column("noise", "noise")),
@@ -137,14 +138,15 @@ def _table(table: pl.DataFrame, counts_models: bool) -> Table:
         ("checks", count_column("checks", "checks")),
         ("self_consistency", number_column("self_consistency", "self-consistency")),
         ("too_fast", share_column("too_fast", "too fast")),
-        ("constant", share_column("constant", "commonest answer")),
-        ("place_share", share_column("place_share", "commonest place")),
+        ("constant", share_column("constant", "most frequent answer")),
+        ("place_share", share_column("place_share", "most frequent position")),
     ]
     columns += [column for name, column in optional if has_values(name)]
     state = Column("excluded", "state", lambda row: Cell(_state(row, counts_models)), False)
     note = (
-        "Too fast: share of answers faster than the text can be read. Commonest answer, commonest place: share of the "
+        "Too fast: proportion of answers faster than the text can be read. Most frequent answer, most frequent "
+        "position: proportion of "
     )
-    note += "answers that are one and the same, or choose one place on the screen."
-    caption = "Annotators, the busiest first; intervals are at 95 %."
+    note += "answers that are identical, or that choose the same screen position."
+    caption = "Annotators by number of judgments, with 95 % intervals."
     return Table("annotators", caption, table, (*columns, state), note)

@@ -39,7 +39,7 @@ def section(analysis: Analysis) -> Section:
             Fact("answers to checks", answered.height),
             Fact("of these right", float(answered["right"].cast(pl.Float64).mean() or 0), "%"),  # type: ignore[arg-type]
             Fact("annotators checked", answered["annotator"].n_unique()),
-            Fact("checks in dispute", int((table["state"] == "disputed").sum())),
+            Fact("disputed checks", int((table["state"] == "disputed").sum())),
         ]
         blocks.append(facts_table("checks-answered", "Checks.", facts))
         if rule is not None:
@@ -52,10 +52,10 @@ def section(analysis: Analysis) -> Section:
             interval_column("share", "share right"),
             text_column("state", "state"),
         )
-        caption = "Checks and their answers, the worst answered first, with Wilson’s 95 % intervals."
+        caption = "Checks by accuracy, lowest first, with Wilson’s 95 % intervals."
         blocks.append(Table("checks", caption, table, columns))
     elif rule is None:
-        absent.append("Checks: the study has none ([quality] checks).")
+        absent.append("Checks: the study has none (quality.checks).")
     else:
         absent.append("Checks: none has been answered yet.")
     gold = disputed(analysis)
@@ -67,7 +67,9 @@ def section(analysis: Analysis) -> Section:
             share_column("share", "share of them"),
             count_column("judgments", "judgments"),
         )
-        blocks.append(Table("disputed-gold", "Items whose gold a large majority contradicts.", gold, about))
+        blocks.append(
+            Table("disputed-gold", "Items whose gold label is contradicted by a large majority.", gold, about)
+        )
     return Section("checks", TITLE, tuple(blocks), tuple(absent))
 
 
@@ -77,14 +79,14 @@ def rule_in_words(analysis: Analysis) -> str:
     if rule is None:
         return ""
     frequency = f"About {100 * rule.rate:g} % of an annotator’s tasks were checks. "
-    after = f"after {rule.min_checks} of them at the earliest"
+    after = f"after at least {rule.min_checks} checks"
     if rule.rule == "threshold":
-        excluded = f"An annotator is excluded when fewer than {100 * rule.min_accuracy:g} % are right"
+        excluded = f"Annotators are excluded when their accuracy is below {100 * rule.min_accuracy:g} %"
         return f"{frequency}{excluded}, {after}."
     return (
         frequency
-        + f"An annotator is excluded when the accuracy is below {100 * rule.min_accuracy:g} % with a posterior "
-        f"probability of {100 * rule.confidence:g} %, {after}; checks in dispute count against nobody."
+        + f"Annotators are excluded when their accuracy is below {100 * rule.min_accuracy:g} % with a posterior "
+        f"probability of {100 * rule.confidence:g} %, {after}; disputed checks do not count."
     )
 
 
@@ -94,7 +96,7 @@ def check_table(analysis: Analysis) -> pl.DataFrame:
     rows = []
     for check in analysis.study.quality.checks():
         question = questions.get(check.key)
-        state = f"found {check.resolved}" if check.resolved else "disputed" if check.disputed else "counts"
+        state = f"resolved: {check.resolved}" if check.resolved else "disputed" if check.disputed else "counts"
         shows = " | ".join(question.item_ids) if question else "(no longer in the file)"
         expected = question.expected if question else ""
         rows.append((check.key, shows, expected, check.right, check.wrong, state))

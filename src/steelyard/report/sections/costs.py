@@ -26,7 +26,7 @@ from steelyard.report.sections.stopping import interim_analysis_table
 from steelyard.study.config.tables import Pay
 
 TITLE = "Costs"
-IN_ALL = "in all"
+IN_ALL = "in total"
 _SCHEMA: dict[str, Any] = {
     "stage": pl.String,
     "answers": pl.Int64,
@@ -44,7 +44,7 @@ def section(analysis: Analysis) -> Section:
     """Return labels, cost, hours, labels per unit of money and per hour, and the remaining cost."""
     table = cost_table(analysis)
     if table.is_empty():
-        return Section("costs", TITLE, absent=("Costs: nobody has answered here.",))
+        return Section("costs", TITLE, absent=("Costs: there are no answers collected by this study.",))
     pay = analysis.study.config.pay
     columns = [
         text_column("stage", "stage"),
@@ -52,16 +52,16 @@ def section(analysis: Analysis) -> Section:
         count_column("labels", "labels"),
         duration_column("hours", "time worked"),
         duration_column("elapsed", "time elapsed"),
-        number_column("labels_per_hour", "labels per hour elapsed"),
+        number_column("labels_per_hour", "labels per elapsed hour"),
     ]
     absent: tuple[str, ...] = ()
     if pay.nothing:
-        absent = ("Cost: the study does not say what is paid ([pay]).",)
-        text = "Labels are the single values, labels, comparisons or choices that count."
+        absent = ("Cost: study.toml does not define the pay ([pay]).",)
+        text = "Labels are the single ratings, labels, comparisons or choices that count."
     else:
         columns.insert(3, money_column("cost", f"cost ({pay.currency})"))
         if pay.bonus is not None:
-            columns.insert(4, money_column("bonus", f"of it bonuses ({pay.currency})"))
+            columns.insert(4, money_column("bonus", f"of which bonuses ({pay.currency})"))
         columns.append(number_column("labels_per_unit", f"labels per {pay.currency}"))
         text = pay_in_words(pay, several_stages=table.height > 1)
     blocks: tuple[Block, ...] = (
@@ -83,13 +83,13 @@ def pay_in_words(pay: Pay, *, several_stages: bool = False) -> str:
         )
         if amount
     ]
-    text = f"Paid: {', '.join(paid) or 'a bonus only'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
+    text = f"Paid: {', '.join(paid) or 'only a bonus'}" + (f", and a fee of {100 * pay.fee:g} %. " if pay.fee else ". ")
     if pay.bonus is not None:
-        text += f"The bonus, to each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
+        text += f"Bonus of each annotator who is not excluded: {pay.bonus} ({pay.currency}). "
     if several_stages and (pay.per_visit or pay.bonus is not None):
-        text += "What is paid to a person belongs to no stage: it is in the last row only. "
-    text += "Labels are the single values, labels, comparisons or choices that count; checks, repeats and "
-    return text + "judgments set aside were paid for, too."
+        text += "Payments per annotator belong to no stage and are included in the last row only. "
+    text += "Labels are the single ratings, labels, comparisons or choices that count; checks, repeats and "
+    return text + "discarded judgments were paid as well."
 
 
 def cost_table(analysis: Analysis) -> pl.DataFrame:
@@ -134,17 +134,15 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
     if pay.nothing or status.state == "closed" or not planned:
         return ()
     people = paid_people(history, study)
-    table = costs(history, study.config, planned, people, left="all that is planned")
-    text = "What is still to be paid if people go on as they did; the bounds are those of their mean time."
+    table = costs(history, study.config, planned, people, left="all planned tasks")
+    text = "Expected remaining cost at the present pace; the bounds are those of the mean time per task."
     target = _left_to_target(analysis)
     if target is not None:
         to_target = costs(history, study.config, min(target, planned), people, left="until the target (estimate)")
         table = pl.concat([table[:1], to_target[1:2], table[1:]])
-        text += (
-            " The answers until the target are estimated from the last interim analysis; there may be more or fewer."
-        )
+        text += " The number of answers until the target is an estimate from the last interim analysis."
         if target > planned:
-            text += " All that is planned will hardly be enough."
+            text += " The planned tasks are probably not sufficient."
     columns = (
         text_column("part", ""),
         number_column("judgments", "answers", 4),
@@ -174,7 +172,9 @@ def _labels(analysis: Analysis, stages: list[str]) -> int:
     for stage in analysis.study.config.stages:
         if stage.name in stages:
             if counted.filter((pl.col("stage") == stage.name) & pl.col("imported")).height:
-                made_here = (judgment for judgment in analysis.judgments if judgment.counts and not judgment.imported)
+                made_here = (
+                    judgment for judgment in analysis.history.records if judgment.counts and not judgment.imported
+                )
                 parts = observations_of(analysis.study, made_here, stage=stage.name)
             else:
                 parts = analysis.observations(stage)

@@ -20,9 +20,12 @@ def section(analysis: Analysis) -> Section:
         text_column("what", "what"),
         time_column("at", "when (UTC)"),
         text_column("reason", "reason"),
-        count_column("set_aside", "judgments set aside now"),
+        count_column("set_aside", "judgments not counted now"),
     )
-    caption = "Exclusions and readmissions in the order they happened. Judgments set aside are kept and not counted."
+    caption = (
+        "Exclusions and readmissions in chronological order. Judgments of excluded annotators are kept, but "
+        "do not count."
+    )
     return Section("exclusions", TITLE, (Table("exclusions", caption, table, columns),))
 
 

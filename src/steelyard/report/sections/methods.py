@@ -30,9 +30,9 @@ def section(analysis: Analysis) -> Section:
     written = methods_text(analysis)
     file, config = exact_config(analysis.study)
     blocks: tuple[Block, ...] = (
-        Listing("methods.txt", "A paragraph to paste; shorten it to taste.", written.text, wrapped=True),
+        Listing("methods.txt", "Methods paragraph, ready to adapt for a paper.", written.text, wrapped=True),
         Listing("references.bib", "What it cites.", bibliography(written.cited, __version__, datetime.now(UTC).year)),
-        Listing(file, "The exact configuration.", config),
+        Listing(file, "Complete configuration.", config),
         _software(),
     )
     return Section("methods", TITLE, blocks)

@@ -34,7 +34,7 @@ def section(analysis: Analysis) -> Section:
     if rows:
         blocks.append(
             Prose(
-                "A cycle is a contradiction in what one annotator said: a over b, b over c, and c over a. "
+                "A cycle is a contradiction in the answers of one annotator: a over b, b over c, and c over a. "
                 "Ratings of one task cannot contradict each other; those of several can."
             )
         )
@@ -44,15 +44,15 @@ def section(analysis: Analysis) -> Section:
     if places.height:
         columns = (
             text_column("stage", "stage"),
-            count_column("place", "place on the screen"),
+            count_column("place", "screen position"),
             count_column("times", "times chosen as best"),
             interval_column("share", "share", lower="lower", upper="upper"),
             share_column("chance", "by chance"),
         )
-        caption = "Where on the screen the best item stood, with Wilson’s 95 % intervals."
+        caption = "Screen position of the best item, with Wilson’s 95 % intervals."
         blocks.append(Table("places", caption, places, columns))
     if not blocks:
-        return Section("order", TITLE, absent=("Cycles and position bias: nothing was compared.",))
+        return Section("order", TITLE, absent=("Cycles and position bias: there are no comparisons.",))
     return Section("order", TITLE, tuple(blocks))
 
 

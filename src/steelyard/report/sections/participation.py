@@ -14,30 +14,30 @@ def section(analysis: Analysis) -> Section:
     history = analysis.history
     judgments = history.judgments
     if judgments.is_empty():
-        return Section("participation", "Who answered", absent=("Who answered: nobody has yet.",))
+        return Section("participation", "Who answered", absent=("Participation: there are no answers yet.",))
     named = judgments.filter(pl.col("annotator") != "")
     by_annotator = named.group_by("annotator").len()["len"]
     facts = [Fact("annotators who answered", by_annotator.len())]
     if by_annotator.len():
         low, high = min(by_annotator), max(by_annotator)
-        facts.append(Fact("answers of an annotator, median", _median(by_annotator), text=f"from {low:,} to {high:,}"))
+        facts.append(Fact("answers per annotator, median", _median(by_annotator), text=f"from {low:,} to {high:,}"))
     if history.excluded:
         facts.append(Fact("annotators excluded", len(history.excluded)))
     facts += _tests(analysis)
     blocks: list[Block] = [facts_table("annotators-answered", "People.", facts)]
     purpose, out = pl.col("purpose"), pl.col("excluded")
     counts = {
-        "answers in all": judgments.height,
+        "answers in total": judgments.height,
         "judgments that count": history.counted.height,
-        "of these, asked of everybody (overlap)": history.counted.filter(purpose == "overlap").height,
-        "judgments set aside (of excluded annotators)": judgments.filter(
+        "of these, assigned to every annotator (overlap)": history.counted.filter(purpose == "overlap").height,
+        "judgments of excluded annotators (not counted)": judgments.filter(
             out & ~purpose.is_in(["check", "repeat"])
         ).height,
         "answers to checks": judgments.filter(purpose == "check").height,
         "repeats": judgments.filter(purpose == "repeat").height,
-        "made elsewhere and imported": int(judgments["imported"].sum()),
-        "late (after the lease’s end; they count)": int(judgments["late"].sum()),
-        "revised (the last answer counts)": int(judgments["revised"].sum()),
+        "imported": int(judgments["imported"].sum()),
+        "late (after the lease had expired; they count)": int(judgments["late"].sum()),
+        "revised (the latest answer counts)": int(judgments["revised"].sum()),
         **{
             name: history.notes.filter(pl.col("kind") == kind).height
             for name, kind in (
@@ -47,7 +47,7 @@ def section(analysis: Analysis) -> Section:
             )
         },
     }
-    always = {"answers in all", "judgments that count"}
+    always = {"answers in total", "judgments that count"}
     blocks.append(
         facts_table(
             "answers", "Answers.", [Fact(name, count) for name, count in counts.items() if count or name in always]
@@ -56,7 +56,7 @@ def section(analysis: Analysis) -> Section:
     times = _times(judgments)
     if times:
         blocks.append(facts_table("time", "Time.", times))
-    absent = () if judgments["seconds"].drop_nulls().len() else ("Times: no answer says how long it took.",)
+    absent = () if judgments["seconds"].drop_nulls().len() else ("Times: no response times were recorded.",)
     return Section("participation", "Who answered", tuple(blocks), absent)
 
 
@@ -73,9 +73,9 @@ def _tests(analysis: Analysis) -> list[Fact]:
         last[event.kind][str(event.annotator)] = bool(getattr(event.data, "passed", True))
     facts = []
     if config.annotators.consent is not None:
-        facts.append(Fact("agreed to take part", len(last["consent"])))
+        facts.append(Fact("gave consent", len(last["consent"])))
     if config.annotators.training is not None:
-        facts.append(Fact("did the training", len(last["trained"])))
+        facts.append(Fact("completed the training", len(last["trained"])))
     if config.quality.qualification is not None:
         facts.append(Fact("passed the qualification test", sum(last["test_result"].values())))
         facts.append(Fact("failed it", len(last["test_result"]) - sum(last["test_result"].values())))
@@ -95,11 +95,11 @@ def _times(judgments: pl.DataFrame) -> list[Fact]:
         low, high = (float(seconds.quantile(share, "linear") or 0) for share in (0.25, 0.75))
         facts.append(
             Fact(
-                "active time of an answer, median",
+                "active time per answer, median",
                 _median(seconds),
                 "seconds",
-                text=f"half from {low:.3g} to {high:.3g}",
+                text=f"interquartile range {low:.3g} to {high:.3g}",
             )
         )
-        facts.append(Fact("active time of all answers that say it", float(seconds.sum()) / 3600, "hours"))
+        facts.append(Fact("total active time, where recorded", float(seconds.sum()) / 3600, "hours"))
     return facts

@@ -30,7 +30,7 @@ def section(analysis: Analysis) -> Section:
     """Return the reliability statistics with their intervals, and the curve by number of judgments."""
     rows = [(part, statistic) for part in analysis.reliability for statistic in part.statistics]
     if not rows:
-        return Section("reliability", TITLE, absent=("Reliability: there are no judgments that count.",))
+        return Section("reliability", TITLE, absent=("Reliability: there are no judgments yet.",))
     blocks: list[Block] = []
     absent = []
     for part in analysis.reliability:
@@ -38,7 +38,9 @@ def section(analysis: Analysis) -> Section:
         if part.curve.height:
             chart = charts.reliability(part.curve, target=analysis.split_half_target)
             end = "-".join(part for part in ("split-half", part.stage if of else "", part.criterion) if part)
-            blocks.append(Figure(_file_name(end), f"Split-half reliability by the judgments in each half{of}.", chart))
+            blocks.append(
+                Figure(_file_name(end), f"Split-half reliability by number of judgments per half{of}.", chart)
+            )
         elif part.kind == "labels":
             absent.append(f"Split-half curve{of}: labels have no scores to correlate.")
         else:
@@ -79,7 +81,7 @@ def meanings(statistics: Iterable[Number]) -> Prose:
         if statistic.label not in names:
             names.append(statistic.label)
     texts = [f"{', '.join(names)}: {text}" for text, names in labels.items() if text]
-    return Prose("What the statistics mean. " + " ".join(f"{text[:1].upper()}{text[1:]}" for text in texts))
+    return Prose("Interpretation of the statistics. " + " ".join(f"{text[:1].upper()}{text[1:]}" for text in texts))
 
 
 def called(analysis: Analysis, part: StageReliability) -> str:

@@ -25,21 +25,21 @@ def section(analysis: Analysis) -> Section:
     """Return how often and by how much repeated answers differ, by time between them."""
     pairs = repeat_pairs(analysis.history, analysis.study)
     if pairs.is_empty():
-        why = "no task has been asked again yet" if analysis.study.config.quality.repeat_rate else "the study asks none"
+        why = "no task has been repeated yet" if analysis.study.config.quality.repeat_rate else "the study has none"
         return Section("repeats", TITLE, absent=(f"Repeats: {why} ([quality] repeats).",))
     statistics = statistics_table(repeat_statistics(pairs))
     by_time = repeats_by_time(pairs)
-    columns: list[Column] = [duration_column("from", "time between, from"), duration_column("to", "to")]
+    columns: list[Column] = [duration_column("from", "interval, from"), duration_column("to", "to")]
     columns += [
         count_column("pairs", "repeated answers"),
-        interval_column("rate", "share that differs", lower="lower", upper="upper"),
+        interval_column("rate", "proportion that differ", lower="lower", upper="upper"),
     ]
     if by_time["difference"].drop_nulls().len():
         columns.append(interval_column("difference", "mean absolute difference"))
     blocks: list[Block] = [
         Table(
             "repeats",
-            "Repeated answers of annotators who count; intervals are resampled over annotators.",
+            "Repeated answers of annotators who are not excluded, with bootstrap intervals over annotators.",
             statistics,
             (
                 text_column("label", "statistic"),
@@ -47,10 +47,15 @@ def section(analysis: Analysis) -> Section:
                 text_column("note", "note"),
             ),
         ),
-        Table("repeats-by-time", "Repeats by the time between.", by_time, tuple(columns)),
+        Table("repeats-by-time", "Repeats by the time between the two answers.", by_time, tuple(columns)),
     ]
     if by_time.height > 1:
         blocks.insert(
-            1, Figure("repeats", "How often repeats differ, by the time between.", quality_charts.repeats(by_time))
+            1,
+            Figure(
+                "repeats",
+                "Proportion of repeats that differ, by the time between the two answers.",
+                quality_charts.repeats(by_time),
+            ),
         )
     return Section("repeats", TITLE, tuple(blocks))

@@ -30,7 +30,7 @@ def section(analysis: Analysis) -> Section:
     """Return the ranking with intervals, as a chart and a table, by criterion."""
     fit = analysis.fit
     if isinstance(fit, str) and analysis.model_failed:
-        text = f"{fit} The judgments are complete, and everything else in this report is computed without the model."
+        text = f"{fit} The judgments are complete, and all other parts of this report do not depend on the model."
         return Section("scores", TITLE, (Prose(text),), absent=(fit,))
     if isinstance(fit, str):
         return Section("scores", TITLE, absent=(f"Scores: {fit}",))
@@ -91,11 +91,11 @@ def _scores(analysis: Analysis, fit: Fit, part: pl.DataFrame, criterion: str) ->
     return [
         Figure(f"scores{end}", f"Scores{of}, with {level} intervals.", charts.caterpillar(part, level=fit.level)),
         Figure(
-            f"histogram{end}", f"How the scores{of} are spread.", charts.histogram(score_histogram(part, scale=scale))
+            f"histogram{end}", f"Distribution of the scores{of}.", charts.histogram(score_histogram(part, scale=scale))
         ),
         Table(
             f"scores{end}",
-            f"Items{of} from the highest score to the lowest, with {level} intervals of scores and ranks.",
+            f"Items{of} by score, with {level} intervals of scores and ranks.",
             part,
             tuple(columns),
         ),

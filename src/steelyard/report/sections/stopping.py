@@ -25,7 +25,7 @@ TITLE = "Stopping"
 MEASURES = {
     "split_half": "split-half reliability",
     "interval_width": "mean width of the intervals",
-    "top_k": "probability that the top k are others",
+    "top_k": "probability that the top k are wrong",
 }
 _SCHEMA = {
     "number": pl.Int64,
@@ -43,10 +43,10 @@ def section(analysis: Analysis) -> Section:
     """Return the rule and the result of each interim analysis."""
     rule = analysis.study.config.stop
     if rule is None:
-        return Section("stopping", TITLE, absent=("Stopping: the study has no rule ([stop]).",))
+        return Section("stopping", TITLE, absent=("Stopping: the study has no stopping rule ([stop]).",))
     table = interim_analysis_table(analysis)
     if table.is_empty():
-        return Section("stopping", TITLE, absent=("Stopping: no interim analysis was due yet.",))
+        return Section("stopping", TITLE, absent=("Stopping: no interim analysis has been due yet.",))
     blocks: list[Block] = [Prose(rule_in_words(analysis))]
     if rule.measure == "split_half" and table["bound"].drop_nulls().len() > 1:
         chart = quality_charts.interim_analyses(table, MEASURES[rule.measure])
@@ -56,7 +56,7 @@ def section(analysis: Analysis) -> Section:
         time_column("at", "at (UTC)"),
         count_column("judgments", "observations"),
         number_column("value", MEASURES[rule.measure]),
-        number_column("bound", "held against the target"),
+        number_column("bound", "compared with the target"),
         number_column("target", "target"),
         Column("reached", "reached", lambda row: Cell("yes" if row["reached"] else "no"), numeric=False),
         text_column("summary", "result"),
@@ -83,12 +83,13 @@ def rule_in_words(analysis: Analysis) -> str:
     what = {
         "split_half": f"the lower bound of the split-half reliability"
         f"{' (Spearman–Brown corrected)' if rule.spearman_brown else ''} is at least {rule.target:g}",
-        "interval_width": "the intervals, at a level that holds over all interim analyses, are at most "
-        f"{rule.target:g} wide on average",
+        "interval_width": "the mean width of the intervals, at a level adjusted for all interim analyses, is at "
+        f"most {rule.target:g}",
         "top_k": f"the error probability of the top {rule.target:g} is small enough",
     }[rule.measure]
     return (
         f"The study stops when {what}. There are at most {rule.interim_analyses} interim analyses, equally spaced over "
-        f"the planned judgments; the probability that any of them stops too soon is at most {100 * rule.alpha:g} % "
+        f"the planned judgments; the probability of stopping too early at any of them is at most "
+        f"{100 * rule.alpha:g} % "
         "(Bonferroni)."
     )

@@ -25,7 +25,7 @@ def section(analysis: Analysis) -> Section:
         judged = fit.scores.filter(pl.col("judgments") > 0)
         middle = judged["judgments"].median()
         if isinstance(middle, int | float):
-            facts.append(Fact("judgments of an item, median", float(middle)))
+            facts.append(Fact("judgments per item, median", float(middle)))
     facts += _reliability(analysis)
     costs = cost_table(analysis)
     if costs.height and costs["cost"][-1]:

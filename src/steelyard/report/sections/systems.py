@@ -35,7 +35,7 @@ def section(analysis: Analysis) -> Section:
             blocks += [
                 Figure(
                     f"significance{end}",
-                    f"Which systems are significantly better than which{of}.",
+                    f"Significant differences between systems{of}.",
                     significance_matrix(differences, scores["system"].to_list()),
                 ),
                 differences_table(differences, comparison.level, name),
@@ -49,7 +49,8 @@ def _how(comparison: SystemComparison) -> str:
     return (
         f"Scores of systems have {100 * comparison.level:g} % intervals ({how}). Differences have simultaneous "
         "intervals; a difference is significant if p < .05 after Holm's correction for the number of pairs. A rank "
-        "range holds the ranks that the significant differences leave open. Every system of a cluster is significantly "
-        "better than every system of the clusters below. Systems share sources and annotators, so that a difference "
-        "can be significant although the intervals of the two scores overlap."
+        "range contains the ranks compatible with the significant differences. Every system of a cluster is "
+        "significantly "
+        "better than every system of the clusters below. Systems share sources and annotators, so a difference can "
+        "be significant even if the intervals of the two scores overlap."
     )

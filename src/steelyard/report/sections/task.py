@@ -28,7 +28,7 @@ ANSWERS = {
     "direct": "a slider for each item",
     "likert": "a step of a scale for each item",
     "choice": "a label for each item",
-    "pairwise": "the one of two items that comes first",
+    "pairwise": "the better of two items",
     "best_worst": "the best and the worst of the items shown",
     "scored_ranking": "a slider for each of several items side by side",
     "ranking": "the items in order",
@@ -47,7 +47,10 @@ def section(analysis: Analysis) -> Section:
     gold = sum(item.gold is not None for item in items)
     if gold:
         facts.append(Fact("items with a known answer", gold))
-    blocks: list[Block] = [Prose(f"Annotators were asked about {len(items):,} items: “{config.question}”")]
+    questions = dict.fromkeys(config.question_of(stage) for stage in config.stages)
+    quoted = ", ".join(f"“{question}”" for question in questions)
+    label = "Question" if len(questions) == 1 else "Questions"
+    blocks: list[Block] = [Prose(f"Annotators judged {len(items):,} items. {label}: {quoted}")]
     blocks += [facts_table("items", "Items.", facts)] if facts else []
     status = {stage.name: stage for stage in study.status().stages}
     rows = [
@@ -70,7 +73,9 @@ def section(analysis: Analysis) -> Section:
     columns += [count_column("done", "judgments done"), count_column("planned", "planned")]
     if len(rows) > 1:
         columns.insert(0, text_column("stage", "stage"))
-    blocks.append(Table("stages", "How it was asked.", pl.DataFrame(rows, schema=names, orient="row"), tuple(columns)))
+    blocks.append(
+        Table("stages", "Questions, designs and model.", pl.DataFrame(rows, schema=names, orient="row"), tuple(columns))
+    )
     blocks += [example for stage in config.stages if (example := _example(analysis, stage)) is not None]
     settings = [
         (part, key, _written(value))
@@ -84,9 +89,9 @@ def section(analysis: Analysis) -> Section:
     settings += [(f"model {config.model.name}", key, _written(value)) for key, value in _settings(config.model).items()]
     frame = pl.DataFrame(settings, schema=["of", "setting", "value"], orient="row")
     columns = [text_column("of", "of"), text_column("setting", "setting"), text_column("value", "value")]
-    blocks.append(Table("settings", "Every setting of protocol, design and model.", frame, tuple(columns)))
+    blocks.append(Table("settings", "All settings of protocols, designs and the model.", frame, tuple(columns)))
     if (instructions := study.annotators.texts().instructions) is not None:
-        blocks.append(Listing("instructions.md", "Instructions, as annotators read them.", instructions, wrapped=True))
+        blocks.append(Listing("instructions.md", "Instructions as shown to annotators.", instructions, wrapped=True))
     return Section("task", "What was asked", tuple(blocks))
 
 
@@ -133,7 +138,7 @@ def _example(analysis: Analysis, stage: Stage) -> Example | None:
         how += ": " + "; ".join(f"{name} {', '.join(given)}".strip() for name, given in classes.items())
     return Example(
         f"A task of {stage.name}, in the order shown.",
-        analysis.study.config.question,
+        analysis.study.config.question_of(stage),
         tuple(item.text or item.media or item.id for item in items),
         tuple(around),
         f"The answer is {how}.",

@@ -25,7 +25,11 @@ def section(analysis: Analysis) -> Section:
     """Return cycles, the average dominance of systems, the effort of adequacy labels, and harmonized ranks."""
     tournaments = analysis.tournaments
     if tournaments is None:
-        return Section("tournaments", TITLE, absent=("Tournaments: no stage holds any, or nobody has compared yet.",))
+        return Section(
+            "tournaments",
+            TITLE,
+            absent=("Tournaments: no stage has a tournament design, or there are no comparisons yet.",),
+        )
     blocks: list[Block] = [Prose(_summary(tournaments))]
     columns: tuple[Column, ...]
     if tournaments.systems.height:
@@ -35,7 +39,10 @@ def section(analysis: Analysis) -> Section:
             count_column("rank", "rank"),
             count_column("judgments", "comparisons"),
         )
-        caption = "Average dominance: the mean over sources of the items dominated less those dominating."
+        caption = (
+            "Average dominance: mean over sources of the number of items dominated minus the number of "
+            "dominating items."
+        )
         blocks.append(Table("average-dominance", caption, tournaments.systems, columns))
     if tournaments.effort.height:
         columns = (
@@ -43,7 +50,7 @@ def section(analysis: Analysis) -> Section:
             count_column("count", "number"),
             number_column("percent", "per cent", 2),
         )
-        caption = "How adequacy was determined; per cent of the items, or of distinct items for automatic labels."
+        caption = "How adequacy was determined, in percent of the items (of distinct items for automatic labels)."
         blocks.append(Table("adequacy-effort", caption, tournaments.effort, columns))
         labels = label_sources(tournaments)
         columns = (text_column("how", "label"), count_column("adequate", "adequate"), count_column("not", "inadequate"))

@@ -49,7 +49,7 @@ def read_config(path: Path) -> StudyConfig:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(
-            f"there is no {CONFIG_FILE} in {path.parent}.", f"Make a study with: steelyard new {path.parent}"
+            f"there is no {CONFIG_FILE} in {path.parent}.", f"Create a study with: steelyard new {path.parent}"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(
@@ -72,7 +72,8 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     version = data.get("version", CONFIG_VERSION)
     if isinstance(version, int) and version > CONFIG_VERSION:
         raise ConfigError(
-            f"it was written for a newer Steelyard (version {version}; this one reads up to {CONFIG_VERSION}).",
+            f"it was written for a newer version of Steelyard (format {version}; this version reads up to "
+            f"{CONFIG_VERSION}).",
             "Upgrade Steelyard: pip install -U steelyard.",
             field="version",
         )
@@ -204,14 +205,16 @@ def _bonus_problems(table: StudyTable) -> list[Problem]:
     if not needed:
         return []
     what = f"the bonus depends on {needed[0]}, but the study has no checks."
-    return [Problem(what, "Add [quality.checks], or pay for something else.", field="pay.bonus")]
+    return [Problem(what, "Add [quality.checks], or change the formula.", field="pay.bonus")]
 
 
 def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:
     if table.stage and (table.protocol or table.design):
         problems.append(
             Problem(
-                "there is both [[stage]] and [protocol].", "Move [protocol] and [design] into a stage.", field="stage"
+                "[[stage]] and [protocol] exclude each other.",
+                "Move [protocol] and [design] into a stage.",
+                field="stage",
             )
         )
         return []
@@ -245,7 +248,7 @@ def _stage(stage: StageTable, prefix: str, problems: list[Problem]) -> Stage | N
     design = _create("designs", stage.design, protocol.default_design, f"{prefix}design", problems)
     if design is None:
         return None
-    return Stage(stage.name or protocol.name, protocol, design, stage.share)
+    return Stage(stage.name or protocol.name, protocol, design, stage.share, stage.question or "")
 
 
 def _create(
@@ -286,12 +289,15 @@ def _extreme_settings(kind: registry.Kind, settings: Mapping[str, Any], path: st
 def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:
     shares = [stage.share for stage in stages]
     numbers = [share for share in shares if share is not None]
+    last = f"stage.{len(stages) - 1}.share"
     if numbers and len(numbers) < len(shares):
         problems.append(
-            Problem("some stages have a share and some have none.", "Give all of them one, or none.", field="stage")
+            Problem("some stages have a share and others do not.", "Set share for all stages, or for none.", field=last)
         )
     elif numbers and abs(sum(numbers) - 1) > 1e-6:
-        problems.append(Problem(f"the shares add up to {sum(numbers):g}.", "Make them add up to 1.", field="stage"))
+        problems.append(
+            Problem(f"the shares add up to {sum(numbers):g}.", "Make them add up to 1, that is 100 %.", field=last)
+        )
 
 
 def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> Model | None:

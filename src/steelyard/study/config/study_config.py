@@ -35,6 +35,8 @@ class Stage:
     protocol: Protocol
     design: Design
     share: float | None = None
+    question: str = ""
+    """Question of this stage; empty where it is the study's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class StudyConfig:
     def mixed(self) -> bool:
         """Whether stages run side by side, by share, rather than one after the other."""
         return self.stages[0].share is not None
+
+    def question_of(self, stage: Stage) -> str:
+        """Return what annotators are asked in a stage."""
+        return stage.question or self.question
 
     def problems_with(self, items: Sequence[Item]) -> list[Problem]:
         """List the problems of stages whose design does not work with these items."""

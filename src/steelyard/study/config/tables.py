@@ -31,7 +31,7 @@ class AnnotatorSettings(_Table):
     """Who may annotate, and how they work."""
 
     max_tasks: Annotated[
-        int | None, Field(ge=1, strict=True, description="maximum number of tasks per annotator; unlimited if absent")
+        int | None, Field(ge=1, strict=True, description="maximum number of tasks per annotator; default: unlimited")
     ] = None
     lease_minutes: Annotated[
         float,
@@ -39,7 +39,7 @@ class AnnotatorSettings(_Table):
             gt=0,
             le=60 * 24 * 365,
             strict=True,
-            description="minutes a task is reserved for an annotator before others may get it",
+            description="minutes for which a task stays reserved for an annotator before it is reassigned",
         ),
     ] = 30
     open: Annotated[
@@ -60,7 +60,7 @@ class AnnotatorSettings(_Table):
     ] = 20
     language: Annotated[
         str | None,
-        Field(description="language of the annotation page (ar de en es fr hi ja pt ru zh); the browser's if absent"),
+        Field(description="language of the annotation page (ar de en es fr hi ja pt ru zh); default: the browser's"),
     ] = None
 
 
@@ -70,19 +70,19 @@ class Page(_Table):
     content: Annotated[
         Literal["text", "markdown", "html"], Field(description="format of the items' texts; HTML is sanitised")
     ] = "text"
-    show_value: Annotated[bool, Field(description="whether a slider shows its number")] = True
-    sort_live: Annotated[
-        bool, Field(description="whether scored_ranking re-sorts its sliders while they are moved")
-    ] = False
+    show_value: Annotated[bool, Field(description="whether sliders show their value")] = True
+    sort_live: Annotated[bool, Field(description="whether scored_ranking sorts its sliders while they are moved")] = (
+        False
+    )
     prefetch: Annotated[
-        int, Field(ge=1, le=50, strict=True, description="number of tasks to fetch ahead on a good connection")
+        int, Field(ge=1, le=50, strict=True, description="number of tasks fetched in advance on a fast connection")
     ] = 1
     context_label: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="heading above the context; “Context” if absent")
+        str | None, Field(min_length=1, max_length=200, description="heading above the context; default: “Context”")
     ] = None
     reference_label: Annotated[
         str | None,
-        Field(min_length=1, max_length=200, description="heading above the reference; “Reference” if absent"),
+        Field(min_length=1, max_length=200, description="heading above the reference; default: “Reference”"),
     ] = None
     media: Annotated[
         str, Field(min_length=1, description="folder of images, audio and video, relative to the study's folder")
@@ -100,7 +100,7 @@ class Pay(_Table):
     bonus: Annotated[
         str | None,
         Field(
-            description="additional pay for each annotator who is not excluded: a formula of "
+            description="bonus per annotator who is not excluded: a formula of "
             + ", ".join(NAMES)
             + "; e.g. '0.01 * tasks' or '0.5 if accuracy >= 0.9 and tasks >= 20 else 0'"
         ),
@@ -132,20 +132,22 @@ class Checks(_Table):
     file: Annotated[str, Field(min_length=1, description="question file, one per row: items, answer (or best, worst)")]
     rate: Annotated[float, Field(gt=0, lt=1, description="fraction of an annotator's tasks that are checks")] = 0.05
     min_accuracy: Annotated[
-        float, Field(gt=0, lt=1, description="annotators with a lower accuracy in the checks are excluded")
+        float, Field(gt=0, lt=1, description="minimum accuracy in the checks; annotators below it are excluded")
     ] = 0.7
     rule: Annotated[
         Literal["posterior", "threshold"],
         Field(
-            description="posterior: exclude when the accuracy is below `min_accuracy` with probability `confidence`; "
-            "threshold: exclude when the observed accuracy is below"
+            description="posterior: exclude when the accuracy is below `min_accuracy` with probability `confidence`"
+            "; threshold: exclude when the observed accuracy is below it"
         ),
     ] = "posterior"
-    confidence: Annotated[float, Field(gt=0.5, lt=1, description="posterior probability that excludes")] = 0.95
-    min_checks: Annotated[int, Field(ge=1, strict=True, description="number of checks before an exclusion")] = 5
-    feedback: Annotated[bool, Field(description="whether annotators are told when a check was answered wrongly")] = (
-        False
+    confidence: Annotated[float, Field(gt=0.5, lt=1, description="posterior probability required for an exclusion")] = (
+        0.95
     )
+    min_checks: Annotated[
+        int, Field(ge=1, strict=True, description="minimum number of answered checks before an exclusion")
+    ] = 5
+    feedback: Annotated[bool, Field(description="whether annotators are told when they answer a check wrongly")] = False
 
 
 class Qualification(_Table):
@@ -162,16 +164,27 @@ class Rules(_Table):
 
     too_fast: Annotated[
         float | None,
-        Field(gt=0, lt=1, description="exclude when this fraction of answers is faster than the text can be read"),
+        Field(
+            gt=0,
+            lt=1,
+            description="exclude annotators who give at least this fraction of answers faster than the text can be "
+            "read",
+        ),
     ] = None
     constant: Annotated[
-        float | None, Field(gt=0, le=1, description="exclude when this fraction of the answers is identical")
+        float | None,
+        Field(gt=0, le=1, description="exclude annotators who give the same answer in at least this fraction of tasks"),
     ] = None
     one_sided: Annotated[
-        bool, Field(description="exclude annotators who choose one position far more often than chance and than others")
+        bool,
+        Field(
+            description="exclude annotators who choose one position far more often than by chance, and than other "
+            "annotators"
+        ),
     ] = False
     disagreement: Annotated[
-        bool, Field(description="exclude annotators whose agreement with the others is significantly lower than usual")
+        bool,
+        Field(description="exclude annotators who agree significantly less with the other annotators than average"),
     ] = False
 
 
@@ -180,14 +193,14 @@ class Quality(_Table):
 
     checks: Annotated[Checks | None, Field(description="questions with known answers, mixed in with the tasks")] = None
     qualification: Annotated[Qualification | None, Field(description="a test before the first task")] = None
-    repeat_rate: Annotated[
-        float, Field(ge=0, lt=1, description="fraction of tasks that the same annotator answers twice")
-    ] = 0.0
+    repeat_rate: Annotated[float, Field(ge=0, lt=1, description="fraction of tasks repeated to the same annotator")] = (
+        0.0
+    )
     repeat_after: Annotated[
         int, Field(ge=1, strict=True, description="minimum number of tasks between a task and its repeat")
     ] = 10
     overlap_rate: Annotated[
-        float, Field(ge=0, lt=1, description="fraction of tasks value to every annotator, to measure agreement")
+        float, Field(ge=0, lt=1, description="fraction of tasks assigned to every annotator, to measure agreement")
     ] = 0.0
     rules: Annotated[Rules, Field(description="quality signals that exclude annotators automatically")] = Rules()
 
@@ -200,11 +213,12 @@ class Stop(_Table):
         Field(description="split-half reliability, mean interval width, or whether the top k items are separated"),
     ]
     target: Annotated[
-        float, Field(gt=0, description="reliability, interval width (in the scores' units), or k for top_k")
+        float,
+        Field(gt=0, description="target: reliability, mean interval width (in units of the scores), or k for top_k"),
     ]
     spearman_brown: Annotated[
         bool,
-        Field(description="whether split_half is Spearman–Brown corrected before it is compared to the target"),
+        Field(description="whether split_half is Spearman–Brown corrected before it is compared with the target"),
     ] = False
     interim_analyses: Annotated[
         int, Field(ge=1, le=100, strict=True, description="number of interim analyses, evenly spaced over the plan")
@@ -227,19 +241,19 @@ class Link(_Table):
     """How participants arrive from a panel, and how they return."""
 
     participant_parameter: Annotated[
-        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the participant's id")
+        str, Field(pattern=_PARAMETER, description="URL parameter with the participant ID")
     ] = "PROLIFIC_PID"
     study_parameter: Annotated[
-        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the panel's id of the study")
+        str, Field(pattern=_PARAMETER, description="URL parameter with the panel's study ID")
     ] = "STUDY_ID"
     session_parameter: Annotated[
-        str, Field(pattern=_PARAMETER, description="name of the URL parameter with the panel's id of the session")
+        str, Field(pattern=_PARAMETER, description="URL parameter with the panel's session ID")
     ] = "SESSION_ID"
     study_id: Annotated[
         str | None,
-        Field(min_length=1, description="the only accepted value of the study parameter; any if absent"),
+        Field(min_length=1, description="accepted value of the study parameter; default: any"),
     ] = None
-    pattern: Annotated[str, Field(description="regular expression that a participant's id must match completely")] = (
+    pattern: Annotated[str, Field(description="regular expression that participant IDs must match completely")] = (
         "[A-Za-z0-9_.@-]{1,100}"
     )
     signed: Annotated[
@@ -250,7 +264,7 @@ class Link(_Table):
         Field(
             min_length=1,
             max_length=1000,
-            description="completion code to show at the end, or an https address to redirect to",
+            description="completion code shown at the end, or https address to redirect to",
         ),
     ] = None
     screened_out: Annotated[
@@ -258,7 +272,7 @@ class Link(_Table):
         Field(
             min_length=1,
             max_length=1000,
-            description="the same for participants who fail the test, or find no tasks left",
+            description="the same for participants who fail the test or find no tasks left",
         ),
     ] = None
     failed: Annotated[
@@ -289,7 +303,9 @@ class Link(_Table):
             raise ValueError("a return address needs a fixed host; {participant} may only follow it")
         unknown = set(re.findall(r"{(.*?)}", value)) - {"participant", "study", "session"}
         if unknown:
-            raise ValueError(f"'{{{min(unknown)}}}' is not known; use {{participant}}, {{study}} or {{session}}")
+            raise ValueError(
+                f"'{{{min(unknown)}}}' is not a placeholder; use {{participant}}, {{study}} or {{session}}"
+            )
         return value
 
 
@@ -300,25 +316,25 @@ class Prolific(_Table):
     reward: Annotated[
         float | None,
         Field(
-            gt=0, le=MAX_AMOUNT, description="reward per participant, in your account's currency; from [pay] if absent"
+            gt=0, le=MAX_AMOUNT, description="reward per participant, in your account's currency; default: from [pay]"
         ),
     ] = None
     estimated_minutes: Annotated[
-        float | None, Field(gt=0, le=600, description="estimated duration; computed from the study if absent")
+        float | None, Field(gt=0, le=600, description="estimated duration in minutes; default: computed from the study")
     ] = None
     url: Annotated[
         str | None, Field(min_length=1, description="address of the server, e.g. https://judge.example.org")
     ] = None
     name: Annotated[
-        str | None, Field(min_length=1, description="title shown to participants; the study's if absent")
+        str | None, Field(min_length=1, description="title shown to participants; default: the study's")
     ] = None
     description: Annotated[
-        str | None, Field(min_length=1, description="description shown to participants; the study's question if absent")
+        str | None, Field(min_length=1, description="description shown to participants; default: the study's question")
     ] = None
     countries: Annotated[list[str], Field(description="countries of residence, in Prolific's spelling")] = []
     languages: Annotated[list[str], Field(description="fluent languages, in Prolific's spelling")] = []
     min_approval_rate: Annotated[
-        int | None, Field(ge=0, le=100, strict=True, description="minimum approval rate of participants, in per cent")
+        int | None, Field(ge=0, le=100, strict=True, description="minimum approval rate of participants, in percent")
     ] = None
     min_approved: Annotated[
         int | None, Field(ge=0, le=100_000, strict=True, description="minimum number of approved submissions")
@@ -331,14 +347,14 @@ class Prolific(_Table):
         Field(
             gt=0,
             le=MAX_AMOUNT,
-            description="reward of participants who are screened out; if absent, they are asked to return",
+            description="reward of participants who are screened out; default: they are asked to return their place",
         ),
     ] = None
     screen_out_places: Annotated[
         int, Field(ge=1, strict=True, description="maximum number of participants paid for being screened out")
     ] = 20
     project: Annotated[
-        str | None, Field(min_length=1, description="id of the Prolific project; your default project if absent")
+        str | None, Field(min_length=1, description="ID of the Prolific project; default: your default project")
     ] = None
 
 
@@ -361,9 +377,12 @@ class Judges(_Table):
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
-    name: Annotated[str | None, Field(description="name of the stage; its protocol's name if absent")] = None
+    name: Annotated[str | None, Field(description="name of the stage; default: the name of its protocol")] = None
     protocol: Annotated[dict[str, Any], Field(description="as [protocol]")]
     design: Annotated[dict[str, Any], Field(description="as [design]")] = {}
+    question: Annotated[
+        str | None, Field(min_length=1, description="question of this stage; the study's question if absent")
+    ] = None
     share: Annotated[
         float | None,
         Field(gt=0, le=1, description="fraction of the tasks, if stages are mixed rather than run in sequence"),
@@ -378,7 +397,7 @@ class StudyTable(_Table):
     question: Annotated[str, Field(min_length=1, description="question asked of annotators")]
     items: Annotated[str | ItemsSource, Field(description="the items file, or a table with file, columns, ignore")]
     database: Annotated[
-        str | None, Field(description="database URL of the judgments; study.db in the study's folder if absent")
+        str | None, Field(description="database URL of the judgments; default: study.db in the study's folder")
     ] = None
     name: Annotated[
         str | None, Field(description="name of the study; required in a database shared by several studies")

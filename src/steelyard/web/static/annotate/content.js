@@ -15,7 +15,7 @@ export function itemContent(item, position) {
   const name = shorten(body.textContent) || t("Number {number}", { number: position + 1 });
   if (item.media) body.append(media(item.media, name));
   if (item.media_missing)
-    body.append(h("p", { class: "error" }, t("Something belongs here that cannot be shown. Please flag it.")));
+    body.append(h("p", { class: "error" }, t("Some content cannot be shown here. Please flag this task.")));
   if (!body.textContent.trim()) body.setAttribute("aria-label", name);
   const short = body.textContent.trim().length <= 40;
   if (short && !item.media) body.classList.add("brief");

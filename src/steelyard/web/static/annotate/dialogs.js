@@ -163,7 +163,7 @@ export async function confirmSignOut({ link, annotator, underWay }) {
     { method: "dialog", class: "flow" },
     h("h2", { id: heading }, t("Sign out?")),
     h("p", { dir: "auto" }, t("You are signed in as {name}.", { name: annotator })),
-    underWay ? h("p", {}, t("Answers that wait here are sent first.")) : null,
+    underWay ? h("p", {}, t("Unsaved answers are sent first.")) : null,
     h("p", {}, t("Your answers stay saved. To go on later you need your personal link.")),
     link ? personalLink(link) : null,
     h(

@@ -297,7 +297,7 @@ export class Flow {
     if (!(await confirmSignOut({ link, annotator, underWay: this.#outbox.entries().length }))) return;
     await this.#outbox.send();
     if (this.#outbox.entries().length) {
-      this.#frame.notice(t("You are still signed in, as some answers are not saved yet. Try again when they are."));
+      this.#frame.notice(t("Some answers are not saved yet, so you are still signed in. Try again when they are saved."));
       return;
     }
     try {

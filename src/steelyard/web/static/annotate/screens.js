@@ -57,7 +57,7 @@ export function nameScreen({ join, languages, languageChanged }) {
         return undefined;
       },
     },
-    h("div", { class: "field" }, h("label", { for: id }, t("A name to answer under")), input, error),
+    h("div", { class: "field" }, h("label", { for: id }, t("Choose a name")), input, error),
     h("p", { class: "muted small" }, t("It is stored with your answers. It need not be your real name.")),
     h("p", { class: "muted small" }, t("Have you answered here before? Then open your personal link instead.")),
     h("button", { class: "primary" }, h("span", {}, t("Continue")), h("kbd", { "aria-hidden": "true" }, "⏎")),
@@ -112,7 +112,7 @@ export function instructionsScreen(welcome, task, begin) {
       h("figcaption", { class: "muted small" }, t("An example, already answered")),
       example.element,
     ),
-    h("p", { class: "muted small" }, t("All this stays behind the question mark at the top.")),
+    h("p", { class: "muted small" }, t("You can read this again under the question mark at the top.")),
     primary(t("Begin"), begin),
   );
 }
@@ -148,7 +148,7 @@ export function testIntro({ number, of }, begin) {
 export function passedScreen(begin) {
   return screen(
     t("You have passed the test"),
-    h("p", {}, t("Thank you. Now the real questions begin.")),
+    h("p", {}, t("Thank you. The real questions start now.")),
     primary(t("Begin"), begin),
   );
 }
@@ -160,14 +160,14 @@ export function feedback(result, go) {
     { class: `feedback flow ${result.right ? "right" : "wrong"}`, role: "status" },
     h("h2", {}, result.right ? t("✓ That is right") : t("Not quite")),
     explained(result),
-    primary(result.done ? t("Begin in earnest") : t("Next"), go),
+    primary(result.done ? t("Start the real questions") : t("Next"), go),
   );
 }
 
 /** The way back to the panel somebody came from; only when every answer is saved, or it would be lost on the way. */
 function wayBack(ending, underWay) {
   if (!ending) return null;
-  if (underWay) return h("p", {}, t("As soon as they are saved, the way back appears here."));
+  if (underWay) return h("p", {}, t("When they are saved, the link back appears here."));
   const { url, code } = ending;
   return h(
     "div",
@@ -176,8 +176,8 @@ function wayBack(ending, underWay) {
       "p",
       {},
       url
-        ? t("One step is left: go back to where you came from, so that they know.")
-        : t("One step is left: enter this code where you came from."),
+        ? t("One step is left: return to the site you came from to confirm that you have finished.")
+        : t("One step is left: enter this code on the site you came from."),
     ),
     url
       ? h(
@@ -206,7 +206,7 @@ function explainNoTask({ reason_code: code, reason, ending }, { answered, underW
     ? h(
         "p",
         {},
-        t("Answers still on their way: {count}. Please leave this page open until they are saved.", {
+        t("Answers being saved: {count}. Please leave this page open until they are saved.", {
           count: underWay,
         }),
       )
@@ -214,14 +214,14 @@ function explainNoTask({ reason_code: code, reason, ending }, { answered, underW
   const back = wayBack(ending, underWay);
   const close = ending ? null : h("p", {}, t("You can close this page."));
   const link = welcome.resume_url && !ending ? personalLink(welcome.resume_url) : null;
-  const again = h("button", { type: "button", onclick: lookAgain }, t("Look again now"));
+  const again = h("button", { type: "button", onclick: lookAgain }, t("Check again now"));
   const contact = welcome.study.contact;
   const thanks = t("Thank you!");
   switch (code) {
     case "waiting":
       return screen(
-        t("Nothing to do just now"),
-        h("p", {}, t("Others are still answering; then there may be more for you. This page looks again by itself.")),
+        t("No tasks at the moment"),
+        h("p", {}, t("Other annotators are still answering. There may be more tasks for you later. This page checks again automatically.")),
         given,
         again,
         back ? h("p", {}, t("You need not wait.")) : null,
@@ -252,7 +252,7 @@ function explainNoTask({ reason_code: code, reason, ending }, { answered, underW
       return screen(
         t("The study is paused"),
         said,
-        h("p", {}, t("Your answers are safe. This page looks again by itself.")),
+        h("p", {}, t("Your answers are safe. This page checks again automatically.")),
         given,
         again,
         link,
@@ -276,7 +276,7 @@ export function troubleScreen(why, waiting, retry) {
   return screen(
     title,
     h("p", {}, t("Nothing is lost. Answers kept here: {count}.", { count: waiting })),
-    h("p", {}, t("This page tries again by itself and goes on when it can.")),
+    h("p", {}, t("This page retries automatically and continues when it can.")),
     h("button", { type: "button", onclick: retry }, t("Try now")),
   );
 }

@@ -8,6 +8,12 @@ const COUNTS = (row) => `${number(row.wins)}–${number(row.ties)}–${number(ro
 const name = (text) => h("span", { dir: "auto" }, text);
 const p = (value) => (value === null ? "–" : value < 0.001 ? "< .001" : value.toFixed(3).replace(/^0/, ""));
 
+/** A line separates criteria and labels, and the clusters of each. */
+function rowClass(row, previous) {
+  const isNew = previous && ["criterion", "label", "cluster"].some((key) => row[key] !== previous[key]);
+  return isNew ? "m-rule" : "";
+}
+
 export class Systems {
   constructor(api) {
     const place = document.getElementById("systems-table");
@@ -16,7 +22,7 @@ export class Systems {
       url: `${api}/tables/systems`,
       label: "Systems",
       empty: "Systems appear here when judgments tell them apart.",
-      rowClass: (row) => this.#cluster(row),
+      rowClass,
       columns: [
         { key: "cluster", title: "Cluster", number: true, help: "Every system of a cluster is significantly better than every system of the clusters below", cell: (row) => number(row.cluster) },
         { key: "rank", title: "Rank", number: true, help: "With the range that the significant differences leave open", cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
@@ -43,13 +49,6 @@ export class Systems {
         { key: "wins", title: "Wins–ties–losses", number: true, wide: true, cell: COUNTS },
       ],
     });
-  }
-
-  /** A line separates the clusters. */
-  #cluster(row) {
-    const isFirst = this.cluster !== undefined && row.cluster !== this.cluster && row.rank !== 1;
-    this.cluster = row.cluster;
-    return isFirst ? "m-rule" : "";
   }
 
   refresh() {

@@ -4,7 +4,8 @@ import { read } from "./api.js";
 /**
  * A table that the server sorts, searches and cuts into pages.
  * `columns` are {key, title, cell(row), help (its meaning), number (right-aligned), wide (left out on phones), sort (false: not),
- * heading (of its row), action (buttons)}. With `cards`, a phone shows each row as a card with all columns.
+ * heading (of its row), action (buttons)}; columns that the server leaves out, because they are empty, are hidden.
+ * `rowClass(row, previous)` is the class of a row. With `cards`, a phone shows each row as a card with all columns.
  */
 export class Table {
   #offset = 0;
@@ -41,7 +42,8 @@ export class Table {
   #meanings() {
     const explained = this.columns.filter((column) => column.help);
     if (!explained.length) return "";
-    const list = explained.flatMap((column) => [h("dt", {}, column.title), h("dd", {}, column.help)]);
+    this.explanations = new Map(explained.map((column) => [column, [h("dt", {}, column.title), h("dd", {}, column.help)]]));
+    const list = [...this.explanations.values()].flat();
     this.meanings = h("details", { class: "m-details" }, h("summary", { class: "small" }, "What the columns mean"), h("dl", { class: "m-glossary" }, list));
     return this.meanings;
   }
@@ -111,26 +113,28 @@ export class Table {
     this.#show(page);
   }
 
-  #show({ rows, total, as_of: asOf, columns }) {
+  #show({ rows, total, as_of: asOf, columns, empty_columns: empty }) {
     // The skeleton stays until there is something to show.
     this.words.className = "small muted m-table-words";
     if (asOf === null) {
       this.words.textContent = "Computing…";
       return;
     }
-    const shown = this.columns.map((column) => !column.key || !columns.length || columns.includes(column.key));
+    const isShown = ({ key, action }) => !key || action || !columns.length || (columns.includes(key) && !empty?.includes(key));
+    const shown = this.columns.map(isShown);
     this.columns.forEach((column, place) => {
       const head = this.heads[place];
       head.hidden = !shown[place];
+      for (const element of this.explanations?.get(column) ?? []) element.hidden = !shown[place];
       const sorted = column.key && column.key === this.#sort;
       if (sorted) head.setAttribute("aria-sort", this.#descending ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
     this.body.replaceChildren(
-      ...rows.map((row) =>
+      ...rows.map((row, number) =>
         h(
           "tr",
-          { class: this.rowClass(row) || null },
+          { class: this.rowClass(row, rows[number - 1]) || null },
           this.columns.filter((_, place) => shown[place]).map((column) => this.#cell(column, row)),
         ),
       ),

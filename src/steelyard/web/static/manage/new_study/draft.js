@@ -18,7 +18,7 @@ const BLANK = {
   automatic_model: true, annotators: null, seconds: null, previews: [], page: {}, updated: 0,
 };
 
-export const draft = { state: BLANK, values: {}, onState: () => {}, onStatus: () => {} };
+export const draft = { state: BLANK, values: {}, onState: () => {}, onStatus: () => {}, onConflict: () => {} };
 
 let id = opened || "";
 let queue = Promise.resolve();
@@ -54,6 +54,8 @@ function request(method, url, body, { type = "application/json", onProgress, sig
     sent.open(method, url);
     sent.setRequestHeader("X-CSRF-Token", csrf);
     if (body !== undefined) sent.setRequestHeader("Content-Type", type);
+    // The server refuses a change of a version that this page has not seen.
+    if (id && draft.state.updated) sent.setRequestHeader("If-Match", `"${draft.state.updated}"`);
     sent.responseType = "text";
     if (onProgress) sent.upload.addEventListener("progress", (event) => onProgress(event.total ? event.loaded / event.total : 0));
     sent.addEventListener("load", () => {
@@ -113,6 +115,7 @@ export async function flush() {
   } catch (refused) {
     pending = { ...changes, ...pending };
     draft.onStatus(refused.message, true);
+    if (refused.status === 412) draft.onConflict(refused.message);
     // Without a connection, try again by itself.
     if (!refused.status || refused.status >= 500) timer = setTimeout(flush, 4000);
   }
@@ -132,8 +135,12 @@ function withoutEmpty(value, depth = 0) {
 
 async function changeFiles(method, path, body, options) {
   await flush();
-  const state = await enqueue(() => request(method, `${API}/${id}${path}`, body, options));
-  return state;
+  try {
+    return await enqueue(() => request(method, `${API}/${id}${path}`, body, options));
+  } catch (refused) {
+    if (refused.status === 412) draft.onConflict(refused.message);
+    throw refused;
+  }
 }
 
 export async function uploadItems(file, name, options) {
@@ -166,6 +173,13 @@ export async function refresh() {
 export async function finish() {
   await flush();
   return enqueue(() => request("POST", `${API}/${id}/finish`, "{}"));
+}
+
+/** Continue with the draft as the server has it; what was not saved is given up. */
+export function reload() {
+  pending = null;
+  clearTimeout(timer);
+  location.reload();
 }
 
 /** Simulate the study: how reliable its scores would be. */

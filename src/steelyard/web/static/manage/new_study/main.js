@@ -2,7 +2,7 @@ import { h } from "../../annotate/dom.js";
 import { taskView } from "../../annotate/task.js";
 import { read } from "../api.js";
 import { button, clearFields, hasField, labelled, showProblems } from "./controls.js";
-import { BASE, change, discard, draft, flush, load } from "./draft.js";
+import { BASE, change, discard, draft, flush, load, reload } from "./draft.js";
 import { itemsStep } from "./items_step.js";
 import { planStep } from "./plan_step.js";
 import { qualityStep } from "./quality_step.js";
@@ -173,6 +173,12 @@ draft.onState = (state) => onState(state);
 draft.onStatus = (words, failed) => {
   saved.textContent = words === "Saved" && study ? "Changes are kept as a draft until you save them" : words === "Saved" ? "Draft saved" : words;
   saved.classList.toggle("error", Boolean(failed));
+};
+
+draft.onConflict = (words) => {
+  notice.hidden = false;
+  notice.replaceChildren(h("div", { class: "m-notice row", role: "alert" }, h("p", {}, words), button("Reload", reload)));
+  notice.scrollIntoView({ block: "nearest" });
 };
 
 try {

@@ -18,6 +18,7 @@ export function planStep({ render, forms }) {
   return Object.assign(
     [
       ...paths.map((prefix, place) => amountFields(prefix, place, paths.length)),
+      paths.length > 1 ? orderSection(paths, render) : null,
       result,
       reliabilityPart(),
       section("People and time", null, h("div", { class: "n-columns" }, draftNumber("annotators", "Annotators", "How many you expect. Empty: an estimate.", 1, 1), draftNumber("seconds", "Seconds per task", "Empty: an estimate from the question type.", 1, "any"))),
@@ -25,6 +26,29 @@ export function planStep({ render, forms }) {
       advanced(paths, render, forms),
     ],
     { update },
+  );
+}
+
+/** Whether parts follow one another or are mixed, and in which shares. */
+function orderSection(paths, render) {
+  const path = (prefix) => within(prefix, "share");
+  const mixed = paths.some((prefix) => get(path(prefix)) !== undefined);
+  const order = h("select", {}, [["sequence", "One after the other"], ["mixed", "Mixed, each with its share of the tasks"]].map(([value, words]) => h("option", { value, selected: (value === "mixed") === mixed }, words)));
+  order.addEventListener("change", () => {
+    const equal = Math.floor(100 / paths.length) / 100;
+    paths.forEach((prefix, place) => {
+      const share = place < paths.length - 1 ? equal : Number((1 - equal * (paths.length - 1)).toFixed(2));
+      set(path(prefix), order.value === "mixed" ? share : undefined);
+    });
+    valuesChanged({ now: true });
+    render({});
+  });
+  const shares = mixed ? paths.map((prefix, place) => numberField({ label: `Share of part ${place + 1}`, path: path(prefix), min: 1, max: 99, scale: 100, unit: "%", fixed: false })) : [];
+  return section(
+    "Order of the parts",
+    null,
+    labelled({ label: "Parts are asked", help: mixed ? "Every annotator gets tasks of all parts; together the shares make 100 %." : "A part begins for an annotator when there is nothing left to ask in the part before.", control: order }),
+    shares.length ? h("div", { class: "n-columns" }, shares) : null,
   );
 }
 

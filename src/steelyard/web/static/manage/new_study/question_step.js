@@ -62,6 +62,7 @@ function stageSection(prefix, place, count, { render, showStage, fixed }) {
   const part = section(
     title,
     null,
+    count > 1 ? textField({ label: `Question of part ${place + 1}`, help: "Leave it empty to ask the question above.", path: within(prefix, "question"), rows: 2, placeholder: draft.values.question ?? "", fixed }) : null,
     cards(path, name, fixed, (chosen) => {
       choose(prefix, chosen, place);
       render({ focus: `type-${place}-${chosen}` });
@@ -252,7 +253,7 @@ function addStage(paths, render) {
       change({ values: draft.values, plan }, { now: true });
       render({ focus: `type-${stage.length - 1}-choice` });
     }),
-    h("p", { class: "small muted" }, "For example: first compare outputs, then label each as acceptable or not. Parts follow one another and share the question."),
+    h("p", { class: "small muted" }, "For example: first compare outputs, then label each as acceptable or not. Parts follow one another unless you mix them; each can have its own question."),
   );
 }
 
