@@ -75,7 +75,7 @@ def test_held_out_judgments_are_predicted(shared_data: Path):
     """The fraction inside 95 % intervals is 95 %, up to four standard errors of a fraction of so many ratings."""
     outcome = HeldOut().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
-    error = np.sqrt(0.95 * 0.05 / outcome.table["judgments"].sum())
+    error = np.sqrt(0.95 * 0.05 / float(outcome.table["judgments"].sum()))
     assert outcome.claims[0].ours / 100 == pytest.approx(0.95, abs=4 * error)
 
 
