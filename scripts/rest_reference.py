@@ -21,7 +21,8 @@ GROUPS = {
     ),
     "platforms": ("Webhooks", "Called by recruitment platforms."),
     "languages": ("Languages", "Texts of the annotators' page."),
-    "": ("Server", "Endpoints of the server itself."),
+    "service": ("Service", "For monitoring. No authentication."),
+    "": ("Other endpoints", "Endpoints without a group."),
 }
 """Headings and introductions of groups of endpoints, by tag; the last group has all other tags."""
 STUDY = "/api/v1/studies/{study}"
@@ -45,8 +46,9 @@ def page() -> str:
         "",
     ]
     for tag, (heading, introduction) in GROUPS.items():
-        lines += [f"## {heading}", "", introduction, ""]
-        for method, path, operation in _operations(document, tag):
+        operations = list(_operations(document, tag))
+        lines += [f"## {heading}", "", introduction, ""] if operations else []
+        for method, path, operation in operations:
             lines += _operation(method, path, operation)
     lines += ["## Objects", "", "JSON objects in requests and responses, in alphabetical order.", ""]
     for name in sorted(schemas, key=_short):

@@ -108,7 +108,7 @@ def test_every_dependency_has_a_reason():
     reasons = (ROOT / "docs" / "concepts" / "dependencies.md").read_text(encoding="utf-8").lower()
     for group in [project["dependencies"], *project["optional-dependencies"].values()]:
         for dependency in group:
-            name = re.split(r"[\[<>=]", dependency)[0]
+            name = re.split(r"[\[<>=]", dependency)[0].lower()
             assert name == "steelyard" or name.removeprefix("pytest-") in reasons, name
 
 
