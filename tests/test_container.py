@@ -23,11 +23,11 @@ def dockerfile() -> str:
 
 
 @pytest.fixture(scope="module")
-def compose() -> dict:
+def compose():
     return yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 
 
-def instruction(dockerfile: str, name: str) -> str:
+def instruction(dockerfile, name):
     return re.findall(rf"^{name} +(.*)$", dockerfile, re.M)[-1]
 
 

@@ -7,6 +7,7 @@ import json
 import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -69,7 +70,7 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
         temporary.mkdir()
         data = "data-00000-of-00001.arrow"
         frame.write_ipc_stream(temporary / data, compat_level=pl.CompatLevel.oldest())
-        state = {
+        state: dict[str, object] = {
             "_data_files": [{"filename": data}],
             "_fingerprint": uuid.uuid4().hex[:16],
             "_format_columns": None,
@@ -112,7 +113,7 @@ def _inner(dtype: pl.List) -> pl.DataType:
     return inner if isinstance(inner, pl.DataType) else inner()
 
 
-def _read_json(path: Path, label: str) -> dict[str, object] | dict[str, list]:  # type: ignore[type-arg]
+def _read_json(path: Path, label: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
