@@ -70,7 +70,7 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
         temporary.mkdir()
         data = "data-00000-of-00001.arrow"
         frame.write_ipc_stream(temporary / data, compat_level=pl.CompatLevel.oldest())
-        state: dict[str, object] = {
+        state: dict[str, Any] = {
             "_data_files": [{"filename": data}],
             "_fingerprint": uuid.uuid4().hex[:16],
             "_format_columns": None,
