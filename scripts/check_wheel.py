@@ -55,7 +55,7 @@ def try_commands(steelyard: str, folder: Path) -> None:
     run("new", "words")
     run("check", "words")
     run("judge", "words", "--annotator", "ann", "--max-tasks", "3", text="10\n50\n90\n")
-    assert "3 answers" in run("status", "words")
+    assert "3 judgments" in run("status", "words")
     (folder / "ratings.csv").write_text(RATINGS, encoding="utf-8")
     scores = json.loads(run("fit", "ratings.csv", "--scale", "0", "100", "--format", "json"))
     assert [row["item"] for row in scores] == ["e", "d", "c", "b", "a"]

@@ -35,7 +35,7 @@ def test_the_draft_says_what_the_study_says(prolific, platform):
         ("FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
     ]
     assert len({code["code"] for code in draft["completion_codes"]}) == 3
-    assert "$2.00 for about a minute: $120.00 an hour" in output
+    assert "$2.00 for about a minute: $120.00 per hour" in output
 
 
 def test_ways_back_and_signatures_that_prolific_does_not_have_are_refused_by_every_command(prolific, platform, folder):
@@ -68,7 +68,7 @@ def test_what_a_published_study_cannot_change_is_refused_by_name(prolific, platf
     prolific("draft")
     prolific("publish", "--yes")
     set_key(folder, "per_task = 0.5", "per_task = 0.6")
-    assert "no longer change: reward" in prolific("draft", code=1).stderr
+    assert "changes to reward" in prolific("draft", code=1).stderr
     assert only(platform)["reward"] == 200
 
 
@@ -178,7 +178,7 @@ def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, plat
     crowd.start()
     done = prolific("publish", "--pilot", "2", "--every", "0.2", "--yes")
     crowd.join(30)
-    assert "2 of 2 have finished" in done.stderr
+    assert "2 of 2 participants have finished" in done.stderr
     assert "Words: 2 annotators, 24 answers" in done.stdout
     # Six seconds a task, twelve tasks: 72 seconds for 6.00, which is 300 an hour.
     assert (

@@ -285,8 +285,8 @@ def test_unknown_annotators_leave_alpha_and_say_why_the_rest_is_missing() -> Non
     statistics = agreement(unknown)
     assert statistics["alpha_interval"].value == agreement(ratings)["alpha_interval"].value
     assert statistics["ita_pearson"].value is None
-    assert "not known" in statistics["ita_pearson"].note
-    assert any("not known" in note for note in statistics.notes)
+    assert "unknown" in statistics["ita_pearson"].note
+    assert any("unknown" in note for note in statistics.notes)
 
 
 def empty_of_each_kind() -> list[Observations]:

@@ -80,7 +80,7 @@ def test_without_annotators_or_shared_items_it_is_none_with_the_reason() -> None
     unknown = ita(ratings_of([0, 0, 1], [1, 2, 3]), Bootstrap())
     alone = ita(ratings_of([0, 1, 2], [1, 2, 3], [0, 1, 1]), Bootstrap())
     assert unknown.value is None
-    assert "not known" in unknown.note
+    assert "unknown" in unknown.note
     assert alone.value is None
     assert "shares 3 items" in alone.note
 

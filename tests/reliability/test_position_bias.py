@@ -67,7 +67,7 @@ def test_files_of_winners_and_losers_have_no_position_bias_but_a_reason() -> Non
     assert position_bias(comparisons_of([1, 1, 1]), order_known=True).statistic.value == 1.0
     unordered = position_bias(comparisons_of([1, -1, 1]), order_known=False)
     assert unordered.statistic.value is None
-    assert "not known" in unordered.statistic.note
+    assert "unknown" in unordered.statistic.note
 
 
 def test_only_ties_are_undefined_and_ratings_are_refused() -> None:

@@ -172,7 +172,7 @@ def test_labels_and_choices_count_best_and_worst_apart() -> None:
 def test_nobody_known_or_nobody_twice_is_none_with_the_reason() -> None:
     unknown = self_consistency(ratings_of([(0, 0, 1), (0, 0, 2)], known=False))
     once = self_consistency(ratings_of([(0, 0, 1), (1, 0, 2)]))
-    assert "annotators are not known" in unknown["inconsistency_rate"].note
+    assert "annotators are unknown" in unknown["inconsistency_rate"].note
     assert "answered a question twice" in once["inconsistency_rate"].note
 
 

@@ -335,7 +335,7 @@ def test_wrong_input_is_refused_with_the_remedy() -> None:
         split_half(ratings, model=Counting())
     with pytest.raises(ConfigError, match="unknown correlation"):
         split_half_difference(ratings, ratings, correlation="Kendall")
-    with pytest.raises(DataError, match="not known"):
+    with pytest.raises(DataError, match="unknown"):
         split_half(comparisons_of(4, 2, np.random.default_rng(0)), by="annotator")
 
 

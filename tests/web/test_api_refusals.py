@@ -159,7 +159,7 @@ def test_a_replayed_invite_that_was_revoked_lets_nobody_in(server, log):
     check(httpx.post(f"{server.api}/session", json={"invite": token}), 403, "invite_unknown", log())
     page = httpx.get(link, headers={"Accept": "text/html"})
     assert page.status_code == 403
-    assert "not valid, or no longer" in page.text
+    assert "not valid, or has been revoked" in page.text
     assert token not in "".join(log())
 
 

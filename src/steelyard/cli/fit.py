@@ -93,7 +93,7 @@ def fit(
     elif result.annotators is None:
         raise DataError(
             f"the model {chosen.name} has no annotator parameters.",
-            "Choose a model that has, e.g. --model calibrated_scale.",
+            "Choose a model with annotator parameters, e.g. --model calibrated_scale.",
         )
     elif form is Format.table:
         Console().print(annotators_table(result.annotators, title, top or None))

@@ -74,9 +74,7 @@ def print_offer(study: Study, found: Offer) -> None:
     remaining = sum(stage.total - stage.done for stage in stages)
     tasks = study.config.annotators.max_tasks or 0
     places = (found.places - (found.places_now if found.published else 0)) * tasks
-    console.print(
-        f"New participants give up to {places:,} answers, checks included; the design needs {remaining:,} more"
-    )
+    console.print(f"This adds up to {places:,} answers, checks included; the design needs {remaining:,} more")
     if places > 1.5 * remaining:
         print_notes(
             ["these are far more answers than the design needs: participants who find no task left are screened out"]

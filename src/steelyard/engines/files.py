@@ -31,7 +31,7 @@ def files_of(source: str | Path | Iterable[str | Path]) -> list[Path]:
         expected = "a folder with files that end in .parquet"
     elif is_pattern(source):
         files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
-        expected = "a pattern that fits some files, in quotes, such as 'folder/*.parquet'"
+        expected = "a pattern that matches files, in quotes, such as 'folder/*.parquet'"
     else:
         files = [Path(source)] if Path(source).is_file() else []
         expected = "the path of a file"

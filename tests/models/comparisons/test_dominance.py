@@ -191,7 +191,7 @@ def test_average_dominance_by_system_has_a_t_interval_over_items() -> None:
     assert table["score"].to_list() == [0.5, -0.5]
     assert table["sd"].to_list() == pytest.approx([0.5, 0.5])
     assert table["upper"][0] == pytest.approx(0.5 + stats.t.ppf(0.975, 3) * 0.5)
-    with pytest.raises(DataError, match="no item"):
+    with pytest.raises(DataError, match="no scored item"):
         average_dominance(scores, {"other": "s"})
 
 

@@ -54,7 +54,7 @@ def test_difficult_items_do_not_make_the_model_sure(model):
             rows.append((f"a{who:02}", item, true if rng.random() < chance else other))
     labels = labels_of(rows)
     fit, raw = (type(model)(**{**model.settings(), "calibrate": on}).fit(labels) for on in (True, False))
-    assert any("softened" in note for note in fit.notes)
+    assert any("tempered" in note for note in fit.notes)
     assert accuracy(fit, truth) == accuracy(raw, truth)
     excess, raw_excess = (x.scores["probability"].mean() - accuracy(x, truth) for x in (fit, raw))
     assert raw_excess > 0.06

@@ -79,7 +79,7 @@ class SystemOptions:
         for name, options in (("method", METHODS), ("unit", UNITS)):
             if getattr(self, name) not in options:
                 raise DataError(
-                    f"'{getattr(self, name)}' is not a {name} of comparing systems.",
+                    f"'{getattr(self, name)}' is not a valid {name} of a comparison of systems.",
                     did_you_mean(str(getattr(self, name)), list(options)),
                 )
         if not 0 < self.level < 1:
