@@ -132,7 +132,6 @@ notebooks: $(VENV)/.dev
 	$(BIN)/python -m scripts.notebooks
 
 pictures: $(VENV)/.dev
-	$(BIN)/python -m scripts.picture
 	$(BIN)/python -m scripts.figures
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.product_screenshots
@@ -146,7 +145,8 @@ dist:
 wheel-check:
 	$(BUILDER) -m scripts.check_wheel $(INTERPRETERS)
 
-# The lowest versions that pyproject.toml allows, with the tests of what depends on other packages most.
+# The lowest versions that pyproject.toml allows, with the tests of what depends on other packages most. The test that is
+# ignored compares frames by a function that polars has only since 1.32.
 UV ?= uv
 LOWEST := .venv-lowest
 LOWEST_TESTS ?= tests/formats tests/study tests/storage tests/protocols tests/observations tests/report tests/analysis tests/cli
@@ -158,6 +158,7 @@ lowest:
 		hatchling hypothesis jsonschema pandas pytest pytest-timeout pytest-xdist
 	STEELYARD_QUICK=1 $(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -W default \
 		-o addopts="-ra --strict-markers --import-mode=importlib" $(LOWEST_TESTS) \
+		--ignore tests/analysis/test_one_computation.py \
 		-m 'not browser and not spark and not postgres and not server and not slow'
 
 # Exact versions with hashes, for development and CI; no address of an index is written to the file.

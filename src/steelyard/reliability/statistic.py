@@ -60,6 +60,9 @@ LABELS = {
     "median_score_difference": "median score difference",
     "mean_rank_difference": "mean rank difference",
     "median_rank_difference": "median rank difference",
+    "pair_correlation": "correlation of two annotators",
+    "flip_rate": "flips with the order",
+    "length_bias": "length bias",
     "spearman": "Spearman",
     "pearson": "Pearson",
 }
@@ -106,6 +109,9 @@ EXPLANATIONS = {
     "coefficient_of_consistence": "1 without contradictions, 0 with as many as possible (Kendall & Smith 1940).",
     "split_half_difference_spearman": "Difference between two split-half reliabilities; 0 means equally reliable.",
     "split_half_difference_pearson": "Difference between two split-half reliabilities; 0 means equally reliable.",
+    "flip_rate": "Proportion of pairs that are decided differently when their order is reversed. Lower is better.",
+    "length_bias": "How far a judge prefers longer items than people do: 0 means no more than they.",
+    "pair_correlation": "Correlation of two annotators' ratings of the same item: 1 is perfect, 0 no relation.",
     "spearman": "Rank correlation: 1 is the same order, 0 no relation.",
     "pearson": "Linear correlation: 1 is perfect, 0 no relation.",
 }

@@ -286,7 +286,7 @@ def _exclusions(config: StudyConfig, study: SimulatedStudy) -> list[str]:
     """Say how many careless annotators the checks exclude, and how many others."""
     if config.quality.checks is None or not study.log.state.quality.questions:
         return []
-    careless = set(study.annotators.careless_names)
+    careless = set(study.annotators.careless_names) if isinstance(study.annotators, SimulatedAnnotators) else set()
     excluded = set(study.log.state.excluded)
     n_others = len(study.annotators.names) - len(careless)
     wrongly = len(excluded - careless)

@@ -40,6 +40,10 @@ def refusal_for(config: StudyConfig, state: StudyState, annotator: str) -> NoTas
     refusal = state.refusal(annotator)
     if refusal is not None:
         return refusal
+    if annotator in state.judges:
+        # Quotas are for people. A model whose judgments do not count must not take tasks from people.
+        reason = "Models' judgments do not count in this study, so they get none of its tasks; use: steelyard judges."
+        return None if state.counts_models else NoTask(reason, reason_code="closed")
     limit = state.recruitment.quotas.get(annotator, config.annotators.max_tasks)
     if limit is not None and state.tasks_of[annotator] >= limit:
         return NoTask(f"You have completed all your {limit} tasks.", reason_code="quota")

@@ -219,7 +219,7 @@ def test_a_person_is_forgotten_after_their_name_is_typed(judged, open_page):
     page.get_by_text("Type bob.").wait_for()
     page.get_by_label("Type bob to confirm").fill("bob")
     page.get_by_role("button", name="Forget for good").click()
-    page.get_by_text("Erased: 5 judgments").wait_for()
+    page.locator("#toast").get_by_text("Erased: 5 judgments").wait_for()
     page.locator("#annotators-table").get_by_text("bob").wait_for(state="detached")
     assert judged.study.annotators.names() == ["ann"]
 

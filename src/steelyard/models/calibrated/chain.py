@@ -123,6 +123,7 @@ class Chain:
             x=np.empty((draws, len(self.draw.x))),
             population=np.empty((draws, *self.crowd.population.shape)),
             common=np.empty((draws, 4)),
+            weights=np.empty((draws, len(self.draw.weights))),
             line=np.zeros((2, 5, n_responders)),
             score=tuple(np.zeros(size if self.is_validated else 0) for size in sizes),  # type: ignore[arg-type]
         )
@@ -223,8 +224,12 @@ def _draw(evidence: Evidence, crowd: Crowd, x: FloatArray, rung: Ladder) -> Draw
     has_ties = bool((evidence.pairs.outcome == 0).any())
     sd = float(np.clip(x.std(), 0.02, 1.0)) if is_rated else float(np.clip(x.std(), 0.2, 3.0))
     common = np.array([x.mean() if is_rated else 0.0, sd, 0.03, 0.3 if has_ties else 0.0, 0.1, 0.05, 0.0])
+    columns = np.zeros((n_items, 0)) if evidence.columns is None else evidence.columns
     return Draw(
         x=x,
+        prior_mean=np.full(n_items, common[0]),
+        columns=columns,
+        weights=np.zeros(columns.shape[1]),
         rating_response=np.clip(evidence.ratings.value, -1.0, 2.0),
         pair_response=np.zeros(n_pairs),
         lapsed=np.zeros(n_pairs, np.bool_),

@@ -10,7 +10,20 @@ from math import exp, inf, sqrt
 
 import numpy as np
 
-from steelyard.models.calibrated.chain_state import MARGIN, MEAN, SD, SHIFT, SHIFT_SD, SWEEP, Draw, Problem, Rows, Trace
+from steelyard.models.calibrated.chain_state import (
+    COMPARED_SD,
+    MARGIN,
+    RATED_SD,
+    SD,
+    SHIFT,
+    SHIFT_SD,
+    SWEEP,
+    Draw,
+    Problem,
+    Rows,
+    Trace,
+)
+from steelyard.models.calibrated.covariate_kernels import move_item_sd, move_weights
 from steelyard.models.calibrated.gibbs_kernels import (
     Items,
     PairAnswers,
@@ -80,7 +93,7 @@ STRETCHES = 4
 @compiled_part
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
-    return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
+    return Items(draw.x, origin, draw.prior_mean, draw.common[SD] ** 2, draw.work[0], draw.work[1])
 
 
 @compiled_part
@@ -131,6 +144,15 @@ def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
             sums[r, ZZ] += 2.0 * draw.tuple_response[o] ** 2
 
 
+@compiled_part
+def move_with_covariates(rng: np.random.Generator, rows: Rows, draw: Draw, origin: float, is_rated: bool) -> None:
+    """Move the weights of covariates and the items' sd, and the items with them."""
+    scale = RATED_SD if is_rated else COMPARED_SD
+    intercept = draw.responder_work[2]
+    move_weights(rng, rows, draw, intercept, origin, scale)
+    draw.common[SD] = move_item_sd(rng, rows, draw, intercept, origin, scale, draw.common[SD])
+
+
 @inlined
 def move_without_responses(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:
     """Make the moves for which the responses of comparisons are integrated out."""
@@ -178,6 +200,8 @@ def draw_with_responses(rng: np.random.Generator, problem: Problem, draw: Draw, 
         squares = squares_of(draw.shift, 0.0)
         common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
         stretch_shifts(rng, rows.ratings, draw, responders, origin)
+    if len(draw.weights):
+        move_with_covariates(rng, rows, draw, origin, crowd.rates[0])
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):
@@ -218,6 +242,8 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
             trace.population[at, g, parameter] = crowd.population[g, parameter]
     for entry in range(4):
         trace.common[at, entry] = draw.common[entry]
+    for k in range(len(draw.weights)):
+        trace.weights[at, k] = draw.weights[k]
     for r in range(len(crowd.line)):
         line, prior = crowd.line[r], crowd.population[crowd.group[r]]
         noise = sqrt(variance_of(line[LOG_NOISE], prior[FLOOR]))

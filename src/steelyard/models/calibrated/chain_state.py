@@ -1,6 +1,6 @@
 """What a chain of the calibrated scale works on: its judgments, its latest draw and its record, for the kernels.
 
-Item locations are x_i ~ N(m, s²).
+Item locations are x_i ~ N(m + β·z_i, s²), with the items' covariates z, if there are any.
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ class Draw(NamedTuple):
     """The latest draw of everything but the responders; changed in place."""
 
     x: FloatArray
+    prior_mean: FloatArray
+    columns: FloatArray
+    """Covariates of the items, uncorrelated; no columns where there are none."""
+    weights: FloatArray
     rating_response: FloatArray
     pair_response: FloatArray
     lapsed: NDArray[np.bool_]
@@ -97,7 +101,7 @@ class Draw(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Records of the draws: locations, population parameters and common unknowns by draw.
+    """Records of the draws: locations, population parameters, common unknowns and weights of covariates by draw.
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
     `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
@@ -107,5 +111,6 @@ class Trace(NamedTuple):
     x: FloatArray
     population: FloatArray
     common: FloatArray
+    weights: FloatArray
     line: FloatArray
     score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]

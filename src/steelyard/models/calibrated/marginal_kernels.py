@@ -17,13 +17,13 @@ from steelyard.models.calibrated.chain_state import (
     MARGIN,
     MARGIN_PRIOR,
     MARGIN_STEP,
-    MEAN,
     SD,
     SWEEP,
     Draw,
     ItemRows,
     Problem,
 )
+from steelyard.models.calibrated.covariate_kernels import stretch_gain
 from steelyard.models.calibrated.evidence import PairRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
@@ -86,9 +86,12 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
         then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, exp(step))
         sd = common[SD]
         gain = then - now + step - 0.5 * ((sd * exp(step)) ** 2 - sd * sd) / COMPARED_SD**2
+        gain += stretch_gain(draw.weights, step, exp(step), COMPARED_SD)
         is_accepted = log(rng.random()) < gain
         if is_accepted:
             multiply(draw.x, exp(step))
+            multiply(draw.weights, exp(step))
+            multiply(draw.prior_mean, exp(step))
             common[SD] *= exp(step)
         common[FACTOR_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
 
@@ -98,7 +101,7 @@ def item_density(rows: ItemRows, draw: Draw, i: int, location: float) -> float:
     """Return the log density of a compared item's location given the other items, with responses integrated out."""
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
-    total: float = -0.5 * ((location - draw.common[MEAN]) / draw.common[SD]) ** 2
+    total: float = -0.5 * ((location - draw.prior_mean[i]) / draw.common[SD]) ** 2
     product = 1.0
     for at in range(rows.start[i], rows.start[i + 1]):
         r = rows.responder[at]
@@ -140,7 +143,7 @@ def item_curve(rows: ItemRows, draw: Draw, i: int, location: float) -> tuple[flo
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     curvature = 1.0 / draw.common[SD] ** 2
-    off = location - draw.common[MEAN]
+    off = location - draw.prior_mean[i]
     total, rise, product = -0.5 * off * off * curvature, -off * curvature, 1.0
     for at in range(rows.start[i], rows.start[i + 1]):
         r, won = rows.responder[at], rows.won[at]
@@ -235,7 +238,7 @@ def move_end_items(rng: np.random.Generator, problem: Problem, draw: Draw, respo
     ends, ratings = problem.ends, problem.rows.ratings
     for k in range(len(ends.item)):
         precision = 1.0 / draw.common[SD] ** 2
-        pull = draw.common[MEAN] * precision
+        pull = draw.prior_mean[ends.item[k]] * precision
         information = 0.0
         for at in range(ends.start[k], ends.start[k + 1]):
             o, r = ends.row[at], ends.responder[at]

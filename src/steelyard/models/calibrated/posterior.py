@@ -106,6 +106,15 @@ class Posterior:
         """Population parameters: draws × groups × parameters."""
         return np.concatenate([trace.population for trace in self.traces])
 
+    def explained(self) -> float | None:
+        """Return the proportion of the items' variance that their covariates explain; None without covariates."""
+        weights = np.concatenate([trace.weights for trace in self.traces])
+        if not weights.shape[1]:
+            return None
+        variance = (weights**2).sum(axis=1)
+        rest = np.concatenate([trace.common[:, 1] for trace in self.traces]) ** 2
+        return float((variance / (variance + rest)).mean())
+
     def line(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and sd, by responder, of bias, slope, noise sd, lapse rate and whether random."""
         mean, square = (sum(trace.line[at] for trace in self.traces) / self.collected for at in (0, 1))
@@ -191,7 +200,12 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
             burn_in, count = 0, 2 * count
     thin = 2 if is_large else max(1, count * CHAINS // max(draws, CHAINS))
     traces = tuple(
-        trace._replace(x=trace.x[::thin], population=trace.population[::thin], common=trace.common[::thin])
+        trace._replace(
+            x=trace.x[::thin],
+            population=trace.population[::thin],
+            common=trace.common[::thin],
+            weights=trace.weights[::thin],
+        )
         for trace in traces
     )
     return Posterior(evidence, rung, chains, traces, diagnostics, sweeps, count * CHAINS)
@@ -223,7 +237,8 @@ def diagnose(traces: tuple[Trace, ...], evidence: Evidence, rung: Ladder) -> Dia
         identified = np.array([not group.rates or len(group.edge) != 1 for group in evidence.groups])
         active.append(population[:, :, identified, OMEGA_A])
     common = np.array([trace.common[:, 1:2] for trace in traces])
-    shared = np.concatenate([common, *active], axis=2)
+    weights = np.array([trace.weights for trace in traces])
+    shared = np.concatenate([common, weights, *active], axis=2)
     gaps = [rhat(x[:, :, chosen]), rhat(shared)]
     largest = [float(gap.max(initial=1.0)) for gap in gaps]
     everything = np.concatenate([x[:, :, chosen], shared], axis=2)

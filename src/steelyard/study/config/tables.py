@@ -383,6 +383,22 @@ class Prolific(_Table):
     ] = None
 
 
+class Judges(_Table):
+    """Models as annotators (language models, metrics)."""
+
+    count: Annotated[
+        bool,
+        Field(description="whether models' judgments count in the scores as people's do; otherwise they are separate"),
+    ] = False
+    covariates: Annotated[
+        list[str],
+        Field(
+            description="names of models, or numeric columns of the items, that inform the scores as a prior; "
+            "for the model calibrated_scale"
+        ),
+    ] = []
+
+
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
@@ -425,3 +441,4 @@ class StudyTable(_Table):
     pay: Annotated[Pay, Field(description="what annotators are paid")] = Pay()
     link: Annotated[Link | None, Field(description="how participants arrive from a panel, and return")] = None
     prolific: Annotated[Prolific | None, Field(description="how the study is run on Prolific")] = None
+    judges: Annotated[Judges, Field(description="models as annotators")] = Judges()
