@@ -12,7 +12,7 @@ LAYERS = [
     {"cli"},
     {"web"},
     {"recruitment"},
-    {"report", "simulate", "client"},
+    {"report", "simulate", "client", "judges"},
     {"analysis"},
     {"study"},
     {"storage", "quality"},

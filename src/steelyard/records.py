@@ -10,6 +10,9 @@ from typing import Literal, TypeAlias
 Purpose: TypeAlias = Literal["judgment", "overlap", "check", "repeat"]
 """Why a task was assigned: for the design, because everybody gets it, or to learn about the annotator."""
 
+AnnotatorKind: TypeAlias = Literal["person", "model"]
+"""Who annotates: a person, or a model (a language model, a metric, a function)."""
+
 ABOUT_ANNOTATORS: frozenset[Purpose] = frozenset({"check", "repeat"})
 """Purposes of tasks that are there to learn about annotators, not about items."""
 
@@ -61,7 +64,8 @@ class Task:
 class Judgment:
     """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same.
 
-    `set_aside` ones are those of an excluded annotator: kept, but not counted. `purpose` is why it was asked:
+    `set_aside` ones are those of an excluded annotator: kept, but not counted. Those of models (`annotator_kind`) have
+    `in_scores` only in studies that count them. `purpose` is why it was asked:
     `judgment` for the design; `overlap` because everybody gets it; `check` (the answer is known) and `repeat` (the
     same again to the same person) say something about the annotator and do not count in the scores.
     """
@@ -85,8 +89,15 @@ class Judgment:
     """Key of the check, or id of the judgment that was repeated."""
     seq: int = 0
     """Number of the event that recorded the first answer."""
+    annotator_kind: AnnotatorKind = "person"
+    in_scores: bool = True
+    """False for models, unless the study counts their judgments as people's."""
+    version: str = ""
+    """Version of a model's prompt and settings."""
+    cost: float | None = None
+    """What a model's answer cost, in the currency of [judges]."""
 
     @property
     def counts(self) -> bool:
         """Whether it goes into the scores."""
-        return not self.set_aside and self.purpose not in ABOUT_ANNOTATORS
+        return self.in_scores and not self.set_aside and self.purpose not in ABOUT_ANNOTATORS

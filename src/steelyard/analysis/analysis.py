@@ -12,6 +12,7 @@ import polars as pl
 
 from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
+from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
 from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
 from steelyard.analysis.verdict import Verdict, verdict_of
@@ -22,6 +23,8 @@ from steelyard.observations import Index, Mixed, Observations
 from steelyard.records import Judgment
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
+from steelyard.study.judge_scores import latest_judgments
+from steelyard.study.judges import ScoreBasis
 from steelyard.study.observing import ObservationCollector
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
@@ -87,7 +90,7 @@ class Analysis:
     names: Names
     failure: str = ""
     """The traceback, if `fit` found that the model fails on these judgments."""
-    _observed: dict[tuple[str, str | None], dict[str, Observations]] = field(default_factory=dict)
+    _observed: dict[tuple[str, str | None, bool], dict[str, Observations]] = field(default_factory=dict)
     _collectors: Collectors | None = None
 
     @classmethod
@@ -100,17 +103,43 @@ class Analysis:
         """The last event that the analysis includes."""
         return self.history.seq
 
+    @cached_property
+    def judgments(self) -> list[Judgment]:
+        """Every judgment by people, and by models if the study counts them in the scores."""
+        counted = [judgment for judgment in self.history.model_records if judgment.in_scores]
+        if not counted:
+            return list(self.history.records)
+        return sorted([*self.history.records, *counted], key=lambda judgment: judgment.seq)
+
     def observations(self, stage: Stage, kind: str | None = None) -> dict[str, Observations]:
-        """Return the judgments of a stage that count as observations, by criterion, without their tasks."""
-        collected = self._collected(kind or stage.protocol.kinds[0], stage.name)
+        """Return people's judgments of a stage that count as observations, by criterion, without their tasks.
+
+        Reliability and agreement are computed from these: models' answers are never pooled with people's there.
+        """
+        collected = self._collected(kind or stage.protocol.kinds[0], stage.name, people=True)
         return {name: without_tasks(part) for name, part in collected.items()}
 
-    def _collected(self, kind: str, stage: str | None) -> dict[str, Observations]:
+    def model_observations(self, stage: Stage) -> dict[str, Observations]:
+        """Return models' judgments of a stage as observations, by criterion, whether or not the scores use them.
+
+        Repeated calls are included: statistics average an annotator's answers to one question.
+        """
+        excluded = self.history.excluded
+        names = [name for name in self.study.judges.names() if name not in excluded]
+        judgments = (judgment for name in names for judgment in latest_judgments(self.study, name))
+        counted = (judgment for judgment in judgments if judgment.purpose != "check")
+        collected = observations_of(self.study, counted, stage.protocol.kinds[0], stage.name)
+        return {name: without_tasks(part) for name, part in collected.items()}
+
+    def _collected(self, kind: str, stage: str | None, *, people: bool = False) -> dict[str, Observations]:
         # In a study with one stage, the scores and the stage's statistics use the same observations.
-        key = (kind, stage if len(self.study.config.stages) > 1 else None)
+        is_pooled = not people and any(judgment.in_scores for judgment in self.history.model_records)
+        key = (kind, stage if len(self.study.config.stages) > 1 else None, is_pooled)
         if key not in self._observed:
-            collectors = self._collectors or Collectors(self.study)
-            self._observed[key] = collectors.observations(self.history.records, *key)
+            # Judgments by models are in another order than those by people, so these are not collected bit by bit.
+            collectors = self._collectors if self._collectors is not None and not is_pooled else Collectors(self.study)
+            judgments = self.judgments if is_pooled else self.history.records
+            self._observed[key] = collectors.observations(judgments, *key[:2])
         return self._observed[key]
 
     @cached_property
@@ -156,8 +185,24 @@ class Analysis:
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
-        """The table of annotators, under their names outside the study."""
+        """The table of annotators, people and models, under their names outside the study."""
         return self.names.frame(annotator_table(self.history, self.study))
+
+    @cached_property
+    def agreement_by_kind(self) -> list[KindAgreement]:
+        """Agreement among people, among models, and between them, by stage and criterion; empty without models."""
+        if not self.history.model_records:
+            return []
+        return [
+            row
+            for stage in self.study.config.stages
+            for row in agreement_by_kind(stage.name, self.observations(stage), self.model_observations(stage))
+        ]
+
+    @property
+    def basis(self) -> ScoreBasis:
+        """How much of the scores rests on people and how much on models."""
+        return self.study.judges.basis()
 
     @cached_property
     def reliability(self) -> list[StageReliability]:
@@ -186,6 +231,7 @@ class Analysis:
     def reliability_table(self) -> pl.DataFrame:
         """Return every statistic of reliability, agreement and order: stage, criterion, statistic, value, interval …"""
         tables = [part.table() for part in self.reliability]
+        tables += [row.table() for row in self.agreement_by_kind]
         schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import polars as pl
 
 from steelyard.analysis.history import TIME, History, observations_of
 from steelyard.models.labels.majority import wilson
+from steelyard.records import ABOUT_ANNOTATORS, Judgment
 from steelyard.reliability.annotators import with_themselves
 from steelyard.study import Study
 from steelyard.study.quality import annotator_signals
 
 _WORK = {
     "annotator": pl.String,
+    "kind": pl.String,
     "judgments": pl.Int64,
     "median_seconds": pl.Float64,
     "first": TIME,
@@ -27,23 +29,48 @@ _WORK = {
 
 
 def annotator_table(history: History, study: Study) -> pl.DataFrame:
-    """Return a row for each annotator, the busiest first.
+    """Return a row for each annotator, people before models, the busiest first.
 
-    Columns: `judgments`, `median_seconds` per judgment, `first`, `last`, `late`, `flags`, `skips`, `excluded` (the
-    reason, or null); `agreement` with `agreement_lower`, `agreement_upper`, `shared` (what it rests on) and `measure`;
-    `bias` and `noise` (mean and sd of the difference from the others' mean, ratings only); `self_consistency` and
-    `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the signals of
-    `steelyard.quality.signals`. Agreement is with annotators who are not excluded, so that an excluded annotator can
-    be compared with the others.
+    Models have the columns of their work and of their agreement with people; rules about speed are not for them.
+
+    Columns: `kind` (person or model), `judgments`, `median_seconds` per judgment, `first`, `last`, `late`, `flags`,
+    `skips`, `excluded` (the reason, or null); `agreement` with `agreement_lower`, `agreement_upper`, `shared` (what it
+    rests on) and `measure`; `bias` and `noise` (mean and sd of the difference from the others' mean, ratings only);
+    `self_consistency` and `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the
+    signals of `steelyard.quality.signals`. Agreement is with people who are not excluded, so that an excluded
+    annotator can be compared with the others.
     """
-    work = _work(history)
+    models = set(study.judges.names())
+    work = _work(history, models)
+    stages, items, excluded = study.config.stages, study.items, set(history.excluded)
+    people_signals = annotator_signals(stages, items, history.records, excluded)
+    model_signals = _with_people(study, history, models)
     for extra in (
-        annotator_signals(study.config.stages, study.items, history.records, set(history.excluded)).drop("judgments"),
-        with_themselves(observations_of(study, history.about_items(repeats=True))),
+        pl.concat([people_signals, model_signals], how="diagonal").drop("judgments"),
+        with_themselves(observations_of(study, _first_and_repeated(history))),
         checked(study.quality.check_results()),
     ):
         work = work.join(extra, on="annotator", how="left", maintain_order="left")
     return work
+
+
+def _first_and_repeated(history: History) -> Iterator[Judgment]:
+    purposes = {"judgment", "overlap", "repeat"}
+    yield from history.about_items(repeats=True)
+    yield from (judgment for judgment in history.model_records if judgment.purpose in purposes)
+
+
+def _with_people(study: Study, history: History, models: set[str]) -> pl.DataFrame:
+    """Return each model's agreement with people: the others that a model is compared with are people only."""
+    if not history.model_records:
+        return pl.DataFrame(schema={"annotator": pl.String})
+    judgments = [*history.records, *(j for j in history.model_records if j.purpose not in ABOUT_ANNOTATORS)]
+    # Like an excluded annotator, a model is compared with the others and not the others with it.
+    table = annotator_signals(study.config.stages, study.items, judgments, set(history.excluded) | models)
+    agreement = ("annotator", "agreement", "agreement_lower", "agreement_upper", "shared", "measure", "bias", "noise")
+    return table.filter(pl.col("annotator").is_in(list(models))).select(
+        name for name in agreement if name in table.columns
+    )
 
 
 def checked(results: Mapping[str, tuple[int, int]]) -> pl.DataFrame:
@@ -62,8 +89,13 @@ def checked(results: Mapping[str, tuple[int, int]]) -> pl.DataFrame:
     )
 
 
-def _work(history: History) -> pl.DataFrame:
-    own = history.judgments.filter(pl.col("annotator") != "")
+def _work(history: History, models: set[str]) -> pl.DataFrame:
+    columns = ("annotator", "seconds", "at", "late")
+    by_models = pl.DataFrame(
+        {name: [getattr(judgment, name) for judgment in history.model_records] for name in columns},
+        schema={name: history.judgments.schema[name] for name in columns},
+    )
+    own = pl.concat([history.judgments.filter(pl.col("annotator") != "").select(columns), by_models])
     work = own.group_by("annotator").agg(
         pl.len().cast(pl.Int64).alias("judgments"),
         pl.col("seconds").median().alias("median_seconds"),
@@ -84,7 +116,11 @@ def _work(history: History) -> pl.DataFrame:
             pl.col("annotator")
             .replace_strict(history.excluded, default=None, return_dtype=pl.String)
             .alias("excluded"),
+            pl.when(pl.col("annotator").is_in(list(models)))
+            .then(pl.lit("model"))
+            .otherwise(pl.lit("person"))
+            .alias("kind"),
         )
         .select(list(_WORK))
-        .sort(["judgments", "annotator"], descending=[True, False])
+        .sort(["kind", "judgments", "annotator"], descending=[True, True, False])
     )

@@ -17,6 +17,7 @@ from steelyard.storage.events import to_json
 from steelyard.study import Study
 from steelyard.study import events as ev
 from steelyard.study.events import Event
+from steelyard.study.judges import people_only
 from steelyard.study.judgments import JudgmentReader
 from steelyard.study.log import as_microseconds
 from steelyard.study.observing import collect
@@ -61,7 +62,7 @@ _NOTES = {
     "reason": pl.String,
 }
 _NOTE_KINDS = tuple(payload.kind for payload in (ev.Skipped, ev.Flagged, ev.Expired, ev.Excluded, ev.Readmitted))
-_JUDGMENT_KINDS = (ev.Judged.kind, ev.Revised.kind)
+_JUDGMENT_KINDS = (ev.Judged.kind, ev.Revised.kind, ev.JudgeRegistered.kind, ev.ConfigChanged.kind)
 _CHUNK = 100_000
 """Number of events that are held in memory at once."""
 _PICK_KINDS = (ev.Picked.kind, ev.Renewed.kind, ev.Withdrawn.kind)
@@ -71,10 +72,11 @@ _PICK_KINDS = (ev.Picked.kind, ev.Renewed.kind, ev.Withdrawn.kind)
 class History:
     """A study's past, up to event `seq` at least.
 
-    `records` are all judgments in the order of submission. `judgments` is the same as a table, answers as JSON, with
-    excluded annotators marked in `excluded`, checks and repeats by their `purpose` (and `about`: the check's key, or
-    the judgment repeated). `picks` are all tasks that were leased and how they were chosen; `notes` the skips, flags,
-    expiries, exclusions and readmissions with their reasons; `excluded` the excluded annotators with the reasons.
+    `records` are all judgments by people in the order of submission, `model_records` those by models. `judgments` is
+    `records` as a table, answers as JSON, with excluded annotators marked in `excluded`, checks and repeats by their
+    `purpose` (and `about`: the check's key, or the judgment repeated). `picks` are all tasks that were leased and how
+    they were chosen; `notes` the skips, flags, expiries, exclusions and readmissions with their reasons; `excluded`
+    the excluded annotators with the reasons.
     """
 
     seq: int
@@ -83,6 +85,7 @@ class History:
     picks: pl.DataFrame
     notes: pl.DataFrame
     excluded: dict[str, str]
+    model_records: tuple[Judgment, ...] = ()
 
     def about_items(self, *, repeats: bool = False) -> Iterator[Judgment]:
         """Yield the judgments about items, those of excluded annotators too, without checks; `repeats` if wanted."""
@@ -91,7 +94,7 @@ class History:
 
     @property
     def counted(self) -> pl.DataFrame:
-        """The judgments that count in the scores: no checks or repeats, and none of excluded annotators."""
+        """People's judgments that count in the scores: no checks or repeats, and none of excluded annotators."""
         return self.judgments.filter(~pl.col("excluded") & ~pl.col("purpose").is_in(list(ABOUT_ANNOTATORS)))
 
     def open_tasks(self) -> pl.DataFrame:
@@ -141,9 +144,16 @@ class HistoryReader:
         while chunk := list(islice(events, _CHUNK)):
             self._add(chunk)
         self._seq = seq
-        excluded = self._reader.excluded
-        marked = self._judgments.with_columns(pl.col("annotator").is_in(list(excluded)).alias("excluded"))
-        return History(seq, self._reader.judgments(), marked, self._picks, self._notes, dict(excluded))
+        excluded, models = self._reader.excluded, self._reader.models
+        people = self._reader.judgments()
+        by_models: tuple[Judgment, ...] = ()
+        table = self._judgments
+        if models:
+            by_models = tuple(judgment for judgment in people if judgment.annotator_kind == "model")
+            people = tuple(people_only(people))
+            table = table.filter(~pl.col("annotator").is_in(list(models)))
+        marked = table.with_columns(pl.col("annotator").is_in(list(excluded)).alias("excluded"))
+        return History(seq, people, marked, self._picks, self._notes, dict(excluded), by_models)
 
     def _add(self, events: list[Event]) -> None:
         notes: list[tuple[Any, ...]] = []

@@ -227,7 +227,8 @@ def _about_checks(disputed: int) -> list[NextStep]:
 
 
 def _about_annotators(annotators: pl.DataFrame) -> list[NextStep]:
-    low = far_below(annotators.filter(pl.col("excluded").is_null()).sort("agreement"))
+    people = annotators.filter(pl.col("excluded").is_null() & (pl.col("kind") == "person"))
+    low = far_below(people.sort("agreement"))
     if not low:
         return []
     who = "1 annotator agrees" if len(low) == 1 else f"{len(low)} annotators agree"

@@ -104,6 +104,7 @@ class Commands(LazyGroup):
         Entry("remind", "invite:remind", COLLECT, "Write a reminder for each invited annotator who has not finished."),
         Entry("link", "invite:link", COLLECT, "Print the study's link for a panel, or links for participants."),
         Entry("team", "team:app", COLLECT, "Share a study with colleagues: view-only links, and managers' links."),
+        Entry("judges", "judges:app", COLLECT, "Let language models judge a study, and compare them with people."),
         Entry("prolific", "prolific:app", COLLECT, "Run a study on Prolific."),
         Entry(
             "pilot",

@@ -23,6 +23,8 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         table = analysis.reliability_table()
         notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
         verdict = analysis.verdict
+        if basis := analysis.basis.sentence:
+            notes[basis.removesuffix(".")] = None
     if form is not Format.table:
         print_frame(table, form)
         return

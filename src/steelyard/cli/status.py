@@ -44,9 +44,13 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         "flagged": current.flags,
         "abandoned": current.expired,
         "set aside": current.set_aside,
+        "models": current.models,
+        "judgments by models": current.model_judgments,
     }
     always = {"items", "annotators", "judgments"}
     console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
+    if current.model_judgments and not current.counts_models:
+        console.print("Judgments by models do not count in the scores; see: steelyard judges report")
     if current.state != "open":
         console.print(f"The study is {current.state}.")
     rows = [
@@ -55,7 +59,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
             "design": stage.design,
             "done": f"{stage.done:,} of {stage.total:,}",
             "": f"{100 * stage.done // max(1, stage.total)} %",
-            "out now": stage.leased,
+            "leased": stage.leased,
         }
         for stage in current.stages
     ]

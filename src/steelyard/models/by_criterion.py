@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -32,13 +32,19 @@ def fit_by_criterion(
     by_criterion: Mapping[str, Observations],
     gold: Mapping[str, Mapping[str, str]] | None = None,
     groups: Mapping[str, str] | None = None,
+    covariates: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit each criterion separately; the score table has columns for criterion and group.
 
     `gold` is by criterion, as `read_gold` returns it; the gold of "" applies to every criterion. `groups` maps items
-    to their groups.
+    to their groups. `covariates` are by criterion, for models that take them.
     """
-    return fit_each_criterion(model, by_criterion, Model.fitted, gold, groups)
+    of_part = {id(part): (covariates or {}).get(criterion) for criterion, part in by_criterion.items()}
+
+    def fit_one(model: Model, part: Observations, own_gold: Gold | None) -> Fit:
+        return model.fitted(part, own_gold, of_part[id(part)])
+
+    return fit_each_criterion(model, by_criterion, fit_one, gold, groups)
 
 
 def fit_each_criterion(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from steelyard.errors import ConfigError, did_you_mean
+from steelyard.formats.tables import pandas_frame
 
 LABELS = {
     "alpha_nominal": "alpha (nominal)",
@@ -58,6 +60,9 @@ LABELS = {
     "median_score_difference": "median score difference",
     "mean_rank_difference": "mean rank difference",
     "median_rank_difference": "median rank difference",
+    "pair_correlation": "correlation of two annotators",
+    "flip_rate": "flips with the order",
+    "length_bias": "length bias",
     "spearman": "Spearman",
     "pearson": "Pearson",
 }
@@ -104,6 +109,9 @@ EXPLANATIONS = {
     "coefficient_of_consistence": "1 without contradictions, 0 with as many as possible (Kendall & Smith 1940).",
     "split_half_difference_spearman": "Difference between two split-half reliabilities; 0 means equally reliable.",
     "split_half_difference_pearson": "Difference between two split-half reliabilities; 0 means equally reliable.",
+    "flip_rate": "Proportion of pairs that are decided differently when their order is reversed. Lower is better.",
+    "length_bias": "How far a judge prefers longer items than people do: 0 means no more than they.",
+    "pair_correlation": "Correlation of two annotators' ratings of the same item: 1 is perfect, 0 no relation.",
     "spearman": "Rank correlation: 1 is the same order, 0 no relation.",
     "pearson": "Linear correlation: 1 is perfect, 0 no relation.",
 }
@@ -168,6 +176,10 @@ class Statistics:
     def table(self) -> pl.DataFrame:
         """The statistics as a table, one row each."""
         return statistics_table(self.statistics)
+
+    def to_pandas(self) -> Any:
+        """Return the statistics as a pandas frame, one row each."""
+        return pandas_frame(self.table)
 
     def __getitem__(self, key: str) -> Statistic:
         """Return the statistic with this key."""

@@ -53,6 +53,10 @@ _MEANINGS = {
         "set_aside": "whether the annotator was excluded, so that the judgment does not count in the scores",
         "purpose": "judgment, overlap (assigned to every annotator), check (the answer is known) or repeat",
         "right": "whether a check was answered right",
+        "annotator_kind": "person or model",
+        "in_scores": "whether it counts in the scores",
+        "version": "version of a model’s prompt and settings",
+        "cost": "what a model’s answer cost",
     },
     "items": {
         "id": "the item’s id",

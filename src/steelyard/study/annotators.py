@@ -13,11 +13,12 @@ import polars as pl
 from steelyard.errors import ConfigError, TaskError
 from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question
-from steelyard.records import Judgment, Task
+from steelyard.records import AnnotatorKind, Judgment, Task
 from steelyard.study import events as ev
 from steelyard.study.config.tables import AnnotatorSettings
 from steelyard.study.core import Core
 from steelyard.study.events import decode_own
+from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import annotator_name, checked_reason
 
@@ -64,9 +65,14 @@ class Annotators:
         self._clock = core.clock
 
     def names(self) -> list[str]:
-        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited."""
+        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited; and models."""
         with self._log.read() as state:
             return state.names()
+
+    def kind(self, annotator: str) -> AnnotatorKind:
+        """Return whether an annotator is a person or a model."""
+        with self._log.read() as state:
+            return state.kind_of(annotator_name(annotator))
 
     def knows(self, annotator: str) -> bool:
         """Whether anything in the log is about an annotator."""
@@ -162,7 +168,9 @@ class Annotators:
         with self._log.read() as state:
             return AnnotatorProgress(
                 answered=state.answered_by(annotator),
-                limit=state.recruitment.quotas.get(annotator, config.annotators.max_tasks),
+                limit=None
+                if annotator in state.judges
+                else state.recruitment.quotas.get(annotator, config.annotators.max_tasks),
                 consented=consent is None or state.consents.get(annotator) == text_digest(consent),
                 trained=config.annotators.training is None or annotator in state.trained,
                 qualified=config.quality.qualification is None or state.qualified.get(annotator),
@@ -187,11 +195,11 @@ class Annotators:
     def pay(self) -> pl.DataFrame:
         """Return what every annotator has earned by [pay]: annotator, tasks, hours, pay, bonus, total and more.
 
-        The platform's fee is not included: annotators do not get it.
+        The platform's fee is not included: annotators do not get it. Models are not paid.
         """
         config = self._core.config
         threshold = 0.0 if config.quality.checks is None else config.quality.checks.min_accuracy
-        judgments = judgment_frame(effective_judgments(self._log, config.stages))
+        judgments = judgment_frame(people_only(effective_judgments(self._log, config.stages)))
         with self._log.read() as state:
             results, excluded = state.quality.results(), dict(state.excluded)
         return pay_table(judgments, results, excluded, config.pay.rates, config.pay.formula, threshold)

@@ -6,6 +6,7 @@ decoded, so whoever reads the log gets the fields and types declared here or an 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, TypeAlias, Union
 
@@ -110,6 +111,10 @@ class Judged(Payload, frozen=True, kw_only=True):
     purpose: Purpose = "judgment"
     about: str = ""
     right: bool | None = None
+    version: str = ""
+    """Of a model's answer: version of its prompt and settings, as registered (JudgeRegistered)."""
+    cost: float | None = None
+    """Of a model's answer: what it cost."""
 
 
 class Revised(Judged, frozen=True, kw_only=True):
@@ -261,6 +266,21 @@ class TestFinished(Payload, frozen=True, kw_only=True):
     right: int
 
 
+class JudgeRegistered(Payload, frozen=True, kw_only=True):
+    """An annotator who is a model; again whenever its prompt or settings change. All others are people."""
+
+    kind = "judge"
+    source: Literal["endpoint", "function", "import"]
+    """What answers: a model behind an HTTP endpoint, a Python function, or scores made elsewhere."""
+    version: str
+    """Digest of the prompt and the settings; judgments refer to it."""
+    model: str = ""
+    prompt: str = ""
+    """The prompt's template, with the instructions to the model."""
+    settings: dict[str, Any] = {}
+    member: str = ""
+
+
 class Arrived(Payload, frozen=True, kw_only=True):
     """A visit from a panel, in the panel's own ids."""
 
@@ -405,6 +425,7 @@ PAYLOADS: dict[str, Any] = {
         Trained,
         TestAnswered,
         TestFinished,
+        JudgeRegistered,
         Arrived,
         Departed,
         Returned,
@@ -465,6 +486,12 @@ def decode_own(stored: StoredEvent) -> Event:
             f"event {stored.seq} ({stored.kind}) is malformed: {error}.",
             "Restore the database from a backup, or upgrade Steelyard if a newer version wrote it.",
         ) from None
+
+
+def counts_models(config: Mapping[str, Any]) -> bool:
+    """Whether a configuration, as the log has it, lets models' judgments count as people's."""
+    judges = config.get("judges")
+    return isinstance(judges, Mapping) and judges.get("count") is True
 
 
 def item_to_data(item: Item) -> dict[str, Any]:

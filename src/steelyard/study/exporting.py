@@ -17,7 +17,6 @@ from steelyard.records import Judgment
 from steelyard.study.config import Stage
 from steelyard.study.judgments import judgment_frame
 from steelyard.study.observing import collect
-from steelyard.study.pseudonyms import Names
 from steelyard.study.study import Study
 
 CHUNK = 10_000
@@ -64,9 +63,10 @@ def people_table(study: Study) -> pl.DataFrame:
         {
             "annotator": names,
             "pseudonym": [study.privacy.pseudonym(name) for name in names],
+            "kind": [study.annotators.kind(name) for name in names],
             "judgments": [study.annotators.counted(name) for name in names],
         },
-        schema={"annotator": pl.String, "pseudonym": pl.String, "judgments": pl.Int64},
+        schema={"annotator": pl.String, "pseudonym": pl.String, "kind": pl.String, "judgments": pl.Int64},
     )
 
 
@@ -114,7 +114,7 @@ def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
     """Put pseudonyms for those who are in a table, unless `real_ids`; the rest of the log need not be read for it."""
     if real_ids or "annotator" not in table.columns:
         return table
-    return Names.of(table["annotator"].drop_nulls().unique(), study.privacy.secret).frame(table)
+    return study.privacy.called(table["annotator"].drop_nulls().unique()).frame(table)
 
 
 def _chunks(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:

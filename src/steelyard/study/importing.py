@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +23,9 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.storage.events import to_json
+from steelyard.study import events as ev
 from steelyard.study.config import Stage
+from steelyard.study.judges import ModelAnswer
 from steelyard.study.study import ImportedAnswer, Study
 
 
@@ -45,12 +47,15 @@ def import_file(
     columns: Mapping[str, str] | None = None,
     strict: bool = False,
     skip_bad_rows: bool = False,
+    models: bool = False,
+    model: str = "",
 ) -> ImportResult:
     """Import the judgments of a file into a study.
 
     A judgment that was imported before, from this file or a longer one, is not imported again; nor is one that
     the study itself exported. Rows are read leniently, as logs from elsewhere are, unless `strict`; an unknown
-    item or a value outside the scale refuses the whole file, or only its rows with `skip_bad_rows`.
+    item or a value outside the scale refuses the whole file, or only its rows with `skip_bad_rows`. With `models`, the
+    annotators of the file are models; `model` is the name of those who have none there.
     """
     path = Path(path)
     scale = _common_scale(study, stage)
@@ -65,8 +70,30 @@ def import_file(
         raise error
     if problems:
         notes = (*notes, skipped_note(len(problems), problems))
-    added = study.import_answers(number, answers)
+    added = _record_models(study, number, answers, model) if models else study.import_answers(number, answers)
     return ImportResult(added, len(answers) - added, notes)
+
+
+def _record_models(study: Study, stage: int, answers: Sequence[ImportedAnswer], model: str) -> int:
+    """Record the answers as those of models, each registered under its name."""
+    names = dict.fromkeys(answer.annotator or model for answer in answers)
+    if "" in names:
+        raise DataError("the file does not say which model judged.", "Name it with --name.")
+    people = [name for name in names if study.annotators.knows(name) and study.annotators.kind(name) == "person"]
+    if people:
+        raise DataError(
+            f"'{people[0]}' has judged this study as a person.",
+            "Rename the annotator in the file, or say that it is a model: steelyard judges declare.",
+        )
+    for name in names:
+        if name not in study.judges.names():
+            study.judges.register(name, ev.JudgeRegistered(source="import", version="", model=name))
+    return study.judges.record(
+        [
+            ModelAnswer(one.judgment_id, one.annotator or model, stage, one.items, one.answer, "", seconds=one.seconds)
+            for one in answers
+        ]
+    )
 
 
 def _stage_for(study: Study, kind: str, name: str | None) -> tuple[int, Stage]:

@@ -11,9 +11,21 @@ import polars as pl
 from steelyard.records import Judgment
 from steelyard.storage.events import to_json
 from steelyard.study.config import Stage
-from steelyard.study.events import Event, Excluded, Judged, Readmitted, Revised
+from steelyard.study.events import (
+    ConfigChanged,
+    Event,
+    Excluded,
+    Judged,
+    JudgeRegistered,
+    Readmitted,
+    Revised,
+    counts_models,
+)
 from steelyard.study.leases import active_seconds
 from steelyard.study.log import as_datetime
+
+_DECIDING_KINDS = tuple(payload.kind for payload in (Excluded, Readmitted, Revised, JudgeRegistered, ConfigChanged))
+"""Events that decide which answer of whom counts."""
 
 
 class EventSource(Protocol):
@@ -46,29 +58,41 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         right=data.right,
         about=data.about,
         seq=event.seq,
+        version=data.version,
+        cost=data.cost,
     )
 
 
 def effective_judgments(log: EventSource, stages: Sequence[Stage]) -> Iterator[Judgment]:
-    """Yield every judgment in the order of submission, with its latest answer, marked if its annotator is excluded.
+    """Yield every judgment in the order of submission, with its latest answer.
+
+    Those of excluded annotators are marked, and so are those of models, which count only where the study says so.
 
     Everything that counts, lists or exports judgments uses this function. Memory grows with the number of revisions,
     not with that of judgments. All judgments are as of one moment, while others go on submitting.
     """
     until = log.last_seq()
     excluded: set[str] = set()
+    models: set[str] = set()
+    is_counting_models = False
     revisions: dict[str, Event] = {}
-    for event in log.events((Excluded.kind, Readmitted.kind, Revised.kind), until=until):
+    for event in log.events(_DECIDING_KINDS, until=until):
         if isinstance(event.data, Revised):
             revisions[str(event.judgment_id)] = event
         elif isinstance(event.data, Excluded):
             excluded.add(str(event.annotator))
-        else:
+        elif isinstance(event.data, Readmitted):
             excluded.discard(str(event.annotator))
+        elif isinstance(event.data, JudgeRegistered):
+            models.add(str(event.annotator))
+        else:
+            is_counting_models = counts_models(event.data.config)
     for first in log.events((Judged.kind,), until=until):
         judgment = judgment_of(revisions.get(str(first.judgment_id), first), stages)
         if judgment.revised:
             judgment = replace(judgment, at=as_datetime(first.at), seq=first.seq)
+        if judgment.annotator in models:
+            judgment = replace(judgment, annotator_kind="model", in_scores=is_counting_models)
         yield replace(judgment, set_aside=True) if judgment.annotator in excluded else judgment
 
 
@@ -85,6 +109,8 @@ class JudgmentReader:
         self._place: dict[str, int] = {}
         self.excluded: dict[str, str] = {}
         """Excluded annotators, with the reasons."""
+        self.models: set[str] = set()
+        self._is_counting_models = False
         self.changes = 0
         """How often a judgment that was read before has changed: it was revised, or set aside, or counts again."""
 
@@ -106,6 +132,12 @@ class JudgmentReader:
         elif isinstance(data, Readmitted):
             self.excluded.pop(str(event.annotator), None)
             self.changes += 1
+        elif isinstance(data, JudgeRegistered) and event.annotator not in self.models:
+            self.models.add(str(event.annotator))
+            self.changes += 1
+        elif isinstance(data, ConfigChanged) and counts_models(data.config) != self._is_counting_models:
+            self._is_counting_models = not self._is_counting_models
+            self.changes += 1
         return place
 
     def __getitem__(self, place: int) -> Judgment:
@@ -113,13 +145,15 @@ class JudgmentReader:
         return self._judgments[place]
 
     def judgments(self) -> tuple[Judgment, ...]:
-        """Return every judgment in the order of submission, marked if its annotator is excluded."""
-        if not self.excluded:
+        """Return every judgment in the order of submission, marked if its annotator is excluded, or a model."""
+        if not self.excluded and not self.models:
             return tuple(self._judgments)
-        return tuple(
-            replace(judgment, set_aside=True) if judgment.annotator in self.excluded else judgment
-            for judgment in self._judgments
-        )
+        return tuple(map(self._marked, self._judgments))
+
+    def _marked(self, judgment: Judgment) -> Judgment:
+        if judgment.annotator in self.models:
+            judgment = replace(judgment, annotator_kind="model", in_scores=self._is_counting_models)
+        return replace(judgment, set_aside=True) if judgment.annotator in self.excluded else judgment
 
 
 def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
@@ -141,6 +175,10 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "set_aside": [j.set_aside for j in rows],
             "purpose": [j.purpose for j in rows],
             "right": [j.right for j in rows],
+            "annotator_kind": [j.annotator_kind for j in rows],
+            "in_scores": [j.counts for j in rows],
+            "version": [j.version for j in rows],
+            "cost": [j.cost for j in rows],
         },
         schema={
             "judgment_id": pl.String,
@@ -157,5 +195,9 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "set_aside": pl.Boolean,
             "purpose": pl.String,
             "right": pl.Boolean,
+            "annotator_kind": pl.String,
+            "in_scores": pl.Boolean,
+            "version": pl.String,
+            "cost": pl.Float64,
         },
     )

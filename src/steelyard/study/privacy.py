@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,25 @@ class Privacy:
         self._study = study
 
     def pseudonym(self, annotator: str) -> str:
-        """Return an annotator's name in exports and reports, the same in all of this study's."""
-        return pseudonym(self.secret, annotator)
+        """Return an annotator's name in exports and reports, the same in all of this study's.
+
+        People have pseudonyms; models keep their names.
+        """
+        return annotator if annotator in self._models() else pseudonym(self.secret, annotator)
 
     def names(self, *, real: bool = False) -> Names:
         """Return everybody's names outside the study: pseudonyms, unless `real`."""
         with self._core.log.read() as state:
             names = state.names()
-        return Names.of(names, None if real else self.secret)
+        return self.called(names, real=real)
+
+    def called(self, annotators: Iterable[str], *, real: bool = False) -> Names:
+        """Return these annotators' names outside the study: pseudonyms, unless `real` or models."""
+        return Names.of(annotators, None if real else self.secret, models=self._models())
+
+    def _models(self) -> set[str]:
+        with self._core.log.read() as state:
+            return set(state.judges)
 
     @property
     def secret(self) -> str:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -31,9 +31,11 @@ class Names:
     called: dict[str, str]
 
     @classmethod
-    def of(cls, names: Iterable[str], secret: str | None) -> Names:
-        """Name people by pseudonyms, or, without a secret, as they are called."""
-        return cls({name: name if secret is None else pseudonym(secret, name) for name in names if name})
+    def of(cls, names: Iterable[str], secret: str | None, *, models: Container[str] = ()) -> Names:
+        """Name people by pseudonyms, or, without a secret, by their own names; models always by their own."""
+        return cls(
+            {name: name if secret is None or name in models else pseudonym(secret, name) for name in names if name}
+        )
 
     def column(self, name: str = "annotator") -> pl.Expr:
         """Rename a column of annotators."""

@@ -11,12 +11,13 @@ import polars as pl
 from steelyard.errors import TaskError
 from steelyard.observations import Index
 from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
-from steelyard.records import ABOUT_ANNOTATORS, Item, Judgment
+from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Item, Judgment
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
 from steelyard.study.config.tables import Stop
 from steelyard.study.core import Core
 from steelyard.study.fitting import kind_for
+from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments
 from steelyard.study.observing import collect
 from steelyard.study.quality_state import CheckStatus
@@ -101,9 +102,9 @@ class Quality:
     # Signals and rules
 
     def signals(self) -> pl.DataFrame:
-        """Return signals of careless work, a row for each annotator, with their agreement with the others."""
+        """Return signals of careless work, a row for each person, with their agreement with other people."""
         stages = self._core.config.stages
-        judgments = list(effective_judgments(self._log, stages))
+        judgments = people_only(effective_judgments(self._log, stages))
         with self._log.read() as state:
             excluded = set(state.excluded)
         return annotator_signals(stages, self._core.items, judgments, excluded)
@@ -150,7 +151,9 @@ class Quality:
             return None
         plan = StopRule(rule.measure, rule.target, rule.interim_analyses, rule.alpha, rule.spearman_brown)
         model = self._core.config.model
-        by_criterion = self._study.observations(kind_for(model, self._core.config.stages))
+        # Agreement between people and models must not pass for reliability.
+        who: AnnotatorKind | None = "person" if rule.measure == "split_half" else None
+        by_criterion = self._study.observations(kind_for(model, self._core.config.stages), annotator_kind=who)
         analyses = [run_interim_analysis(plan, number, part, model) for part in by_criterion.values()]
         # Every criterion must reach the target: the one furthest from it decides.
         analysis = min(analyses, key=lambda one: one.reached)

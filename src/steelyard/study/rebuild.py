@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,17 +36,18 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
     if real_ids:
         return study.events()
     names = study.privacy.names()
+    pseudonym = cache(study.privacy.pseudonym)
 
     def renamed(stored: StoredEvent, previous: str) -> StoredEvent:
         event = decode_own(stored)
-        data = with_previous_digest(with_pseudonyms(event.data, study.privacy.pseudonym), previous)
+        data = with_previous_digest(with_pseudonyms(event.data, pseudonym), previous)
         reason = getattr(data, "reason", None)
         if isinstance(reason, str):
             data = structs.replace(data, reason=names.within(reason))
         annotator = stored.annotator
         # Names that begin with a space stand in for annotators who were forgotten.
         if annotator is not None and not annotator.startswith(" "):
-            annotator = study.privacy.pseudonym(annotator)
+            annotator = pseudonym(annotator)
         return stored._replace(annotator=annotator, data=stored.data if data is event.data else data.text())
 
     return map(decode_own, rechained((event.stored() for event in study.events()), renamed))

@@ -13,10 +13,10 @@ from steelyard.designs.saved_state import SavedRecords
 from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
 from steelyard.quality.questions import read_questions
-from steelyard.records import ABOUT_ANNOTATORS, Answer, Item, Purpose
+from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Answer, Item, Purpose
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
-from steelyard.study.events import Event, StateName
+from steelyard.study.events import Event, StateName, counts_models
 from steelyard.study.limits import Activity
 from steelyard.study.quality_state import QualityState, SharedTask
 from steelyard.study.recruitment_state import RecruitmentState
@@ -98,6 +98,10 @@ class StudyState:
         self.test_answers: defaultdict[str, list[bool]] = defaultdict(list)
         """Which answers to the qualification test were right, by annotator."""
         self.qualified: dict[str, bool] = {}
+        self.judges: dict[str, ev.JudgeRegistered] = {}
+        """Annotators who are models, with their latest prompt and settings."""
+        self.counts_models = False
+        """Whether models' judgments count as people's ([judges] count)."""
         self.interim_analyses = 0
         """How many interim analyses were made."""
         self.quality = QualityState()
@@ -160,6 +164,7 @@ class StudyState:
             for progress in self.progress:
                 progress.on_config_change()
         self.config, self.config_seq = data, event.seq
+        self._count_models(counts_models(data.config))
 
     def _on_items(self, event: Event, data: ev.ItemsAdded) -> None:
         for item in data.items:
@@ -211,7 +216,7 @@ class StudyState:
         note(task.annotator, task.about, retracted=retracted)
 
     def _on_judgment(self, event: Event, data: ev.Judged) -> None:
-        self.counts["judgments"] += 1
+        self.counts["model_judgments" if event.annotator in self.judges else "judgments"] += 1
         self.counts["late"] += data.late
         judgment_id = str(event.judgment_id)
         task = self._assigned.pop(judgment_id, None)
@@ -235,7 +240,10 @@ class StudyState:
         self._count(judgment_id, task)
 
     def _imported(self, event: Event, data: ev.Judged) -> AssignedTask:
-        self.counts["imported"] += 1
+        self.counts["imported"] += event.annotator not in self.judges
+        if data.purpose in ABOUT_ANNOTATORS:
+            # A model that was asked the same again.
+            return AssignedTask(event.annotator or "", data.stage, (), None, purpose=data.purpose, about=data.about)
         task = AssignedTask(event.annotator or "", data.stage, self._codes(data.items), data.slot)
         self.progress[task.stage].on_leased(task.annotator, task.items, task.slot)
         self.tasks_of[task.annotator] += 1
@@ -248,7 +256,7 @@ class StudyState:
         answered = self._answered[task.annotator]
         self._counted[task.annotator] += judgment_id not in answered
         answered[judgment_id] = task
-        if task.annotator in self.excluded:
+        if not self.counts_annotator(task.annotator):
             self._set_aside(judgment_id, task)
 
     def _tell_designs(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
@@ -276,7 +284,7 @@ class StudyState:
             answered = self._answered[event.annotator or ""]
             before = answered[judgment_id]
             answered[judgment_id] = after = replace(before, answer=data.answer)
-            if before.annotator not in self.excluded:
+            if self.counts_annotator(before.annotator):
                 self._tell_designs(judgment_id, before, retract=True)
                 self._tell_designs(judgment_id, after)
 
@@ -320,11 +328,12 @@ class StudyState:
 
     def _on_exclusion(self, event: Event, data: ev.Excluded) -> None:
         annotator = str(event.annotator)
+        was_counted = self.counts_annotator(annotator)
         self.excluded[annotator] = data.reason
         if data.by == "checks":
             self.quality.excluded_by_checks.add(annotator)
-        for judgment_id, task in self._answered[annotator].items():
-            self._set_aside(judgment_id, task)
+        if was_counted:
+            self._set_all_aside(annotator)
 
     def _on_readmission(self, event: Event, data: ev.Readmitted) -> None:
         annotator = str(event.annotator)
@@ -332,6 +341,34 @@ class StudyState:
         self.quality.excluded_by_checks.discard(annotator)
         if data.by != "checks":
             self.quality.pardoned.add(annotator)
+        if self.counts_annotator(annotator):
+            self._count_again(annotator)
+
+    def _on_judge(self, event: Event, data: ev.JudgeRegistered) -> None:
+        annotator = str(event.annotator)
+        was_counted = self.counts_annotator(annotator)
+        if annotator not in self.judges:
+            # Answers given before an annotator was known to be a model are a model's all the same.
+            self.counts["judgments"] -= self.answers_of[annotator]
+            self.counts["model_judgments"] += self.answers_of[annotator]
+        self.judges[annotator] = data
+        if was_counted and not self.counts_annotator(annotator):
+            self._set_all_aside(annotator)
+
+    def _count_models(self, is_counting: bool) -> None:
+        """Let models' judgments count as people's, or no longer."""
+        if is_counting == self.counts_models:
+            return
+        self.counts_models = is_counting
+        for annotator in self.judges:
+            if annotator not in self.excluded:
+                (self._count_again if is_counting else self._set_all_aside)(annotator)
+
+    def _set_all_aside(self, annotator: str) -> None:
+        for judgment_id, task in self._answered[annotator].items():
+            self._set_aside(judgment_id, task)
+
+    def _count_again(self, annotator: str) -> None:
         for judgment_id, task in self._answered[annotator].items():
             self.progress[task.stage].on_readmitted(task.annotator, task.items, task.slot)
             if self.learns:
@@ -382,17 +419,19 @@ class StudyState:
             or annotator in self.consents
             or annotator in self.trained
             or annotator in self.test_answers
+            or annotator in self.judges
             or annotator in self.recruitment.arrivals
             or annotator in self.recruitment.quotas
         )
 
     def names(self) -> list[str]:
-        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited."""
+        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited; and models."""
         sources = (
             self.tasks_of,
             self.consents,
             sorted(self.trained),
             self.test_answers,
+            self.judges,
             self.excluded,
             self.recruitment.arrivals,
             self.recruitment.quotas,
@@ -414,13 +453,21 @@ class StudyState:
         reason = self.state_reason or f"The study is {self.state}."
         return NoTask(reason, reason_code=self.state)
 
+    def kind_of(self, annotator: str) -> AnnotatorKind:
+        """Whether an annotator is a person or a model."""
+        return "model" if annotator in self.judges else "person"
+
+    def counts_annotator(self, annotator: str) -> bool:
+        """Whether an annotator's judgments count: those of people, and of models where the study says so."""
+        return annotator not in self.excluded and (self.counts_models or annotator not in self.judges)
+
     def answered_by(self, annotator: str) -> int:
         """How many of an annotator's tasks are answered, set aside or not."""
         return self.answers_of[annotator]
 
     def counted_of(self, annotator: str) -> int:
         """How many of an annotator's judgments count."""
-        return 0 if annotator in self.excluded else self._counted[annotator]
+        return self._counted[annotator] if self.counts_annotator(annotator) else 0
 
     def set_aside_count(self) -> int:
         """How many judgments are set aside."""
@@ -455,6 +502,7 @@ HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.Trained: StudyState._on_trained,
     ev.TestAnswered: StudyState._on_test_answer,
     ev.TestFinished: StudyState._on_test_result,
+    ev.JudgeRegistered: StudyState._on_judge,
     ev.Arrived: StudyState._on_recruitment,
     ev.Departed: StudyState._on_recruitment,
     ev.Returned: StudyState._on_recruitment,

@@ -28,7 +28,9 @@ class Status:
     title: str
     items: int
     annotators: int
+    """People; models are counted in `models`."""
     judgments: int
+    """By people; those by models are counted in `model_judgments`."""
     imported: int
     late: int
     revisions: int
@@ -40,6 +42,10 @@ class Status:
     excluded: int
     set_aside: int
     stages: tuple[StageStatus, ...]
+    models: int = 0
+    model_judgments: int = 0
+    counts_models: bool = False
+    """Whether models' judgments count in the scores."""
 
 
 def status_of(config: StudyConfig, state: StudyState) -> Status:
@@ -55,7 +61,7 @@ def status_of(config: StudyConfig, state: StudyState) -> Status:
     return Status(
         title=config.title,
         items=len(state.items),
-        annotators=sum(1 for name, tasks in state.tasks_of.items() if name and tasks > 0),
+        annotators=sum(1 for name, tasks in state.tasks_of.items() if name and tasks > 0 and name not in state.judges),
         judgments=state.counts["judgments"],
         imported=state.counts["imported"],
         late=state.counts["late"],
@@ -68,4 +74,7 @@ def status_of(config: StudyConfig, state: StudyState) -> Status:
         excluded=len(state.excluded),
         set_aside=state.set_aside_count(),
         stages=tuple(stages),
+        models=len(state.judges),
+        model_judgments=state.counts["model_judgments"],
+        counts_models=state.counts_models,
     )

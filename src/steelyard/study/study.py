@@ -20,7 +20,7 @@ from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
-from steelyard.records import Answer, Item, Judgment, Task
+from steelyard.records import AnnotatorKind, Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
 from steelyard.storage.engine import study_url
 from steelyard.storage.events import to_json
@@ -37,6 +37,8 @@ from steelyard.study.fitting import (
     kind_for,
     tournament_design,
 )
+from steelyard.study.judge_scores import covariates_by_criterion
+from steelyard.study.judges import ModelAnnotators
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import (
     annotator_name,
@@ -89,8 +91,8 @@ class Study:
     """Ask annotators for judgments and record what they answer.
 
     Open one with `Study.open(folder)`. Several threads and processes may use the same study at once. What concerns
-    annotators, quality control, recruitment and privacy is on `study.annotators`, `study.quality`,
-    `study.recruitment` and `study.privacy`.
+    annotators, quality control, recruitment, privacy and models as annotators is on `study.annotators`,
+    `study.quality`, `study.recruitment`, `study.privacy` and `study.judges`.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Study:
         self.annotators = Annotators(self.core)
         self.quality = Quality(self.core, self)
         self.recruitment = Recruitment(self.core)
+        self.judges = ModelAnnotators(self.core)
         self.privacy = Privacy(self.core, self)
         self._log = self.core.log
         self._clock = clock
@@ -412,18 +415,24 @@ class Study:
         return effective_judgments(self._log, self.config.stages)
 
     def observations(
-        self, kind: str, *, stage: str | None = None, without: str | None = None
+        self,
+        kind: str,
+        *,
+        stage: str | None = None,
+        without: str | None = None,
+        annotator_kind: AnnotatorKind | None = None,
     ) -> dict[str, Observations]:
         """Return the judgments that count (of one stage, or all) as one kind of observations, by criterion.
 
-        The criterion is '' when there is just one. `without` leaves an annotator out.
+        The criterion is '' when there is just one. `without` leaves an annotator out. With `annotator_kind` the
+        judgments are those of people, or those of models, whether or not models count in the scores.
         """
         index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
         judgments = (
             judgment
             for judgment in self.stream_judgments()
-            if judgment.counts and (stage is None or judgment.stage == stage)
+            if _is_wanted(judgment, annotator_kind) and (stage is None or judgment.stage == stage)
             if without is None or judgment.annotator != without
         )
         return collect(kind, judgments, protocols, index)
@@ -451,12 +460,18 @@ class Study:
         if model.name == "dominance" and tournament_design(self.config.stages) is not None and observations:
             return self._fit_tournaments(model, observations, duplicates, by)
         if by == "item":
-            fitted = fit_by_criterion(model, observations, gold, groups)
-            return fit_with_duplicates(fitted, duplicates)
+            covariates = covariates_by_criterion(self, model, observations)
+            fitted = fit_by_criterion(model, observations, gold, groups, covariates)
+            return self._with_basis(fit_with_duplicates(fitted, duplicates))
         grouped = {
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }
-        return fit_by_criterion(model, grouped)
+        return self._with_basis(fit_by_criterion(model, grouped))
+
+    def _with_basis(self, fit: Fit) -> Fit:
+        """Say in the notes how much of the scores rests on models, if there are any."""
+        sentence = self.judges.basis().sentence.removesuffix(".")
+        return replace(fit, notes=(*fit.notes, sentence)) if sentence else fit
 
     def _fit_tournaments(
         self, model: Model, observations: Mapping[str, Observations], same_as: Mapping[str, str], by: str
@@ -612,6 +627,13 @@ class Study:
                 for payload in opening_events(change, new, questions if has_new_checks else []):
                     transaction.append(payload, at=now)
             self._log.fix_config(transaction.state.seq)
+
+
+def _is_wanted(judgment: Judgment, kind: AnnotatorKind | None) -> bool:
+    """Whether a judgment counts in the scores; or, of annotators of one kind, in the scores of that kind."""
+    if kind is None:
+        return judgment.counts
+    return judgment.annotator_kind == kind and replace(judgment, in_scores=True).counts
 
 
 def _is_same_config(before: ev.ConfigChanged, after: ev.ConfigChanged) -> bool:

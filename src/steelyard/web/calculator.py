@@ -16,6 +16,7 @@ import polars as pl
 
 from steelyard.analysis.activity import SCHEMA, activity
 from steelyard.analysis.analysis import Analysis, AnalysisReader
+from steelyard.analysis.judge_report import judge_reports, judge_table
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.tables import (
     Estimate,
@@ -269,7 +270,7 @@ def _annotators(analysis: Analysis, common: dict[str, Any], begin: float) -> Ann
         **common,
         judgments=analysis.study.status().judgments,
         duration=time.perf_counter() - begin,
-        tables={"annotators": table},
+        tables={"annotators": table, "judges": judge_table(judge_reports(analysis))},
         charts=("annotators",) if table["agreement"].drop_nulls().len() else (),
     )
 
@@ -302,7 +303,7 @@ _COMPUTE: dict[str, Callable[[Analysis, dict[str, Any], float], Part]] = {
 """How each part is computed."""
 PART_OF_TABLE: dict[str, PartName] = {
     **dict.fromkeys(("progress", "speed", "costs", "checks", "leased_tasks", "notes"), "progress"),
-    "annotators": "annotators",
+    **dict.fromkeys(("annotators", "judges"), "annotators"),
     **dict.fromkeys(("statistics", "reliability"), "reliability"),
 }
 """The part with each table; all others are of the scores."""
@@ -323,8 +324,7 @@ def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
 
 def _with_pseudonyms(annotators: pl.DataFrame, study: Study) -> pl.DataFrame:
     """Add each annotator's pseudonym, so that the manager can find them in exports."""
-    pseudonyms = [study.privacy.pseudonym(name) for name in annotators["annotator"]]
-    return annotators.with_columns(pl.Series("pseudonym", pseudonyms, pl.String))
+    return annotators.with_columns(study.privacy.names().column().alias("pseudonym"))
 
 
 def _score_tables(analysis: Analysis, ranked: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -55,6 +55,7 @@ _TABLES = Literal[
     "systems",
     "system_differences",
     "annotators",
+    "judges",
     "leased_tasks",
     "notes",
     "least_certain",

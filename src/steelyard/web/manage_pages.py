@@ -249,7 +249,7 @@ def _tab_context(study: Study, tab: str) -> dict[str, Any]:
             "checks": study.config.quality.checks is not None,
         }
     if tab == "annotators":
-        return {"checks": study.config.quality.checks is not None}
+        return {"checks": study.config.quality.checks is not None, "models": bool(study.judges.names())}
     if tab == "export":
         return {"downloads": _downloads(has_systems(items), tournament_design(stages) is not None)}
     return {}

@@ -41,7 +41,9 @@ class SummaryOut(BaseModel):
     judgments: int
     done: int
     total: int
-    annotators: int
+    annotators: Annotated[int, Field(description="people; models are counted in `models`")]
+    models: int
+    model_judgments: int
     leased_tasks: int
     excluded: int
     state: Literal["open", "paused", "closed"]
@@ -75,6 +77,8 @@ def summary(dashboard: Dashboard, status: Status, reason: str) -> SummaryOut:
         done=done,
         total=total,
         annotators=status.annotators,
+        models=status.models,
+        model_judgments=status.model_judgments,
         leased_tasks=leased,
         excluded=status.excluded,
         state=status.state,
@@ -140,7 +144,11 @@ def _counted(count: int, name: str) -> str:
 
 def _annotators(status: Status, leased: int) -> str:
     aside = f"; {_counted(status.set_aside, 'judgments')} of excluded annotators set aside" if status.set_aside else ""
-    return f"{_counted(leased, 'tasks')} leased now{aside}"
+    by_models = ""
+    if status.models:
+        counted = "" if status.counts_models else ", which do not count in the scores"
+        by_models = f"; {_counted(status.model_judgments, 'judgments')} by {_counted(status.models, 'models')}{counted}"
+    return f"{_counted(leased, 'tasks')} leased now{aside}{by_models}"
 
 
 def _state(status: Status, reason: str) -> str:

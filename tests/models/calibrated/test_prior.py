@@ -6,6 +6,7 @@ Jacobian. One long chain sees it at once, and each prior is known in closed form
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import stats
 from benchmarks.calibrated_prior import SCENES, draw_case
 from steelyard.models.calibrated.chain import Chain, HoldOut
 from steelyard.models.calibrated.chain_state import COMPARED_SD, MARGIN_PRIOR, MEAN_PRIOR, RATED_SD, SHIFT_SD
+from steelyard.models.calibrated.covariates import uncorrelated
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.responder_kernels import (
     ALPHA,
@@ -53,9 +55,13 @@ SIGNIFICANCE = 1e-4
 
 
 def held_out_chain(scene: str, rung: str) -> Chain:
-    """Return a chain that uses none of the scene's judgments."""
-    case = draw_case(np.random.default_rng(1), SCENES[scene], rung)
+    """Return a chain that uses none of the scene's judgments; scenes "with covariates" have two of them."""
+    name, _, covariates = scene.partition(" with ")
+    case = draw_case(np.random.default_rng(1), SCENES[name], rung)
     rows = case.evidence
+    if covariates:
+        columns = np.random.default_rng(3).normal(size=(len(rows.item), 2))
+        rows = replace(rows, columns=uncorrelated(columns))
     everything = HoldOut(
         *(np.ones(len(part), np.bool_) for part in (rows.ratings.item, rows.pairs.left, rows.tuples.responder))
     )
@@ -97,7 +103,9 @@ def quantities(chain: Chain) -> dict[str, float]:
     """Return all quantities whose prior is known; those with the same name before a # have the same prior."""
     mean, sd, shift, margin = chain.draw.common[:4]
     is_rated = bool(chain.crowd.rates[0])
-    values = {"item sd": sd, "item": (chain.draw.x[0] - mean) / sd}
+    values = {"item sd": sd, "item": (chain.draw.x[0] - chain.draw.prior_mean[0]) / sd}
+    scale = (RATED_SD if is_rated else COMPARED_SD) / np.sqrt(2)
+    values |= {f"weight#{k}": float(weight) / scale for k, weight in enumerate(chain.draw.weights)}
     if is_rated:
         values["item mean"] = mean
     if len(chain.draw.shift) > 1:
@@ -133,7 +141,10 @@ def prior_of(name: str, is_rated: bool) -> Any:
     }.get(name, stats.norm())
 
 
-@pytest.mark.parametrize("scene", ["pages", "ties", "best_worst", "mixed", "two_scales"])
+@pytest.mark.parametrize(
+    "scene",
+    ["pages", "ties", "best_worst", "mixed", "two_scales", "pages with covariates", "ties with covariates"],
+)
 def test_without_judgments_chains_draw_from_the_prior(scene: str):
     chain = held_out_chain(scene, "random")
     chain.collect(1000, 1)

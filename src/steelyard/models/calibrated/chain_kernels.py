@@ -10,7 +10,20 @@ from math import exp, inf, sqrt
 
 import numpy as np
 
-from steelyard.models.calibrated.chain_state import MARGIN, MEAN, SD, SHIFT, SHIFT_SD, SWEEP, Draw, Problem, Rows, Trace
+from steelyard.models.calibrated.chain_state import (
+    COMPARED_SD,
+    MARGIN,
+    RATED_SD,
+    SD,
+    SHIFT,
+    SHIFT_SD,
+    SWEEP,
+    Draw,
+    Problem,
+    Rows,
+    Trace,
+)
+from steelyard.models.calibrated.covariate_kernels import move_item_sd, move_weights
 from steelyard.models.calibrated.gibbs_kernels import (
     Items,
     PairAnswers,
@@ -62,9 +75,10 @@ from steelyard.models.calibrated.responder_kernels import (
 from steelyard.models.compiled import compiled, compiled_part, inlined
 from steelyard.observations import FloatArray
 
-MANY_PAIRS, MANY_PAIRS_EVERY = 100_000, 10
+MANY_PAIRS, RESPONSES_EVERY, SLOPES_EVERY = 100_000, 10, 3
 """Above this many comparisons, items are updated with the responses integrated out in every sweep. Draws given the
-responses, and moves that pass over all comparisons several times, are made only every so many sweeps."""
+responses, and moves of the items' scale, slopes and lapse rates, which pass over all comparisons several times, are
+made only every so many sweeps."""
 
 ITEM_MOVES = 3
 """Every how many sweeps items are drawn with responses integrated out, which costs as much as one or two sweeps."""
@@ -79,7 +93,7 @@ STRETCHES = 4
 @compiled_part
 def items_of(draw: Draw, origin: float) -> Items:
     """Return the items as the draws of `gibbs_kernels` take them."""
-    return Items(draw.x, origin, draw.common[MEAN], draw.common[SD] ** 2, draw.work[0], draw.work[1])
+    return Items(draw.x, origin, draw.prior_mean, draw.common[SD] ** 2, draw.work[0], draw.work[1])
 
 
 @compiled_part
@@ -130,16 +144,26 @@ def add_up(rows: Rows, draw: Draw, crowd: Crowd, origin: float) -> None:
             sums[r, ZZ] += 2.0 * draw.tuple_response[o] ** 2
 
 
+@compiled_part
+def move_with_covariates(rng: np.random.Generator, rows: Rows, draw: Draw, origin: float, is_rated: bool) -> None:
+    """Move the weights of covariates and the items' sd, and the items with them."""
+    scale = RATED_SD if is_rated else COMPARED_SD
+    intercept = draw.responder_work[2]
+    move_weights(rng, rows, draw, intercept, origin, scale)
+    draw.common[SD] = move_item_sd(rng, rows, draw, intercept, origin, scale, draw.common[SD])
+
+
 @inlined
 def move_without_responses(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) -> None:
     """Make the moves for which the responses of comparisons are integrated out."""
     pairs, rung = problem.rows.pairs, problem.rung
     is_free = len(problem.rows.ratings.item) == 0 and len(problem.rows.tuples.item) == 0
     is_many, number = len(pairs.left) > MANY_PAIRS, int(draw.common[SWEEP])
-    move_pairs(rng, pairs, draw, is_free)
+    if not is_many or number % SLOPES_EVERY == 0 or draw.common[MARGIN] > 0.0:
+        move_pairs(rng, pairs, draw, is_free)
     if is_free and (is_many or number % ITEM_MOVES == 0):
-        move_items(rng, pairs, draw, problem.is_even)
-    if is_many and number % MANY_PAIRS_EVERY != 0:
+        move_items(rng, problem.of_item, draw)
+    if is_many and number % SLOPES_EVERY != 0:
         return
     if rung.slope:
         move_slopes(rng, pairs, draw, crowd)
@@ -176,6 +200,8 @@ def draw_with_responses(rng: np.random.Generator, problem: Problem, draw: Draw, 
         squares = squares_of(draw.shift, 0.0)
         common[SHIFT] = slice_sd(rng, common[SHIFT], float(len(draw.shift) - 1), squares, SHIFT_SD)
         stretch_shifts(rng, rows.ratings, draw, responders, origin)
+    if len(draw.weights):
+        move_with_covariates(rng, rows, draw, origin, crowd.rates[0])
     add_up(rows, draw, crowd, origin)
     draw_responders(rng, crowd, rung)
     for g in range(len(crowd.rates)):
@@ -196,7 +222,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if len(rows.pairs.left):
         move_without_responses(rng, problem, draw, crowd)
     is_only_pairs = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
-    if not (is_only_pairs and len(rows.pairs.left) > MANY_PAIRS) or int(common[SWEEP]) % MANY_PAIRS_EVERY == 0:
+    if not (is_only_pairs and len(rows.pairs.left) > MANY_PAIRS) or int(common[SWEEP]) % RESPONSES_EVERY == 0:
         draw_with_responses(rng, problem, draw, crowd)
     draw_item_population(rng, draw, crowd.rates[0])
     draw_level(rng, rows, draw, crowd, problem.rung)
@@ -216,6 +242,8 @@ def record(crowd: Crowd, draw: Draw, trace: Trace, at: int) -> None:
             trace.population[at, g, parameter] = crowd.population[g, parameter]
     for entry in range(4):
         trace.common[at, entry] = draw.common[entry]
+    for k in range(len(draw.weights)):
+        trace.weights[at, k] = draw.weights[k]
     for r in range(len(crowd.line)):
         line, prior = crowd.line[r], crowd.population[crowd.group[r]]
         noise = sqrt(variance_of(line[LOG_NOISE], prior[FLOOR]))

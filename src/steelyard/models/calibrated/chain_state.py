@@ -1,6 +1,6 @@
 """What a chain of the calibrated scale works on: its judgments, its latest draw and its record, for the kernels.
 
-Item locations are x_i ~ N(m, s²).
+Item locations are x_i ~ N(m + β·z_i, s²), with the items' covariates z, if there are any.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.responder_kernels import Ladder
-from steelyard.observations import FloatArray
+from steelyard.observations import FloatArray, IntArray
 
 MEAN_PRIOR = (0.5, 0.5)
 """Prior mean and sd of the items' mean m on a rating scale of length 1. Of compared items, m is 0."""
@@ -48,17 +48,29 @@ class EndRows(NamedTuple):
     responder: NDArray[np.int64]
 
 
+class ItemRows(NamedTuple):
+    """The comparisons of every item as seen from it: those of item i are `start[i]` to `start[i + 1]` - 1.
+
+    `won` is 1, 0 for a tie, or -1. `is_even` says which items have several wins and several losses.
+    """
+
+    start: NDArray[np.int64]
+    other: IntArray
+    responder: IntArray
+    won: NDArray[np.int8]
+    is_even: NDArray[np.bool_]
+
+
 class Problem(NamedTuple):
     """What a chain draws from: the rows to use, all rows, the rung of the model, and the origin of the scale.
 
-    `is_even` says which compared items have several wins and several losses. By group: whether ratings are bounded,
-    the number of steps above the lowest, and the `edges` between steps.
+    By group: whether ratings are bounded, the number of steps above the lowest, and the `edges` between steps.
     """
 
     rows: Rows
     whole: Rows
     ends: EndRows
-    is_even: NDArray[np.bool_]
+    of_item: ItemRows
     rung: Ladder
     origin: float
     bounded: NDArray[np.bool_]
@@ -70,6 +82,10 @@ class Draw(NamedTuple):
     """The latest draw of everything but the responders; changed in place."""
 
     x: FloatArray
+    prior_mean: FloatArray
+    columns: FloatArray
+    """Covariates of the items, uncorrelated; no columns where there are none."""
+    weights: FloatArray
     rating_response: FloatArray
     pair_response: FloatArray
     lapsed: NDArray[np.bool_]
@@ -85,7 +101,7 @@ class Draw(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Records of the draws: locations, population parameters and common unknowns by draw.
+    """Records of the draws: locations, population parameters, common unknowns and weights of covariates by draw.
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
     `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
@@ -95,5 +111,6 @@ class Trace(NamedTuple):
     x: FloatArray
     population: FloatArray
     common: FloatArray
+    weights: FloatArray
     line: FloatArray
     score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.models.calibrated.covariates import Covariates, uncorrelated
 from steelyard.models.gold import Gold, gold_values
 from steelyard.observations import (
     UNKNOWN,
@@ -119,6 +120,8 @@ class Evidence:
     ratings: RatingRows
     pairs: PairRows
     tuples: TupleRows
+    columns: FloatArray | None = None
+    """Covariates of the items, uncorrelated, with mean 0 and variance 1; None if there are none."""
 
     @property
     def n_rows(self) -> int:
@@ -200,10 +203,13 @@ class Evidence:
                 tuples.tier[in_tuple],
                 place[tuples.responder[ordered]],
             ),
+            None if self.columns is None else uncorrelated(self.columns[judged_items]),
         )
 
     @classmethod
-    def of(cls, model: str, observations: Observations, gold: Gold | None = None) -> Evidence:
+    def of(
+        cls, model: str, observations: Observations, gold: Gold | None = None, covariates: Covariates | None = None
+    ) -> Evidence:
         """Lay observations out; ratings first, as they set the scale where there are any."""
         parts = tuple(
             sorted((p for p in observations.components() if len(p)), key=lambda part: part.kind != Ratings.kind)
@@ -233,6 +239,7 @@ class Evidence:
             _rating_rows(coded, responders, len(annotator)),
             _pair_rows(coded, responders, len(judged_items)),
             _tuple_rows(coded, responders),
+            None if covariates is None else covariates.uncorrelated(judged_items),
         )
 
 

@@ -43,11 +43,11 @@ HELD_OUT = 2
 
 
 class Items(NamedTuple):
-    """Item locations x, their population mean and variance, and the sums of what the responses say of each."""
+    """Item locations x, their prior means and variance, and the sums of what the responses say of each."""
 
     x: FloatArray
     origin: float
-    mean: float
+    mean: FloatArray
     variance: float
     weight: FloatArray
     pull: FloatArray
@@ -295,7 +295,7 @@ def draw_items_jointly(
     for i in range(n):
         own = weight[i] + 1.0 / variance
         diagonal[i] = own
-        residual[i] = pull[i] + mean / variance + sqrt(own) * rng.standard_normal() - own * x[i]
+        residual[i] = pull[i] + mean[i] / variance + sqrt(own) * rng.standard_normal() - own * x[i]
     for m in range(len(left)):
         if lapsed[m]:
             continue
@@ -347,7 +347,7 @@ def draw_items(
     slope = responders.slope
     for i in range(len(x)):
         precision = weight[i] + 1.0 / variance
-        total = pull[i] + mean / variance
+        total = pull[i] + mean[i] / variance
         for at in range(pair_start[i], pair_start[i + 1]):
             m = pair_row[at]
             if lapsed[m]:

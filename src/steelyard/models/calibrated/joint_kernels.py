@@ -21,6 +21,7 @@ from steelyard.models.calibrated.chain_state import (
     Draw,
     Rows,
 )
+from steelyard.models.calibrated.covariate_kernels import draw_weights, set_prior_mean, squares_around, stretch_gain
 from steelyard.models.calibrated.evidence import RatingRows
 from steelyard.models.calibrated.gibbs_kernels import Responders
 from steelyard.models.calibrated.marginal_kernels import multiply
@@ -66,14 +67,18 @@ def squares_of(values: FloatArray, middle: float) -> float:
 
 @compiled_part
 def draw_item_population(rng: np.random.Generator, draw: Draw, is_rated: bool) -> None:
-    """Draw the mean (of rated items) and the sd of the items."""
+    """Draw the mean (of rated items), the weights of covariates, and the sd of the items."""
     x, common = draw.x, draw.common
     if is_rated:
         precision = len(x) / common[SD] ** 2 + 1.0 / MEAN_PRIOR[1] ** 2
         total = total_of(x) / common[SD] ** 2 + MEAN_PRIOR[0] / MEAN_PRIOR[1] ** 2
         common[MEAN] = total / precision + rng.standard_normal() / sqrt(precision)
-    squares = squares_of(x, common[MEAN])
-    common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, RATED_SD if is_rated else COMPARED_SD)
+    scale = RATED_SD if is_rated else COMPARED_SD
+    # Covariates have mean 0 over the items, so they do not enter the draw of the mean, nor the mean theirs.
+    draw_weights(rng, x, draw.columns, draw.weights, common[SD], scale)
+    set_prior_mean(common[MEAN], draw.columns, draw.weights, draw.prior_mean)
+    squares = squares_around(x, draw.prior_mean)
+    common[SD] = slice_sd(rng, common[SD], float(len(x)), squares, scale)
 
 
 @compiled_part
@@ -81,7 +86,10 @@ def move_level(rows: Rows, draw: Draw, crowd: Crowd, by: float) -> None:
     """Move all items up, and the intercepts of raters and the responses to tuples with them: no answer changes."""
     for i in range(len(draw.x)):
         draw.x[i] += by
-    draw.common[MEAN] += by if crowd.rates[0] else 0.0
+    if crowd.rates[0]:
+        draw.common[MEAN] += by
+        for i in range(len(draw.x)):
+            draw.prior_mean[i] += by
     for r in range(len(crowd.line)):
         if crowd.rates[crowd.group[r]]:
             crowd.line[r, INTERCEPT] -= exp(crowd.line[r, LOG_SLOPE]) * by
@@ -129,7 +137,7 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
     step = (0.1 + 0.5 * rng.random()) / sqrt(float(own)) * rng.standard_normal()
     times = exp(step)
     sd, scale = common[SD], RATED_SD if is_rated else COMPARED_SD
-    gain = step - 0.5 * ((sd * times) ** 2 - sd * sd) / scale**2
+    gain = step - 0.5 * ((sd * times) ** 2 - sd * sd) / scale**2 + stretch_gain(draw.weights, step, times, scale)
     mean, noise_mean = common[MEAN], population[0, LAMBDA]
     if is_rated:
         mean = origin + (mean - origin) * times
@@ -153,6 +161,8 @@ def stretch(rng: np.random.Generator, draw: Draw, crowd: Crowd, origin: float) -
         for i in range(len(draw.x)):
             draw.x[i] = origin + (draw.x[i] - origin) * times
         common[MEAN], common[SD] = mean, sd * times
+        multiply(draw.weights, times)
+        set_prior_mean(mean, draw.columns, draw.weights, draw.prior_mean)
         population[0, LAMBDA] = noise_mean
         for g in range(1, len(population)):
             population[g, ALPHA] -= step

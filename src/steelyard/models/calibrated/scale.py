@@ -14,6 +14,7 @@ from scipy import special
 
 from steelyard.errors import ConvergenceWarning, SteelyardWarning
 from steelyard.models.calibrated.checks import judgment_warnings, opposition
+from steelyard.models.calibrated.covariates import Covariates
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
 from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung
@@ -79,10 +80,19 @@ class CalibratedScale(Model):
         ),
     ] = "auto"
 
-    def fit(self, observations: Ratings | Comparisons | Choices | Rankings | Mixed, gold: Gold | None = None) -> Fit:
-        """Score every item; `gold` gives the known scores of some, which hold the scale in place."""
+    def fit(
+        self,
+        observations: Ratings | Comparisons | Choices | Rankings | Mixed,
+        gold: Gold | None = None,
+        covariates: Covariates | None = None,
+    ) -> Fit:
+        """Score every item; `gold` gives the known scores of some, which hold the scale in place.
+
+        `covariates` are numbers of the items, such as a judge's scores, that may tell where an item lies; how far they
+        do is estimated with everything else.
+        """
         self.check_kind(observations)
-        evidence = Evidence.of(self.name, observations, gold)
+        evidence = Evidence.of(self.name, observations, gold, covariates)
         choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
         effects = self.annotator_effects
         camps = opposition(evidence)
@@ -113,7 +123,7 @@ class CalibratedScale(Model):
             self.settings(),
             table,
             _annotators(observations, posterior, self.level),
-            (*alarms, *_notes(posterior, choice)),
+            (*alarms, *_notes(posterior, choice), *_covariate_notes(posterior, covariates)),
             posterior.sweeps,
             posterior.diagnostics.converged,
             aligned_draws(table, observations.items, draws),
@@ -240,6 +250,17 @@ def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
             f"{100 * wins[1]:.1f} %"
         )
     return tuple(notes)
+
+
+def _covariate_notes(posterior: Posterior, covariates: Covariates | None) -> tuple[str, ...]:
+    """Say how much of the scores' variance the covariates explain, and what is missing from them."""
+    explained = posterior.explained()
+    if covariates is None or explained is None:
+        return ()
+    names = ", ".join(covariates.names)
+    note = f"prior: {names} explain{'s' if len(covariates.names) == 1 else ''} {100 * explained:.0f} % of the variance"
+    unknown = f"; {covariates.missing:,} unknown values are set to the mean" if covariates.missing else ""
+    return (f"{note} between items{unknown}",)
 
 
 def _effects(evidence: Evidence, choice: Choice) -> str:

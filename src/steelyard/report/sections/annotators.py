@@ -16,6 +16,7 @@ from steelyard.report.document import (
     Column,
     Figure,
     Prose,
+    Row,
     Section,
     Table,
     count_column,
@@ -56,10 +57,13 @@ def section(analysis: Analysis) -> Section:
     blocks += _accuracy(analysis, table)
     if not any(isinstance(block, Figure) and block.name == "accuracy" for block in blocks):
         absent.append("Accuracy of annotators: there are no answers to checks or to items with gold labels.")
-    blocks.append(_table(table))
+    blocks.append(_table(table, analysis.study.config.judges.count))
     if table["measure"].drop_nulls().len():
         measure = table["measure"].drop_nulls()[0]
-        blocks.append(Prose(f"Agreement is the {measure}; excluded annotators are not among the other annotators."))
+        has_models = (table["kind"] == "model").any()
+        people = " Models are compared with people only, and people only with people." if has_models else ""
+        text = f"Agreement is the {measure}; excluded annotators are not among the other annotators.{people}"
+        blocks.append(Prose(text))
     return Section("annotators", TITLE, tuple(blocks), tuple(absent))
 
 
@@ -112,11 +116,19 @@ def gold_accuracy(analysis: Analysis) -> pl.DataFrame:
     ).with_columns(analysis.names.column())
 
 
-def _table(table: pl.DataFrame) -> Table:
+def _state(row: Row, counts_models: bool) -> str:
+    if row["excluded"] is not None:
+        return "excluded"
+    return "counted" if row["kind"] == "person" or counts_models else "not counted"
+
+
+def _table(table: pl.DataFrame, counts_models: bool) -> Table:
     def has_values(name: str) -> bool:
         return name in table.columns and table[name].drop_nulls().len() > 0
 
     columns: list[Column] = [text_column("annotator", "annotator", 40), count_column("judgments", "answers")]
+    if (table["kind"] == "model").any():
+        columns.insert(1, text_column("kind", "kind"))
     optional = [
         ("median_seconds", number_column("median_seconds", "median seconds")),
         ("agreement", interval_column("agreement", "agreement")),
@@ -130,7 +142,7 @@ def _table(table: pl.DataFrame) -> Table:
         ("place_share", share_column("place_share", "most frequent position")),
     ]
     columns += [column for name, column in optional if has_values(name)]
-    state = Column("excluded", "state", lambda row: Cell("counted" if row["excluded"] is None else "excluded"), False)
+    state = Column("excluded", "state", lambda row: Cell(_state(row, counts_models)), False)
     note = (
         "Too fast: proportion of answers faster than the text can be read. Most frequent answer, most frequent "
         "position: proportion of "

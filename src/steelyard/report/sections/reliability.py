@@ -47,9 +47,30 @@ def section(analysis: Analysis) -> Section:
             absent.append(f"Split-half curve{of}: too few items, pairs or tuples were judged four times or more.")
     blocks.append(numbers_table(analysis, "reliability", "Reliability and agreement statistics.", rows))
     blocks.append(meanings(statistic for _, statistic in rows))
+    if analysis.agreement_by_kind:
+        blocks.append(_by_kind(analysis))
     notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)
     blocks += [Prose("How the statistics were computed: " + "; ".join(notes) + ".")] if notes else []
     return Section("reliability", TITLE, tuple(blocks), tuple(dict.fromkeys(absent)))
+
+
+def _by_kind(analysis: Analysis) -> Table:
+    """Return the agreement of people, of models, and between them."""
+    rows = analysis.agreement_by_kind
+    frame = pl.concat(row.table() for row in rows)
+    columns: list[Column] = [
+        *([text_column("stage", "stage")] if frame["stage"].n_unique() > 1 else []),
+        *([text_column("criterion", "criterion")] if frame["criterion"].n_unique() > 1 else []),
+        text_column("label", "between"),
+        interval_column("value", "value (95 % interval)", lower="lower", upper="upper"),
+        count_column("n", "questions"),
+    ]
+    caption = f"People and models: {rows[0].measure}."
+    note = (
+        "The statistics above are of people only. A model agrees with people as people do with each other if the third "
+        "row reaches the first."
+    )
+    return Table("people-and-models", caption, frame, tuple(columns), note)
 
 
 def meanings(statistics: Iterable[Number]) -> Prose:

@@ -23,6 +23,7 @@ from steelyard.study.config.tables import (
     AnnotatorSettings,
     Checks,
     ItemsSource,
+    Judges,
     Link,
     Page,
     Pay,
@@ -85,6 +86,9 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
     problems += _bonus_problems(table)
+    if model is not None and table.judges.covariates and not model.takes_covariates():
+        what = f"the model {model.name} does not use covariates."
+        problems.append(Problem(what, 'Use [model] name = "calibrated_scale".', field="judges.covariates"))
     if problems or model is None:
         raise ConfigError(problems)
     return StudyConfig(
@@ -101,6 +105,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         # Participants from Prolific arrive by a link, even without a [link] table.
         link=table.link or (Link() if table.prolific is not None else None),
         prolific=table.prolific,
+        judges=table.judges,
         seed=table.seed,
         database=table.database,
         name=table.name,
@@ -157,6 +162,7 @@ def _known_keys(location: list[str]) -> list[str]:
         "pay": Pay,
         "link": Link,
         "prolific": Prolific,
+        "judges": Judges,
         "items": ItemsSource,
         "stage": StageTable,
         "stop": Stop,

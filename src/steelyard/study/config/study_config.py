@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steelyard.designs.base import Design
@@ -11,7 +11,17 @@ from steelyard.errors import Problem
 from steelyard.models.fit import Model
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
-from steelyard.study.config.tables import AnnotatorSettings, ItemsSource, Link, Page, Pay, Prolific, Quality, Stop
+from steelyard.study.config.tables import (
+    AnnotatorSettings,
+    ItemsSource,
+    Judges,
+    Link,
+    Page,
+    Pay,
+    Prolific,
+    Quality,
+    Stop,
+)
 from steelyard.study.config.toml_lines import line_of
 
 CONFIG_FILE = "study.toml"
@@ -45,6 +55,7 @@ class StudyConfig:
     pay: Pay
     link: Link | None = None
     prolific: Prolific | None = None
+    judges: Judges = field(default_factory=Judges)
     seed: int = 0
     database: str | None = None
     name: str | None = None

@@ -8,7 +8,8 @@ import { Table } from "./tables.js";
 
 export function start({ api }) {
   const annotators = new Annotators(api);
-  return { parts: ["annotators"], refresh: () => annotators.refresh() };
+  const judges = document.getElementById("judges-table") === null ? null : judgesTable(api);
+  return { parts: ["annotators"], refresh: () => Promise.all([annotators.refresh(), judges?.refresh()]) };
 }
 
 class Annotators {
@@ -56,7 +57,8 @@ class Annotators {
   #named(row) {
     const reason = this.#excluded(row);
     const why = reason === null ? null : h("span", { class: "small m-text", dir: "auto", title: reason }, `excluded: ${reason}`);
-    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), why);
+    const model = row.kind === "model" ? h("span", { class: "small muted", title: "A model: rules about speed, quotas and pay do not apply. Its agreement is with people." }, " model") : null;
+    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), model, why);
   }
 
   #button(row) {
@@ -129,4 +131,23 @@ function signs(row) {
 function signed(value) {
   if (value === null || value === undefined) return "–";
   return value > 0 ? `+${number(value, 2)}` : number(value, 2).replace("-", "−");
+}
+
+function judgesTable(api) {
+  return new Table(document.getElementById("judges-table"), {
+    url: `${api}/tables/judges`,
+    label: "Models as judges",
+    empty: "No model has judged items that people judged, too.",
+    cards: true,
+    columns: [
+      { key: "judge", title: "Model", heading: true, cell: (row) => h("span", { dir: "auto" }, [row.judge, row.criterion].filter(Boolean).join(", ")) },
+      { key: "judgments", title: "Judgments", number: true, cell: (row) => number(row.judgments) },
+      { key: "agreement", title: "Agreement with a person", number: true, help: "Agreement of the model and a person, with its 95 % interval.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
+      { key: "people", title: "Of two people", number: true, help: "The same measure for two people: what the model would have to reach.", cell: (row) => interval(row.people, row.people_lower, row.people_upper, 2, 2) },
+      { key: "winning_rate", title: "Wins against", number: true, help: "Alternative annotator test (Calderon et al., 2025): proportion of people whom the model could replace. From 50 % on it passes.", cell: (row) => share(row.winning_rate) },
+      { key: "flips", title: "Flips", number: true, help: "Proportion of pairs decided differently in the other order: lower is better.", cell: (row) => share(row.flips) },
+      { key: "self_consistency", title: "Self-consistency", number: true, help: "How alike repeated answers are: 100 % if all are the same.", cell: (row) => share(row.self_consistency) },
+      { key: "length_bias", title: "Length bias", number: true, help: "How far the model prefers longer items than people do: 0 is best.", cell: (row) => signed(row.length_bias) },
+    ],
+  });
 }

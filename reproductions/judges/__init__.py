@@ -1,0 +1,11 @@
+"""Models as judges: what they save, and whether the intervals hold, on recorded and simulated judgments."""
+
+from __future__ import annotations
+
+from reproductions.base import Experiment
+from reproductions.judges.alternative_annotator import AlternativeAnnotators
+from reproductions.judges.covariate_prior import CovariatePrior
+from reproductions.judges.coverage import JudgeCoverage
+from reproductions.judges.powered_means import PoweredMeans
+
+EXPERIMENTS: tuple[type[Experiment], ...] = (AlternativeAnnotators, CovariatePrior, JudgeCoverage, PoweredMeans)

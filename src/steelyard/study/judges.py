@@ -1,0 +1,180 @@
+"""The models that judge a study: language models, metrics, functions. Everybody else is a person."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.errors import TaskError
+from steelyard.records import Answer, Judgment
+from steelyard.storage import StoredTask
+from steelyard.storage.events import to_json
+from steelyard.study import events as ev
+from steelyard.study.core import Core
+from steelyard.study.judgments import effective_judgments
+from steelyard.study.leases import annotator_name, checked_seconds
+from steelyard.study.log import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """A model's answer about items, in the order in which they were shown.
+
+    The id comes from what was asked (see `answer_id`), so that recording an answer twice adds it once. `repeat_of` is
+    the id of the first answer to the same question, if the model was asked again.
+    """
+
+    judgment_id: str
+    annotator: str
+    stage: int
+    items: tuple[str, ...]
+    answer: Answer
+    version: str
+    cost: float | None = None
+    seconds: float | None = None
+    repeat_of: str = ""
+
+
+def answer_id(annotator: str, version: str, stage: str, items: Sequence[str], number: int = 0) -> str:
+    """Return the id of a model's answer to one question; `number` counts repeated calls from 0."""
+    text = to_json([annotator, version, stage, list(items), number])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBasis:
+    """How many judgments in the scores are by people and by models, and how many by models are kept beside them."""
+
+    people: int
+    models: int
+    models_beside: int
+
+    @property
+    def share_of_models(self) -> float:
+        """The proportion of judgments in the scores that are by models."""
+        return self.models / max(1, self.people + self.models)
+
+    @property
+    def sentence(self) -> str:
+        """Say it in a sentence; empty without models."""
+        if self.models:
+            share = f"{100 * self.share_of_models:.0f} %"
+            return (
+                f"{self.models:,} of the {self.people + self.models:,} judgments in the scores ({share}) are by models."
+            )
+        if self.models_beside:
+            return (
+                f"The scores rest on people's judgments only; {self.models_beside:,} judgments by models are compared "
+                "with them and do not count."
+            )
+        return ""
+
+
+class ModelAnnotators:
+    """The models that annotate a study; open it as `study.judges`.
+
+    Speed rules, quotas and pay do not apply to models. Their judgments count in the scores only where study.toml says
+    `[judges] count = true`; otherwise they are kept beside people's and compared with them.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._log = core.log
+
+    def names(self) -> list[str]:
+        """Return the annotators who are models."""
+        with self._log.read() as state:
+            return list(state.judges)
+
+    def registrations(self) -> dict[str, list[ev.JudgeRegistered]]:
+        """Return each model's prompts and settings, the latest last."""
+        versions: dict[str, list[ev.JudgeRegistered]] = {}
+        for event in self._log.events((ev.JudgeRegistered.kind,)):
+            versions.setdefault(str(event.annotator), []).append(event.data)
+        return versions
+
+    def basis(self) -> ScoreBasis:
+        """Return how much of the scores rests on people, and how much on models."""
+        with self._log.read() as state:
+            by_models = sum(state.counted_of(name) for name in state.judges)
+            in_scores = sum(state.counted_of(name) for name in state.tasks_of)
+            beside = 0 if state.counts_models else state.counts["model_judgments"]
+        return ScoreBasis(in_scores - by_models, by_models, beside)
+
+    def register(self, annotator: str, registration: ev.JudgeRegistered) -> None:
+        """Record that an annotator is a model, with its prompt and settings; the same again changes nothing."""
+        with self._log.write() as transaction:
+            self._register(transaction, annotator_name(annotator), registration)
+
+    def declare(self, annotator: str, *, model: str = "", member: str = "") -> None:
+        """Record that an annotator who has judged already is a model: none of their judgments is a person's."""
+        annotator = annotator_name(annotator)
+        with self._log.write() as transaction:
+            if not transaction.state.knows(annotator):
+                raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
+            if annotator not in transaction.state.judges:
+                registration = ev.JudgeRegistered(source="import", version="", model=model or annotator, member=member)
+                self._register(transaction, annotator, registration)
+
+    def record(self, answers: Sequence[ModelAnswer]) -> int:
+        """Record models' answers that are not there yet, all or none; return how many.
+
+        Every answer is checked against its protocol. The models must be registered.
+        """
+        stages = self._core.config.stages
+        with self._log.write(alone=True) as transaction:
+            now = self._core.clock()
+            tasks = []
+            for new in answers:
+                annotator = annotator_name(new.annotator)
+                if annotator not in transaction.state.judges:
+                    raise TaskError(f"'{annotator}' is not registered as a model.", "Register it first.")
+                if transaction.store.task(new.judgment_id) is not None:
+                    continue
+                # Scores made elsewhere may lack a criterion.
+                plain = stages[new.stage].protocol.validate(new.items, new.answer, lenient=not new.version)
+                payload = _judged(new, plain, self._slot(transaction, new))
+                event = transaction.append(payload, at=now, annotator=annotator, judgment_id=new.judgment_id)
+                row = StoredTask(new.judgment_id, annotator, new.stage, new.items, "answered", now, event.seq)
+                tasks.append(replace(row, answer_seq=event.seq))
+            transaction.store.add_tasks(tasks)
+        return len(tasks)
+
+    def judgments(self) -> list[Judgment]:
+        """Return the models' judgments, repeated calls included, without those of excluded models."""
+        everything = effective_judgments(self._log, self._core.config.stages)
+        return [judgment for judgment in everything if judgment.annotator_kind == "model" and not judgment.set_aside]
+
+    def _register(self, transaction: Transaction, annotator: str, registration: ev.JudgeRegistered) -> None:
+        state = transaction.state
+        if annotator not in state.judges and state.recruitment.arrivals.get(annotator):
+            raise TaskError(f"'{annotator}' is a participant from a panel, not a model.", "Choose another name.")
+        if state.judges.get(annotator) != registration:
+            transaction.append(registration, at=self._core.clock(), annotator=annotator)
+
+    def _slot(self, transaction: Transaction, new: ModelAnswer) -> int | None:
+        state = transaction.state
+        if not state.counts_models or new.repeat_of or not self._core.config.stages[new.stage].design.uses_slots:
+            return None
+        return state.progress[new.stage].slot_for(tuple(state.code[item] for item in new.items))
+
+
+def _judged(new: ModelAnswer, plain: Any, slot: int | None) -> ev.Judged:
+    return ev.Judged(
+        stage=new.stage,
+        items=new.items,
+        answer=plain,
+        seconds=checked_seconds(new.seconds),
+        slot=slot,
+        purpose="repeat" if new.repeat_of else "judgment",
+        about=new.repeat_of,
+        version=new.version,
+        cost=new.cost,
+    )
+
+
+def people_only(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Leave out the judgments of models."""
+    return [judgment for judgment in judgments if judgment.annotator_kind == "person"]
