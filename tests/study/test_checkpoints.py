@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
-import pickle
 import signal
 import time
-import zlib
+from collections import Counter, defaultdict, deque
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -205,25 +204,43 @@ def test_a_log_that_was_rewritten_has_no_checkpoint(saved_study):
     assert not is_restored(saved_study)
 
 
-def test_a_checkpoint_cannot_run_code(saved_study, tmp_path):
-    class Attack:
-        def __reduce__(self) -> Any:
-            return os.system, (f"touch {tmp_path / 'owned'}",)
-
-    class Compressed(saved_state.SavedRecords[Any]):
-        pass
-
-    for name in ("os.system", "subprocess.Popen", "builtins.eval", "steelyard.study.study.Path"):
+def test_a_checkpoint_cannot_run_code(tmp_path):
+    names = (
+        "os.system",
+        "subprocess.Popen",
+        "builtins.eval",
+        "steelyard.study.study.Path",
+        "steelyard.study.study.Study",
+    )
+    for name in names:
         module, _, attribute = name.rpartition(".")
-        with pytest.raises(saved_state.ForeignStateError):
-            saved_state.StateUnpickler(io.BytesIO()).find_class(module, attribute)
+        for form in (["class", module, attribute], ["object", module, attribute, []], ["own", module, attribute, {}]):
+            with pytest.raises(saved_state.ForeignStateError):
+                saved_state.load(msgspec.msgpack.encode(["list", [form]]))
+    with pytest.raises(KeyError):
+        saved_state.load(msgspec.msgpack.encode(["call", "os", "system", [f"touch {tmp_path / 'owned'}"]]))
     with pytest.raises(saved_state.ForeignStateError):
-        saved_state.load(pickle.dumps(Attack()))
-    records = Compressed()
-    records.__setstate__({"ann": zlib.compress(pickle.dumps(Attack()))})
-    with pytest.raises(saved_state.ForeignStateError):
-        records["ann"]
-    assert not (tmp_path / "owned").exists()
+        saved_state.load(msgspec.msgpack.encode(["array", "|O", [1], bytes(8), False]))
+
+
+def test_saving_keeps_shared_objects_shared_and_cycles_closed():
+    shared = Counter({"a": 1})
+    cycle: list[Any] = [shared, (shared, 2**70, -1.5, None)]
+    cycle.append(cycle)
+    values = {"cycle": cycle, "numbers": np.arange(6, dtype=np.int32).reshape(2, 3), "scalar": np.float64(2.5)}
+    values |= {"times": deque([3, 1], maxlen=4), "by": defaultdict(list, {(1, "b"): [1]}), "set": {1, 2}}
+    loaded = saved_state.load(saved_state.save(values))
+    assert loaded["cycle"][2] is loaded["cycle"]
+    assert loaded["cycle"][0] is loaded["cycle"][1][0]
+    assert loaded["cycle"][1] == (shared, 2**70, -1.5, None)
+    assert type(loaded["cycle"][0]) is Counter
+    assert loaded["numbers"].dtype == np.int32
+    assert loaded["numbers"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert type(loaded["scalar"]) is np.float64
+    assert (loaded["times"], loaded["times"].maxlen) == (deque([3, 1]), 4)
+    assert loaded["by"]["new"] == []
+    assert loaded["by"][1, "b"] == [1]
+    assert loaded["set"] == {1, 2}
 
 
 def test_a_read_only_folder_is_no_obstacle(saved_study, monkeypatch):

@@ -1,17 +1,24 @@
 """States as bytes: of a stage's progress, of its design, and of the study that holds them.
 
-The bytes are those of `pickle`, because the states of designs are graphs of objects of many kinds. Reading them creates
-objects of the classes that states consist of and calls nothing else, so a file from elsewhere cannot run code.
+States of designs are graphs of objects of many kinds. They are written as MessagePack with the class of each object.
+Reading creates objects of the classes that states consist of and calls nothing but what sets their attributes, so a
+file from elsewhere cannot run code.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
+import sys
 import zlib
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from datetime import datetime, timedelta
 from functools import cache
+from importlib import import_module
 from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
 
 from steelyard import registry
 
@@ -34,19 +41,10 @@ _OWN_MODULES = {
         "analysis.verdict",
     )
 }
-_OTHERS = {
-    "builtins": {"bytearray", "dict", "frozenset", "int", "list", "range", "set", "slice", "tuple"},
-    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
-    "datetime": {"datetime", "timedelta", "timezone"},
-    "msgspec._core": {"rebuild"},
-    "msgspec._utils": {"rebuild"},
-    "numpy": {"dtype", "ndarray"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy._core.numeric": {"_frombuffer"},
-    "numpy.core.multiarray": {"_reconstruct", "scalar"},
-    "numpy.core.numeric": {"_frombuffer"},
-}
-"""Classes and functions of other packages that saved states refer to. None of them runs or opens anything."""
+_MAPPINGS: dict[str, Any] = {"dict": dict, "Counter": Counter, "OrderedDict": OrderedDict, "defaultdict": defaultdict}
+_FACTORIES: dict[str, Any] = {"": None, **{kind.__name__: kind for kind in (dict, list, set, int, float, str)}}
+_LARGEST = 1 << 63
+"""Larger numbers are written as texts."""
 
 
 class ForeignStateError(ValueError):
@@ -61,32 +59,213 @@ def _plugin_packages() -> frozenset[str]:
     return frozenset(module.partition(".")[0] for module in modules) - {"steelyard"}
 
 
-class StateUnpickler(pickle.Unpickler):
-    """Reads a state; refuses everything that is not a class of a state."""
+def find_class(module: str, name: str) -> type[Any]:
+    """Return a class that states consist of; refuse everything else."""
+    package, _, rest = module.partition(".")
+    is_pure = package == "steelyard" and rest.partition(".")[0] in _PURE_PACKAGES
+    if is_pure or module in _OWN_MODULES or package in _plugin_packages():
+        value = getattr(sys.modules.get(module) or import_module(module), name, None)
+        # A class defined elsewhere and only imported there is none of ours.
+        if isinstance(value, type) and value.__module__ == module:
+            return value
+    raise ForeignStateError(f"{module}.{name} is not part of a state")
 
-    def find_class(self, module: str, name: str) -> Any:
-        """Return a class by its name, or refuse it."""
-        package, _, rest = module.partition(".")
-        if name in _OTHERS.get(module, ()):
-            return super().find_class(module, name)
-        is_pure = package == "steelyard" and rest.partition(".")[0] in _PURE_PACKAGES
-        is_own = is_pure or module in _OWN_MODULES
-        if is_own or package in _plugin_packages():
-            value = super().find_class(module, name)
-            # A class defined elsewhere and only imported there is none of ours.
-            if isinstance(value, type) and value.__module__ == module:
-                return value
-        raise ForeignStateError(f"{module}.{name} is not part of a state")
+
+def _has_own_form(kind: type[Any]) -> bool:
+    """Whether a class says itself what is saved of it; data classes get such methods by themselves."""
+    return hasattr(kind, "__setstate__") and not is_dataclass(kind)
+
+
+@cache
+def _slots(kind: type[Any]) -> tuple[str, ...]:
+    names = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
+    return tuple(name for name in names if name not in {"__dict__", "__weakref__"})
+
+
+def _factory_form(factory: Any) -> str | list[str]:
+    """Return the name of what makes missing values of a mapping: a class of Python's, or one of a state."""
+    name = "" if factory is None else str(factory.__name__)
+    if name in _FACTORIES and _FACTORIES[name] is factory:
+        return name
+    find_class(factory.__module__, name)
+    return [factory.__module__, name]
+
+
+class _Writer:
+    """Turns objects into what MessagePack can hold. An object that is met again is referred to by its number."""
+
+    def __init__(self) -> None:
+        self._number: dict[int, int] = {}
+        self._alive: list[Any] = []
+
+    def plain(self, value: Any) -> Any:
+        """Return a value in plain form: [tag, …], or the value itself if it is simple."""
+        kind = type(value)
+        if value is None or kind in {bool, float, str, bytes}:
+            return value
+        if kind is int:
+            return value if -_LARGEST <= value < _LARGEST else ["int", str(value)]
+        if kind is tuple:
+            return ["tuple", [self.plain(one) for one in value]]
+        if id(value) in self._number:
+            return ["again", self._number[id(value)]]
+        self._number[id(value)] = len(self._alive)
+        self._alive.append(value)
+        return self._container(value, kind) or self._leaf(value, kind) or self._object(value, kind)
+
+    def _container(self, value: Any, kind: type[Any]) -> list[Any] | None:
+        if kind is list:
+            return ["list", [self.plain(one) for one in value]]
+        if kind.__name__ in _MAPPINGS and kind is _MAPPINGS[kind.__name__]:
+            factory = _factory_form(getattr(value, "default_factory", None))
+            pairs = [[self.plain(key), self.plain(one)] for key, one in value.items()]
+            return ["mapping", kind.__name__, factory, pairs]
+        if kind in {set, frozenset}:
+            return [kind.__name__, [self.plain(one) for one in value]]
+        if kind is deque:
+            return ["deque", value.maxlen, [self.plain(one) for one in value]]
+        return None
+
+    def _leaf(self, value: Any, kind: type[Any]) -> list[Any] | None:
+        form: list[Any] | None = None
+        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            data = np.ascontiguousarray(value).tobytes()
+            form = ["array", value.dtype.str, list(np.shape(value)), data, isinstance(value, np.generic)]
+        elif kind is bytearray:
+            form = ["bytearray", bytes(value)]
+        elif kind is range:
+            form = ["range", value.start, value.stop, value.step]
+        elif kind is datetime:
+            form = ["datetime", value.isoformat()]
+        elif kind is timedelta:
+            form = ["timedelta", value.days, value.seconds, value.microseconds]
+        elif isinstance(value, type):
+            find_class(value.__module__, value.__name__)
+            form = ["class", value.__module__, value.__name__]
+        return form
+
+    def _object(self, value: Any, kind: type[Any]) -> list[Any]:
+        find_class(kind.__module__, kind.__name__)
+        if isinstance(value, tuple):
+            return ["named", kind.__module__, kind.__name__, [self.plain(one) for one in value]]
+        if _has_own_form(kind):
+            return ["own", kind.__module__, kind.__name__, self.plain(value.__getstate__())]
+        names = value.__struct_fields__ if isinstance(value, msgspec.Struct) else _slots(kind)
+        fields = {name: getattr(value, name) for name in names if hasattr(value, name)} | getattr(value, "__dict__", {})
+        pairs = [[name, self.plain(one)] for name, one in fields.items()]
+        return ["object", kind.__module__, kind.__name__, pairs]
+
+
+class _Reader:
+    """Creates the objects that a writer has turned into plain form; they are numbered in the same order."""
+
+    def __init__(self) -> None:
+        self._objects: list[Any] = []
+
+    def value(self, plain: Any) -> Any:
+        """Return the value of a plain form."""
+        if type(plain) is not list:
+            return plain
+        tag, *parts = plain
+        if tag == "tuple":
+            return tuple([self.value(one) for one in parts[0]])
+        if tag == "int":
+            return int(parts[0])
+        if tag == "again":
+            return self._objects[parts[0]]
+        place = len(self._objects)
+        self._objects.append(None)
+        return self._FORMS[tag](self, place, *parts)
+
+    def _list(self, place: int, parts: list[Any]) -> list[Any]:
+        values: list[Any] = []
+        self._objects[place] = values
+        values += [self.value(one) for one in parts]
+        return values
+
+    def _mapping(self, place: int, kind: str, factory: str | list[str], pairs: list[Any]) -> Any:
+        missing = _FACTORIES[factory] if isinstance(factory, str) else find_class(*factory)
+        mapping = defaultdict(missing) if kind == "defaultdict" else _MAPPINGS[kind]()
+        self._objects[place] = mapping
+        for key, one in pairs:
+            mapping[self.value(key)] = self.value(one)
+        return mapping
+
+    def _set(self, place: int, parts: list[Any]) -> Any:
+        self._objects[place] = values = {self.value(one) for one in parts}
+        return values
+
+    def _frozenset(self, place: int, parts: list[Any]) -> Any:
+        self._objects[place] = values = frozenset(self.value(one) for one in parts)
+        return values
+
+    def _deque(self, place: int, longest: int | None, parts: list[Any]) -> Any:
+        self._objects[place] = values = deque((self.value(one) for one in parts), longest)
+        return values
+
+    def _array(self, place: int, dtype: str, shape: list[int], data: bytes, is_scalar: bool) -> Any:
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise ForeignStateError("arrays of objects are not part of a state")
+        array = np.frombuffer(data, kind).reshape(shape).copy()
+        self._objects[place] = result = array[()] if is_scalar else array
+        return result
+
+    def _simple(self, place: int, value: Any) -> Any:
+        self._objects[place] = value
+        return value
+
+    def _named(self, place: int, module: str, name: str, parts: list[Any]) -> Any:
+        kind = find_class(module, name)
+        if not issubclass(kind, tuple):
+            raise ForeignStateError(f"{name} is no tuple")
+        self._objects[place] = result = tuple.__new__(kind, [self.value(one) for one in parts])
+        return result
+
+    def _own(self, place: int, module: str, name: str, state: Any) -> Any:
+        kind = find_class(module, name)
+        if not _has_own_form(kind):
+            raise ForeignStateError(f"{name} has no form of its own")
+        self._objects[place] = result = kind.__new__(kind)
+        result.__setstate__(self.value(state))
+        return result
+
+    def _object(self, place: int, module: str, name: str, pairs: list[Any]) -> Any:
+        kind = find_class(module, name)
+        if issubclass(kind, msgspec.Struct):
+            self._objects[place] = result = kind(**{key: self.value(one) for key, one in pairs})
+            return result
+        self._objects[place] = result = object.__new__(kind)
+        for key, one in pairs:
+            object.__setattr__(result, key, self.value(one))
+        return result
+
+    _FORMS: dict[str, Any] = {  # noqa: RUF012 - never changed
+        "list": _list,
+        "mapping": _mapping,
+        "set": _set,
+        "frozenset": _frozenset,
+        "deque": _deque,
+        "array": _array,
+        "bytearray": lambda self, place, data: self._simple(place, bytearray(data)),
+        "range": lambda self, place, *parts: self._simple(place, range(*parts)),
+        "datetime": lambda self, place, text: self._simple(place, datetime.fromisoformat(text)),
+        "timedelta": lambda self, place, *parts: self._simple(place, timedelta(*parts)),
+        "class": lambda self, place, *parts: self._simple(place, find_class(*parts)),
+        "named": _named,
+        "own": _own,
+        "object": _object,
+    }
 
 
 def save(value: Any) -> bytes:
     """Return a state as bytes."""
-    return pickle.dumps(value, protocol=5)
+    return msgspec.msgpack.encode(_Writer().plain(value))
 
 
 def load(data: bytes) -> Any:
     """Read a state; raise an exception of any type if the bytes are not one."""
-    return StateUnpickler(io.BytesIO(data)).load()
+    return _Reader().value(msgspec.msgpack.decode(data))
 
 
 class SavedRecords(Generic[V]):
