@@ -145,7 +145,8 @@ class HistoryReader:
             self._add(chunk)
         self._seq = seq
         excluded, models = self._reader.excluded, self._reader.models
-        people, by_models = self._reader.judgments(), ()
+        people = self._reader.judgments()
+        by_models: tuple[Judgment, ...] = ()
         table = self._judgments
         if models:
             by_models = tuple(judgment for judgment in people if judgment.annotator_kind == "model")
