@@ -17,6 +17,7 @@ import steelyard
 from reproductions.calibrated.methods import Crowd, both_ways, pearson
 from steelyard.models.ratings.easl import BetaState
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Rankings, Ratings
+from steelyard.report.typeface import FAMILY, renderer
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 BLUE, WARM, GREY = "#2c5e8a", "#c0632b", "#8a959b"
@@ -116,12 +117,12 @@ def rating_models() -> Any:
         ratings = rated(truth, each, rng, people=250)
         for name, model in (
             ("t (mean's default)", steelyard.Mean()),
-            ("resampled", steelyard.EASL(interval="bootstrap")),
+            ("bootstrap", steelyard.EASL(interval="bootstrap")),
         ):
             scores = model.fit(ratings).scores.drop_nulls("upper")
             width = np.mean(scores["upper"].to_numpy() - scores["lower"].to_numpy())
-            rows.append({"ratings an item": each, "width": float(width), "interval": name})
-    return lines(rows, "Four times the ratings, half the interval", "ratings an item", "width", "interval")
+            rows.append({"ratings per item": each, "width": float(width), "interval": name})
+    return lines(rows, "Width of 95 % intervals", "ratings per item", "width", "interval")
 
 
 @figure
@@ -136,11 +137,11 @@ def calibrated_scale() -> Any:
             for method, score in both_ways(ratings).items():
                 agreed.setdefault(method, []).append(pearson(score, crowd.truth))
         rows += [
-            {"judgments an item": each, "r with the truth": float(np.mean(found)), "method": method}
+            {"judgments per item": each, "r with true values": float(np.mean(found)), "method": method}
             for method, found in agreed.items()
         ]
-    title = "The same judgments say more once annotators are calibrated"
-    return lines(rows, title, "judgments an item", "r with the truth", "method")
+    title = "Accuracy of mean and calibrated scale"
+    return lines(rows, title, "judgments per item", "r with true values", "method")
 
 
 @figure
@@ -154,7 +155,7 @@ def easl() -> Any:
         state: BetaState = model.update(model.start(1), np.zeros(count, np.int32), ratings[:count])
         density = stats.beta.pdf(grid, state.alpha[0], state.beta[0])
         rows += [{"value": x, "density": y, "ratings": f"{count:2d}"} for x, y in zip(grid, density, strict=True)]
-    chart = alt.Chart(pl.DataFrame(rows), title="Each rating narrows the Beta of its item").mark_line()
+    chart = alt.Chart(pl.DataFrame(rows), title="Beta distribution of an item after each rating").mark_line()
     return chart.encode(x=alt.X("value:Q", title="value on [0, 1]"), y="density:Q", color=color("ratings"))
 
 
@@ -165,7 +166,7 @@ def bradley_terry() -> Any:
     theta = np.sort(rng.normal(size=25))
     theta -= theta.mean()
     scores = steelyard.BradleyTerry().fit(compared(theta, 400, rng, tie=0.3)).scores
-    return against_truth(scores, theta, "400 comparisons of 25 items: the intervals hold the truth", "true strength")
+    return against_truth(scores, theta, "400 comparisons of 25 items", "true strength")
 
 
 @figure
@@ -178,9 +179,7 @@ def thurstone() -> Any:
         for model, curve in curves.items()
         for x, y in zip(gap, np.asarray(curve), strict=True)
     ]
-    chart = alt.Chart(
-        pl.DataFrame(rows), title="Scaled by 1.7, the two curves differ by less than one point in a hundred"
-    ).mark_line()
+    chart = alt.Chart(pl.DataFrame(rows), title="Scaled by 1.7, the two curves differ by less than .01").mark_line()
     return chart.encode(x="difference of scores:Q", y="P(wins):Q", color=color("model"))
 
 
@@ -201,11 +200,9 @@ def plackett_luce() -> Any:
                 score = dict(found.scores.select("item", "score").drop_nulls().iter_rows())
                 scored_items = [n for n in range(30) if f"item {n}" in score]
                 rho = stats.spearmanr([score[f"item {n}"] for n in scored_items], theta[scored_items]).statistic
-                rows.append({"tasks": tasks, "ρ with the truth": rho, "one task is": model})
+                rows.append({"tasks": tasks, "ρ with true scores": rho, "one task is": model})
     mean = pl.DataFrame(rows).group_by("tasks", "one task is", maintain_order=True).mean()
-    return lines(
-        mean.to_dicts(), "A ranking of four is worth several pairs", "tasks", "ρ with the truth", "one task is"
-    )
+    return lines(mean.to_dicts(), "Accuracy by question type", "tasks", "ρ with true scores", "one task is")
 
 
 @figure
@@ -242,7 +239,7 @@ def trueskill() -> Any:
             ]
         state = model.update(state, compared(theta, 1, rng))
     frame = pl.DataFrame(rows).with_columns(low=pl.col("μ") - pl.col("sd"), high=pl.col("μ") + pl.col("sd"))
-    base = alt.Chart(frame, title="TrueSkill: what is believed of four items, one sd either side").encode(
+    base = alt.Chart(frame, title="TrueSkill: beliefs about four items, ± 1 sd").encode(
         x="comparisons:Q", color=color("item")
     )
     return base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title="μ"), y2="high:Q") + base.mark_line().encode(
@@ -261,7 +258,7 @@ def bounded_ranking() -> Any:
         if step % 10 == 0:
             rows += [{"comparisons": step, "mode": float(state.mode[n]), "item": f"item {n}"} for n in range(4)]
         state = model.update(state, compared(theta, 1, rng))
-    chart = alt.Chart(pl.DataFrame(rows), title="Bounded ranking: the order of four items comes early")
+    chart = alt.Chart(pl.DataFrame(rows), title="Bounded ranking: modes of four items")
     return chart.mark_line().encode(
         x="comparisons:Q", y=alt.Y("mode:Q", scale=alt.Scale(domain=[0, 1])), color=color("item")
     )
@@ -278,7 +275,7 @@ def elo() -> Any:
         if step % 5 == 0:
             rows += [{"comparisons": step, "rating": float(state.rating[n]), "item": f"item {n}"} for n in range(4)]
         state = model.update(state, compared(theta, 1, rng))
-    chart = alt.Chart(pl.DataFrame(rows), title="Elo never settles: with k = 32 each answer moves it")
+    chart = alt.Chart(pl.DataFrame(rows), title="Elo ratings keep moving: k = 32")
     return chart.mark_line().encode(
         x="comparisons:Q", y=alt.Y("rating:Q", scale=alt.Scale(zero=False)), color=color("item")
     )
@@ -303,7 +300,7 @@ def dominance() -> Any:
                 {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
     return lines(
-        rows, "Every further answer can close a cycle", "comparisons of six items", "items in no cycle", "noise"
+        rows, "Each further comparison can close a cycle", "comparisons of six items", "items in no cycle", "noise"
     )
 
 
@@ -337,10 +334,8 @@ def label_models() -> Any:
                 right[name].append(
                     float(np.mean([labels_by_item[f"item {n}"] == ("no", "yes")[truth[n]] for n in range(150)]))
                 )
-        rows += [{"labels an item": each, "accuracy": float(np.mean(v)), "model": name} for name, v in right.items()]
-    return lines(
-        rows, "Half the annotators hardly look: models that weigh them gain", "labels an item", "accuracy", "model"
-    )
+        rows += [{"labels per item": each, "accuracy": float(np.mean(v)), "model": name} for name, v in right.items()]
+    return lines(rows, "Half of the annotators are careless", "labels per item", "accuracy", "model")
 
 
 @figure
@@ -360,7 +355,8 @@ def gold_calibration() -> Any:
     assert annotator_table is not None
     truth_table = pl.DataFrame({"annotator": list(index(12, "ann").ids), "true bias": bias})
     base = alt.Chart(
-        annotator_table.join(truth_table, on="annotator"), title="What forty gold items tell of twelve annotators"
+        annotator_table.join(truth_table, on="annotator"),
+        title="Bias estimated from forty gold items",
     ).encode(x="true bias:Q")
     bars = base.mark_rule(color=BLUE).encode(
         y=alt.Y("bias_lower:Q", title="bias with its 95 % interval"), y2="bias_upper:Q"
@@ -376,7 +372,7 @@ def split_half() -> Any:
     curve = steelyard.split_half_by_budget(rated(rng.uniform(20, 80, 40), 20, rng))
     rows = curve.filter(pl.col("statistic").is_in(["split_half_spearman", "split_half_spearman_corrected"]))
     base = alt.Chart(rows, title="Split-half reliability grows with the judgments in each half").encode(
-        x=alt.X("per_half:Q", title="judgments an item in each half"), color=color("label")
+        x=alt.X("per_half:Q", title="judgments per item in each half"), color=color("label")
     )
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", title="ρ", scale=alt.Scale(zero=False)), y2="upper:Q")
     return band + base.mark_line(point=True).encode(y="value:Q")
@@ -416,9 +412,12 @@ def choosing_a_design() -> Any:
 def main() -> None:
     """Draw the figures named, or all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    renderer()  # lays texts out with the product's typeface
     for name in sys.argv[1:] or FIGURES:
-        chart = FIGURES[name]().properties(width=460, height=260).configure_view(stroke=None)
-        chart.configure_axis(grid=False).save(FOLDER / f"{name}.svg")
+        chart = FIGURES[name]().properties(width=460, height=260)
+        if chart.config is alt.Undefined:
+            chart = chart.configure(font=FAMILY)
+        chart.configure_view(stroke=None).configure_axis(grid=False).save(FOLDER / f"{name}.svg")
         print(f"docs/images/{name}.svg")
 
 

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from typer.main import get_command
 
 from steelyard import registry
-from steelyard.cli.app import app
+from steelyard.cli.app import Commands, app
 from steelyard.study.config.schema import SCHEMA_FILE, schema_text
 from steelyard.study.config.tables import (
     AnnotatorSettings,
@@ -44,7 +44,22 @@ def study_toml() -> str:
         "",
         "<!-- Made by scripts/reference.py from the code. -->",
         "",
-        "Only `title`, `question`, `items` and `[protocol]` are needed. An unknown key is an error.",
+        "All settings of a study. `title`, `question`, `items` and `[protocol]` are required; other keys are refused.",
+        "`steelyard new` writes a commented file, the browser's *New study* shows it as a tab, and `steelyard check`",
+        "reports every mistake with its line.",
+        "",
+        "```toml",
+        'title    = "Positive words"',
+        'question = "How positive is this word?"',
+        'items    = "items.csv"',
+        "",
+        "[protocol]",
+        'name   = "direct"',
+        'labels = ["very negative", "very positive"]',
+        "",
+        "[design]",
+        "judgments = 5",
+        "```",
         "",
         "## The study",
         *_model_table(StudyTable),
@@ -88,7 +103,7 @@ def study_toml() -> str:
 def _model_table(model: type[BaseModel]) -> list[str]:
     rows = []
     for name, info in model.model_fields.items():
-        default = "needed" if info.is_required() else _shown(info.get_default(call_default_factory=True))
+        default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
         rows.append((info.alias or name, default, info.description or ""))
     return _table(rows)
 
@@ -141,11 +156,27 @@ def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", command
 
 
+def _overview(group: Any) -> list[str]:
+    """Return a table of the commands, by what people do with them."""
+    panels: dict[str, list[str]] = {}
+    for entry in Commands.entries:
+        # A group of commands has no section of its own: the link leads to that of its first command.
+        section = next(name for name, _ in _commands(group) if name == entry.name or name.startswith(f"{entry.name} "))
+        panels.setdefault(entry.panel, []).append(f"[`{entry.name}`](#steelyard-{section.replace(' ', '-')})")
+    rows = [f"| {panel} | {' · '.join(names)} |" for panel, names in panels.items()]
+    return ["| purpose | commands |", "|---|---|", *rows, ""]
+
+
 def commands() -> str:
     """Return the page about the command line."""
     group: Any = get_command(app)
     lines = ["# Commands", "", "<!-- Made by scripts/reference.py from the code. -->", ""]
-    lines += ["Exit codes: 0 fine, 1 the data or the configuration is wrong, 2 wrong usage.", ""]
+    lines += [
+        "`steelyard COMMAND --help` prints what this page lists.",
+        "Exit codes: 0 success, 1 error in data or configuration, 2 wrong usage.",
+        "",
+        *_overview(group),
+    ]
     for name, command in _commands(group):
         description, _, example = str(command.help).partition("Example: ")
         lines += [
@@ -162,7 +193,7 @@ def commands() -> str:
             if parameter.name != "help":
                 names = " ".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
                 default = (
-                    "needed" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
+                    "required" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
                 )
                 rows.append((names, default, parameter.help or ""))
         lines += _table(rows)

@@ -21,6 +21,7 @@ GROUPS = {
     ),
     "platforms": ("Webhooks", "Called by recruitment platforms."),
     "languages": ("Languages", "Texts of the annotators' page."),
+    "service": ("Service", "For monitoring. No authentication."),
 }
 """Headings and introductions of the groups of endpoints, by the tag they have in the description."""
 STUDY = "/api/v1/studies/{study}"

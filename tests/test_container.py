@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -23,12 +24,13 @@ def dockerfile() -> str:
 
 
 @pytest.fixture(scope="module")
-def compose() -> dict:
-    return yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+def compose() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    return content
 
 
 def instruction(dockerfile: str, name: str) -> str:
-    return re.findall(rf"^{name} +(.*)$", dockerfile, re.M)[-1]
+    return str(re.findall(rf"^{name} +(.*)$", dockerfile, re.M)[-1])
 
 
 @pytest.mark.server

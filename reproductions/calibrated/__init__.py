@@ -1,6 +1,7 @@
 """The calibrated scale and the adaptive design against the papers' estimates: fewer judgments, and non-inferior."""
 
 from reproductions.base import Experiment
+from reproductions.calibrated.best_worst import BestWorst
 from reproductions.calibrated.comparisons import Comparisons
 from reproductions.calibrated.held_out import HeldOut
 from reproductions.calibrated.mixed import MixedProtocols
@@ -12,6 +13,7 @@ from reproductions.calibrated.spam import Spam
 EXPERIMENTS: tuple[type[Experiment], ...] = (
     FewerRatings,
     Comparisons,
+    BestWorst,
     NonInferior,
     Panels,
     MixedProtocols,
@@ -19,4 +21,14 @@ EXPERIMENTS: tuple[type[Experiment], ...] = (
     Spam,
 )
 
-__all__ = ["EXPERIMENTS", "Comparisons", "FewerRatings", "HeldOut", "MixedProtocols", "NonInferior", "Panels", "Spam"]
+__all__ = [
+    "EXPERIMENTS",
+    "BestWorst",
+    "Comparisons",
+    "FewerRatings",
+    "HeldOut",
+    "MixedProtocols",
+    "NonInferior",
+    "Panels",
+    "Spam",
+]

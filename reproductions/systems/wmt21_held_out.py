@@ -105,9 +105,9 @@ def _draw(recorded: Recorded, unit: str, count: int, rng: np.random.Generator) -
     code = recorded.hit if unit == "hit" else recorded.annotator
     order = rng.permutation(int(code.max()) + 1)
     sizes = np.bincount(code[recorded.is_counted], minlength=len(order))[order]
-    wanted = min(count * (int(recorded.system.max()) + 1), int(sizes.sum()) // 2)
+    n_judgments = min(count * (int(recorded.system.max()) + 1), int(sizes.sum()) // 2)
     is_drawn = np.zeros(len(order), np.bool_)
-    is_drawn[order[: int(np.searchsorted(np.cumsum(sizes), wanted)) + 1]] = True
+    is_drawn[order[: int(np.searchsorted(np.cumsum(sizes), n_judgments)) + 1]] = True
     return np.asarray(is_drawn[code])
 
 

@@ -168,7 +168,7 @@ def test_the_table_has_its_columns_and_every_item_once(case):
     if "labels" in model.accepts:
         assert {"item", "label", "probability", "judgments", "p(no)", "p(yes)"} <= set(frame.columns)
     else:
-        assert tuple(frame.columns) == SCORE_COLUMNS
+        assert tuple(frame.columns) == SCORE_COLUMNS + model.parameter_columns
 
 
 @pytest.mark.slow

@@ -35,10 +35,7 @@ def test_pages_of_ratings_count_pages():
 
 def test_comparing_across_sources_is_said():
     plan = describe_plan(RandomTuples(judgments=2, across_contexts=True), Pairwise(), outputs(10, 2))
-    assert (
-        "items of other sources too, because across_contexts = true: 20 items, 190 possible pairs"
-        in (plan.sentences[0])
-    )
+    assert "also of other sources, because across_contexts = true: 20 items, 190 possible pairs" in (plan.sentences[0])
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,5 @@ def test_choices_and_rankings_keep_rows_whose_groups_differ():
 
 def test_items_without_groups_are_a_clear_error():
     ratings = read_judgments([{"item": "x", "value": 1.0}], scale=(0, 1)).observations
-    with pytest.raises(DataError, match=r"no item has a group.*column 'group'"):
+    with pytest.raises(DataError, match=r"no item has a group.*column group"):
         ratings.by_group({})

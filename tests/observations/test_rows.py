@@ -106,5 +106,5 @@ def test_ratings_have_no_comparisons():
     assert not ratings.has_comparisons
     with pytest.raises(DataError, match="ratings are not comparisons or rankings"):
         ratings.to_comparisons()
-    with pytest.raises(DataError, match="ratings do not say which items are preferred"):
+    with pytest.raises(DataError, match="ratings contain no preferences"):
         ratings.preferences()

@@ -47,8 +47,8 @@ def test_ways_back_and_signatures_that_prolific_does_not_have_are_refused_by_eve
         run("check", "words", cwd=folder.parent, code=1).stderr,
         prolific("draft", "--dry-run", code=1).stderr,
     ):
-        assert "(link.failed): 'failed' is an address, but who comes from Prolific goes back with a code" in said
-        assert "(link.signed): links are to be signed, but Prolific does not sign them" in said
+        assert "(link.failed): 'failed' is an address, but participants from Prolific return with a code" in said
+        assert "(link.signed): signed links are required, but Prolific does not sign links" in said
         assert "link.completed" not in said
     assert platform.requests == []
 

@@ -144,7 +144,7 @@ def test_the_methods_paragraph_says_the_counts_and_cites_what_it_used(made):
     assert f"{len(log.excluded)} annotator" in text
     assert f"{len(log.set_aside()):,} judgments were discarded" in text
     half = next(row for row in TABLES["reliability"](log) if row["statistic"] == "split_half_spearman")
-    match = re.search(r"Split-half reliability \([^)]*\) is ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
+    match = re.search(r"Split-half reliability \([^)]*\) was ([\d.]+) \(([\d.]+)–([\d.]+)\)", text)
     for shown, right in zip(match.groups(), (half["value"], half["value_lower"], half["value_upper"]), strict=True):
         assert float(shown) == pytest.approx(right, abs=0.006)
     entries = re.findall(r"^@\w+\{(\w+),", (made.assets / "references.bib").read_text(encoding="utf-8"), re.M)

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from reproductions.calibrated import FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
+from reproductions.calibrated import BestWorst, FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
+from reproductions.calibrated.best_worst import read_ruddit
 from reproductions.calibrated.methods import Crowd, needed
 from reproductions.calibrated.non_inferior import SHARED
 from reproductions.running import ignore_progress
@@ -74,7 +75,7 @@ def test_held_out_judgments_are_predicted(shared_data: Path):
     """The fraction inside 95 % intervals is 95 %, up to four standard errors of a fraction of so many ratings."""
     outcome = HeldOut().small().run(shared_data, ignore_progress)
     assert outcome.table is not None
-    error = np.sqrt(0.95 * 0.05 / outcome.table["judgments"].sum())
+    error = np.sqrt(0.95 * 0.05 / float(outcome.table["judgments"].sum()))
     assert outcome.claims[0].ours / 100 == pytest.approx(0.95, abs=4 * error)
 
 
@@ -91,3 +92,24 @@ def test_hardly_any_set_of_recordings_is_scored_worse_beyond_noise(shared_data: 
     # Over all sets: not lower than 0 by more than two standard errors.
     gain = table["gain"].to_numpy()
     assert gain.mean() > -2 * gain.std(ddof=1) / np.sqrt(len(gain))
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+def test_best_worst_choices_are_scored_better_than_by_counting(shared_data: Path):
+    """With two choices an item, on average over some relations, up to two standard errors."""
+    outcome = BestWorst().small().run(shared_data, ignore_progress)
+    assert outcome.table is not None
+    assert outcome.table["units"].to_list() == [6, 6]
+    for row in outcome.table.iter_rows(named=True):
+        assert row["over_counting"] > -2 * row["error_counting"]
+        assert row["over_maxdiff"] > -2 * row["error_maxdiff"]
+
+
+@pytest.mark.shared_data
+def test_choices_of_ruddit_are_those_recorded(shared_data: Path):
+    """Of 78,639 answers to 13,199 tuples, those about 4,181 tuples with the hidden test comment are left out."""
+    choices = read_ruddit(shared_data)
+    assert len(choices.items) == 6000
+    tuples = np.unique(np.sort(choices.shown, axis=1), axis=0)
+    assert len(tuples) == 13_199 - 4_181

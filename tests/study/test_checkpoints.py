@@ -132,11 +132,12 @@ def test_a_restored_state_equals_the_folded_one_and_makes_the_same_picks(make_st
 @pytest.fixture
 def saved_study(make_study) -> Path:
     """A study with some answers and a checkpoint."""
-    folder = make_study('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2')
+    folder: Path = make_study('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2')
     with Study.open(folder) as study:
         for _ in range(6):
             for name in ("ann", "bea"):
                 task = study.ask(name)
+                assert task is not None
                 study.tell(task, {"winner": task.item_ids[0]})
     # From a state that made no picks: those leave caches, which have no other effect.
     with Study.open(folder) as study, study._log.read():

@@ -11,7 +11,9 @@ import pytest
 
 from steelyard import Study
 from steelyard.errors import ConfigError
-from steelyard.study import differing_picks, rebuild
+from steelyard.study import differing_picks, parse_config, rebuild
+from steelyard.study.check_plan import describe_checks
+from steelyard.study.config.tables import Checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
 
@@ -253,3 +255,54 @@ def test_checks_of_one_annotator_are_spread_over_their_tasks(checked):
         work(study, "ann", 1.0, np.random.default_rng(0), most=100)
         places = [n for n, e in enumerate(study.events(["picked"])) if e.data.purpose == "check"]
         assert max(b - a for a, b in pairwise(places)) < 30
+
+
+def test_the_first_checks_come_early_one_in_each_part_of_the_first_tasks(checked):
+    """With the default settings: five checks in the first 25 tasks, one of every five; then about one of twenty."""
+    with Study.open(checked("rate = 0.05", judgments=200)) as study:
+        for number in range(12):
+            work(study, f"ann {number}", 1.0, np.random.default_rng(number), most=25)
+            purposes = study.judgments().filter(pl.col("annotator") == f"ann {number}")["purpose"].to_list()
+            parts = [purposes[start : start + 5].count("check") for start in range(0, 25, 5)]
+            # The usual rate applies between a check and the next part, so a check may come before its part begins.
+            assert np.all(np.cumsum(parts) >= [1, 2, 3, 4, 5])
+            assert sum(parts) <= 8
+        work(study, "ann 0", 1.0, np.random.default_rng(99), most=75)
+        later = study.judgments().filter(pl.col("annotator") == "ann 0")["purpose"].to_list()[25:]
+        assert later.count("check") <= 12  # 3.75 expected
+
+
+@pytest.mark.parametrize(("n_checks", "n_tasks", "expected"), [(0, 0, 1 / 5), (0, 3, 1 / 2), (0, 4, 1), (0, 9, 1)])
+def test_a_check_is_certain_at_the_end_of_its_part(n_checks, n_tasks, expected):
+    assert Checks(file="x").probability(n_checks, n_tasks) == pytest.approx(expected)
+
+
+def test_between_parts_and_afterwards_checks_come_at_the_usual_rate():
+    rule = Checks(file="x", rate=0.05)
+    assert rule.probability(1, 2) == 0.05
+    assert rule.probability(1, 5) == pytest.approx(1 / 5)
+    assert rule.probability(5, 25) == 0.05
+
+
+def test_careless_annotators_are_excluded_in_a_study_of_usual_size(checked):
+    """Forty tasks each: those who guess are excluded with the default settings, and hardly anybody else."""
+    with Study.open(checked("rate = 0.05", judgments=300)) as study:
+        rng = np.random.default_rng(5)
+        for number in range(20):
+            work(study, f"ann {number}", 0.5 if number < 4 else 0.97, rng, most=40)
+        excluded = set(study.annotators.excluded)
+        assert excluded <= {f"ann {number}" for number in range(4)}
+        # Of 6 checks, an annotator who guesses gets at most 2 right with probability .34, 3 with .31.
+        assert len(excluded) >= 1
+
+
+def test_the_plan_says_when_checks_can_act_and_what_prevents_it():
+    base = {"title": "t", "question": "q", "items": "i.csv", "protocol": {"name": "direct"}}
+    config = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}})
+    plan = describe_checks(config, 30)
+    assert "5 checks within the first 25 tasks" in plan.sentences[0]
+    assert plan.warnings == ()
+    assert "checks can exclude nobody: there are 3" in describe_checks(config, 3).warnings[0]
+    short = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}, "annotators": {"max_tasks": 20}})
+    assert "min_checks_within = 20" in describe_checks(short, 30).warnings[0]
+    assert describe_checks(parse_config(base), 0).sentences == ()

@@ -317,3 +317,23 @@ def test_agreement_of_an_export_is_that_of_the_study(make_study, tmp_path):
             own[real] = {figure.key: figure.value for figure in agreement(read).statistics if "split" not in figure.key}
     assert own[False] == pytest.approx(own[True])
     assert any(value is not None for value in own[True].values())
+
+
+def test_answers_that_arrive_meanwhile_do_not_make_the_count_negative(make_study, monkeypatch):
+    """The scores are computed before the log is rewritten, which takes long in a large study; others go on judging."""
+    with Study.open(make_study('name = "direct"', 'name = "per_item"\njudgments = 3', items=6)) as study:
+
+        def answer(annotator: str, count: int) -> None:
+            for task in (study.ask(annotator) for _ in range(count)):
+                study.tell(task, {task.item_ids[0]: 50})
+
+        answer(NAME, 2)
+        answer("ann", 1)
+        fit = study.fit
+
+        def slow_fit(**options):
+            answer("bea" if study.status().judgments < 5 else "cho", 4)
+            return fit(**options)
+
+        monkeypatch.setattr(study, "fit", slow_fit)
+        assert forget(study, NAME).again == 2

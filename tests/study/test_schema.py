@@ -7,6 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pydantic
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -37,8 +38,10 @@ def written_studies() -> list[str]:
     return files + [text for page in pages for text in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
+@pytest.mark.skipif(
+    tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14), reason="pydantic before 2.14 writes other schemas"
+)
 def test_the_shipped_schema_is_up_to_date():
-    # Versions of pydantic write 0 or 0.0 for the same bound.
     assert json.loads(SHIPPED.read_text(encoding="utf-8")) == study_schema(), "run: python -m scripts.reference"
 
 

@@ -16,8 +16,9 @@ def check(folder: StudyFolder) -> None:
     from steelyard.designs.description import describe_plan
     from steelyard.storage.engine import DATABASE_FILE
     from steelyard.study import Study
+    from steelyard.study.check_plan import describe_checks
     from steelyard.study.config import CONFIG_FILE
-    from steelyard.study.opening import check_study
+    from steelyard.study.opening import check_study, read_checks
 
     config, items = check_study(existing_folder(folder))
     if config.database is None and (folder / DATABASE_FILE).exists():
@@ -39,5 +40,8 @@ def check(folder: StudyFolder) -> None:
         for sentence in plan.sentences:
             console.print(f"    {sentence}", soft_wrap=True)
         warnings += [warning for warning in plan.warnings if warning not in warnings]
+    check_plan = describe_checks(config, len(read_checks(folder, config, items)))
+    for sentence in check_plan.sentences:
+        console.print(f"  checks: {sentence}", soft_wrap=True)
     console.print(f"  scores: {config.model.name}", soft_wrap=True)
-    print_warnings(warnings)
+    print_warnings([*warnings, *check_plan.warnings])

@@ -59,7 +59,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
             "design": stage.design,
             "done": f"{stage.done:,} of {stage.total:,}",
             "": f"{100 * stage.done // max(1, stage.total)} %",
-            "out now": stage.leased,
+            "leased": stage.leased,
         }
         for stage in current.stages
     ]

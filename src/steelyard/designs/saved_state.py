@@ -17,7 +17,23 @@ from steelyard import registry
 
 V = TypeVar("V")
 
-_OWN_PACKAGES = ("designs", "protocols", "observations", "models", "quality", "records", "study", "analysis")
+_PURE_PACKAGES = ("designs", "models", "observations", "protocols")
+"""Packages of ours whose classes neither read nor write anything (tests/test_layers.py, CONTRIBUTING.md)."""
+_OWN_MODULES = {
+    f"steelyard.{name}"
+    for name in (
+        "records",
+        "quality.questions",
+        "study.events",
+        "study.limits",
+        "study.quality_state",
+        "study.recruitment_state",
+        "study.state",
+        "study.status",
+        "analysis.tables",
+        "analysis.verdict",
+    )
+}
 _OTHERS = {
     "builtins": {"bytearray", "dict", "frozenset", "int", "list", "range", "set", "slice", "tuple"},
     "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
@@ -53,7 +69,8 @@ class StateUnpickler(pickle.Unpickler):
         package, _, rest = module.partition(".")
         if name in _OTHERS.get(module, ()):
             return super().find_class(module, name)
-        is_own = package == "steelyard" and rest.partition(".")[0] in _OWN_PACKAGES
+        is_pure = package == "steelyard" and rest.partition(".")[0] in _PURE_PACKAGES
+        is_own = is_pure or module in _OWN_MODULES
         if is_own or package in _plugin_packages():
             value = super().find_class(module, name)
             # A class defined elsewhere and only imported there is none of ours.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from typing import IO
 
 import polars as pl
 
@@ -54,7 +55,7 @@ def read_confined_parquet(data: bytes, name: str) -> pl.DataFrame:
     return pl.read_ipc(io.BytesIO(child.stdout))
 
 
-def write_as_text(source: io.BufferedIOBase, target: io.BufferedIOBase, problems: io.TextIOBase) -> int:
+def write_as_text(source: IO[bytes], target: IO[bytes], problems: IO[str]) -> int:
     """Read a Parquet file and write it with all columns as texts; return the exit status of the process."""
     # Imported here: uploads imports this module.
     from steelyard.formats.tables import parse_parquet

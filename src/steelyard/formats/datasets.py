@@ -7,6 +7,7 @@ import json
 import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -17,7 +18,7 @@ SUFFIX = ".hf"
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _TYPES = {
-    pl.String: "string",
+    pl.String: "large_string",
     pl.Boolean: "bool",
     pl.Float64: "float64",
     pl.Float32: "float32",
@@ -69,7 +70,7 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
         temporary.mkdir()
         data = "data-00000-of-00001.arrow"
         frame.write_ipc_stream(temporary / data, compat_level=pl.CompatLevel.oldest())
-        state = {
+        state: dict[str, Any] = {
             "_data_files": [{"filename": data}],
             "_fingerprint": uuid.uuid4().hex[:16],
             "_format_columns": None,
@@ -97,14 +98,14 @@ def write_dataset_folder(frame: pl.DataFrame, path: Path) -> None:
 
 def _feature(dtype: pl.DataType, name: str) -> dict[str, object]:
     if isinstance(dtype, pl.List):
-        return {"feature": _feature(_inner(dtype), name), "_type": "List"}
+        return {"feature": _feature(_inner(dtype), name), "_type": "LargeList"}
     if isinstance(dtype, pl.Datetime):
         unit = dtype.time_unit
         return {"dtype": f"timestamp[{unit}{f', tz={dtype.time_zone}' if dtype.time_zone else ''}]", "_type": "Value"}
-    known = _TYPES.get(dtype.base_type())
-    if known is None:
+    type_name = _TYPES.get(dtype.base_type())
+    if type_name is None:
         raise DataError(f"a column of type {dtype} cannot be written to a data set.", "Convert it first.", field=name)
-    return {"dtype": known, "_type": "Value"}
+    return {"dtype": type_name, "_type": "Value"}
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
@@ -112,7 +113,7 @@ def _inner(dtype: pl.List) -> pl.DataType:
     return inner if isinstance(inner, pl.DataType) else inner()
 
 
-def _read_json(path: Path, label: str) -> dict[str, object] | dict[str, list]:  # type: ignore[type-arg]
+def _read_json(path: Path, label: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

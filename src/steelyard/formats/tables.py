@@ -403,6 +403,21 @@ def _replace(path: Path, frame: pl.DataFrame, write: Callable[[pl.DataFrame, IO[
         temporary.unlink(missing_ok=True)
 
 
+def pandas_frame(frame: pl.DataFrame) -> Any:
+    """Return a table as a pandas frame; pandas must be installed, pyarrow need not be."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise DataError("pandas is not installed.", "Install it: pip install pandas") from None
+    return pd.DataFrame({name: _pandas_values(frame[name]) for name in frame.columns})
+
+
+def _pandas_values(column: pl.Series) -> Any:
+    """Return numbers and booleans without missing values as arrays, other columns as lists of Python values."""
+    is_plain = column.dtype.is_numeric() or column.dtype == pl.Boolean
+    return column.to_numpy() if is_plain and column.null_count() == 0 else column.to_list()
+
+
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     return frame.with_columns(pl.Series(name, _as_json(frame[name]), pl.String) for name in nested)

@@ -13,6 +13,7 @@ import polars as pl
 
 from steelyard import registry
 from steelyard.errors import DataError, ModelFailedError, SteelyardError
+from steelyard.formats.tables import pandas_frame
 from steelyard.models.display import html_table
 from steelyard.observations import FloatArray, Observations
 
@@ -58,6 +59,10 @@ class Fit:
         level = self.settings.get("level", 0.95)
         return float(level) if isinstance(level, int | float) else 0.95
 
+    def to_pandas(self) -> Any:
+        """Return the scores as a pandas frame."""
+        return pandas_frame(self.scores)
+
     def _repr_html_(self) -> str:
         """Show the scores in a notebook."""
         columns = [name for name in _SHOWN if name in self.scores.columns]
@@ -95,6 +100,8 @@ class Model(ABC):
     name: ClassVar[str]
     accepts: ClassVar[tuple[str, ...]]
     """The kinds of observations it takes, the preferred one first."""
+    parameter_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns with the items' own parameters that follow the usual ones in the table of scores."""
 
     @abstractmethod
     def fit(self, observations: Any) -> Fit:

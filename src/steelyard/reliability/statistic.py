@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from steelyard.errors import ConfigError, did_you_mean
+from steelyard.formats.tables import pandas_frame
 
 LABELS = {
     "alpha_nominal": "alpha (nominal)",
@@ -174,6 +176,10 @@ class Statistics:
     def table(self) -> pl.DataFrame:
         """The statistics as a table, one row each."""
         return statistics_table(self.statistics)
+
+    def to_pandas(self) -> Any:
+        """Return the statistics as a pandas frame, one row each."""
+        return pandas_frame(self.table)
 
     def __getitem__(self, key: str) -> Statistic:
         """Return the statistic with this key."""

@@ -131,6 +131,11 @@ class SimulatedAnnotators:
         percept = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
         return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
 
+    @property
+    def careless_names(self) -> list[str]:
+        """Names of the careless annotators."""
+        return [member.name for member in self.crowd if member.careless is not None]
+
     def answer_check(self, annotator: str, question: Question, items: Sequence[str]) -> Any:
         """Return an annotator's answer to a check with these items: correct, unless they are careless or lapse.
 

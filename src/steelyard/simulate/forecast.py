@@ -217,11 +217,12 @@ def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float |
         return None
     bonuses = 0.0
     if pay.formula is not None and tasks:
-        rate, threshold = (0.0, 0.0) if checks is None else (checks.rate, checks.min_accuracy)
-        active = [count for count in each if count]
+        threshold = 0.0 if checks is None else checks.min_accuracy
+        active = {count: 0 if checks is None else round(checks.expected(count)) for count in each if count}
         numbers = [
-            standing_numbers(count, hours * count / tasks, round(count * rate), round(count * rate), threshold)
-            for count in active
+            standing_numbers(count, hours * count / tasks, active[count], active[count], threshold)
+            for count in each
+            if count
         ]
         bonuses = sum(pay.formula.amount(one) for one in numbers)
     return pay.rates.cost(tasks, hours, sum(count > 0 for count in each), bonuses)
@@ -271,8 +272,7 @@ def _warnings(
     counts = study.log.state.counts
     if counts["check"] or counts["repeat"]:
         results.append(f"{counts['check']} of the tasks are checks and {counts['repeat']} are repeats.")
-    if study.log.state.excluded:
-        results.append(f"{len(study.log.state.excluded)} of {people} annotators are excluded for failed checks.")
+    results += _exclusions(config, study)
     if config.quality.checks is not None and not study.log.state.quality.questions:
         results.append(
             "checks are not simulated, because their questions are missing. They come in addition to these tasks."
@@ -280,3 +280,20 @@ def _warnings(
     if config.pay.bonus is not None:
         results.append("bonuses assume that every annotator passes every check, so this is an upper estimate.")
     return results
+
+
+def _exclusions(config: StudyConfig, study: SimulatedStudy) -> list[str]:
+    """Say how many careless annotators the checks exclude, and how many others."""
+    if config.quality.checks is None or not study.log.state.quality.questions:
+        return []
+    careless = set(study.annotators.careless_names) if isinstance(study.annotators, SimulatedAnnotators) else set()
+    excluded = set(study.log.state.excluded)
+    n_others = len(study.annotators.names) - len(careless)
+    wrongly = len(excluded - careless)
+    if not careless:
+        return [f"{wrongly} of {n_others} annotators are excluded for failed checks."] if excluded else []
+    caught = len(excluded & careless)
+    result = f"checks exclude {caught} of {len(careless)} careless annotators, and {wrongly} of {n_others} others."
+    if 2 * caught < len(careless):
+        result += " To exclude more, add checks, set a smaller min_checks_within, or give each annotator more tasks."
+    return [result]

@@ -64,10 +64,12 @@ def pick_next(config: StudyConfig, state: StudyState, annotator: str, now: int) 
     # A generator of its own, so that the design's random choices do not depend on checks and repeats.
     rng = generator_for(config.seed, len(config.stages), state.seq)
     draw = float(rng.random())
-    if quality.checks is not None:
-        if draw < quality.checks.rate and (check := _check(state, annotator, rng)) is not None:
-            return check
-        draw -= quality.checks.rate
+    if quality.checks is not None and (unseen := state.quality.unseen_checks(annotator)):
+        n_checks, n_tasks = state.quality.checks_assigned(annotator), state.tasks_of[annotator]
+        probability = quality.checks.probability(n_checks, n_tasks)
+        if draw < probability:
+            return _check(state, unseen, rng)
+        draw -= probability
     if 0 <= draw < quality.repeat_rate:
         return _repeat(state, annotator, quality.repeat_after, rng) or chosen
     draw -= quality.repeat_rate
@@ -173,10 +175,7 @@ def pick_from_designs(
     return nothing or NoTask("There are no tasks.", complete=True)
 
 
-def _check(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
-    unseen = state.quality.unseen_checks(annotator)
-    if not unseen:
-        return None
+def _check(state: StudyState, unseen: Sequence[str], rng: np.random.Generator) -> Assignment:
     key = unseen[int(rng.integers(len(unseen)))]
     item_ids = tuple(rng.permutation(state.quality.questions[key].item_ids).tolist())
     return Assignment(0, item_ids, Pick(()), purpose="check", about=key)

@@ -135,12 +135,13 @@ class Checkpoints:
                 if file.read(len(_MAGIC)) != _MAGIC:
                     return None
                 header = msgspec.json.decode(file.readline(10_000), type=Header)
-                if (header.code, header.settings) != (code_digest(), settings):
-                    return None
-                data = b"" if header.digest != digest_of(header.seq) else file.read()
-            if not data:
+                is_of_log = header.digest == digest_of(header.seq)
+                is_usable = is_of_log and (header.code, header.settings) == (code_digest(), settings)
+                data = file.read() if is_usable else b""
+            if not is_of_log:
                 # The log was rewritten since, because somebody was forgotten; or it is another log.
-                (self.folder / name).unlink()
+                self.delete()
+            if not is_usable:
                 return None
             return saved_state.load(data) if _checksum(header, data) == header.checksum else None
         except FileNotFoundError:
@@ -159,6 +160,11 @@ class Checkpoints:
         except (OSError, msgspec.MsgspecError):
             return 0
         return header.seq if (header.code, header.settings) == (code_digest(), settings) else 0
+
+    def delete_if_rewritten(self, seq: int, digest: str, digest_of: Callable[[int], str | None]) -> None:
+        """Delete all checkpoints if somebody was forgotten since event `seq` had this digest."""
+        if digest_of(seq) != digest:
+            self.delete()
 
     def delete(self) -> None:
         """Delete all checkpoints: an annotator was forgotten, and they may hold the name."""

@@ -140,12 +140,15 @@ def forget(study: Study, annotator: str, *, member: str = "") -> ForgetReport:
     What cannot be reached from here stays: backups, exported files, the server's log.
     """
     annotator = _known(study, annotator)
-    before, status = _scores(study), study.status()
+    before = _scores(study)
     report = _holdings(study, annotator)
+    # Just before and just after: others go on judging while scores are computed.
+    status = study.status()
     take_out(study, annotator, member)
+    again = _missing(status, study.status())
     left = study.privacy.wipe()
     compared = _compared(before, _scores(study))
-    return replace(report, **compared, again=_missing(status, study.status()), left=left)
+    return replace(report, **compared, again=again, left=left)
 
 
 def descends_from(study: Study, digest: str) -> bool:
@@ -187,7 +190,10 @@ def _holdings(study: Study, annotator: str) -> ForgetReport:
 
 
 def _missing(before: Status, after: Status) -> int:
-    return sum(was.done for was in before.stages) - sum(now.done for now in after.stages)
+    """Return how many judgments of the plan are missing now that were not before."""
+    missing = sum(was.done for was in before.stages) - sum(now.done for now in after.stages)
+    # Somebody may have answered in between.
+    return max(0, missing)
 
 
 # The log

@@ -63,6 +63,10 @@ class QualityState:
         assigned = self._annotators[annotator].assigned
         return [key for key in self.questions if key not in assigned and self.resolved.get(key) != "wrong"]
 
+    def checks_assigned(self, annotator: str) -> int:
+        """Return the number of checks that an annotator has answered or has leased."""
+        return len(self._annotators[annotator].assigned)
+
     def repeatable(self, annotator: str, judgments: Sequence[str], after: int) -> list[str]:
         """Return those of an annotator's judgments that are old enough to be repeated and have not been."""
         repeated = self._annotators[annotator].repeated

@@ -45,7 +45,9 @@ class Dashboard:
 
     def __init__(self, served: ServedStudy, process: CalculatorProcess, intervals: RefreshIntervals) -> None:
         self.served = served
-        self.parts: dict[PartName, Any] = load_parts(served.study, calculator.PART_TYPES)
+        self.parts: dict[PartName, Any] = {
+            name: part for name, part in load_parts(served.study, calculator.PART_TYPES).items() if name in PARTS
+        }
         self._errors: dict[PartName, str] = dict.fromkeys(PARTS, "")
         self._model_failure = ""
         self._process = process

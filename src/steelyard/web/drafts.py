@@ -28,6 +28,7 @@ from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
+from steelyard.study.check_plan import CheckPlan, describe_checks
 from steelyard.study.config import CONFIG_FILE
 from steelyard.study.confinement import (
     MARKER_FILE,
@@ -37,7 +38,7 @@ from steelyard.study.confinement import (
     plain_file,
     texts_in,
 )
-from steelyard.study.opening import check_study
+from steelyard.study.opening import check_study, read_checks
 from steelyard.web.catalogue import study_direction
 from steelyard.web.content import MediaFolder
 from steelyard.web.errors import Refusal
@@ -134,8 +135,11 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
         _refuse_other_places(text, changed)
     except ConfigError as error:
         return DraftCheckOut(problems=problems_out(error.problems), text=draft.text or "")
+    check_plan = CheckPlan((), ())
     with _scratch(draft, text, changed) as folder:
         config, items, problems = checked(folder)
+        if config is not None and not problems:
+            check_plan = describe_checks(config, len(read_checks(folder, config, items)))
     preview, page = preview_of(values, config, items)
     plans = []
     if config is not None and not problems:
@@ -144,8 +148,8 @@ def check_draft(draft: Draft, changed: ServedStudy | None = None) -> DraftCheckO
         problems=problems_out(problems),
         items=len(items) if items else None,
         judgments=sum(plan.size.judgments for plan in plans) if plans else None,
-        plan=[sentence for plan in plans for sentence in plan.sentences],
-        warnings=[warning for plan in plans for warning in plan.warnings],
+        plan=[*(sentence for plan in plans for sentence in plan.sentences), *check_plan.sentences],
+        warnings=[*(warning for plan in plans for warning in plan.warnings), *check_plan.warnings],
         preview=preview,
         page=page,
         text=text_without_password(text, values),

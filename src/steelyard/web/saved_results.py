@@ -32,9 +32,7 @@ def save_part(study: Study, name: str, part: Any, digest: str) -> None:
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     values["tables"] = {table: _to_bytes(frame) for table, frame in part.tables.items()}
     log.checkpoints.write(_name(name), values, seq=part.seq, digest=digest, settings=_settings(study))
-    if log.store.digest_of(part.seq) != digest:
-        # Somebody was forgotten while these results were computed.
-        log.checkpoints.delete()
+    log.checkpoints.delete_if_rewritten(part.seq, digest, log.store.digest_of)
 
 
 def load_parts(study: Study, types: Mapping[str, type[Any]]) -> dict[str, Any]:

@@ -109,10 +109,10 @@ def plan_of(
         estimate += size.judgments * task_seconds(stage.protocol)
     judgments = sum(stage.judgments for stage in stages)
     quality = config.quality
-    extra = quality.repeat_rate + (0.0 if quality.checks is None else quality.checks.rate)
+    each = config.annotators.max_tasks or _TASKS_PER_ANNOTATOR
+    extra = quality.repeat_rate + (0.0 if quality.checks is None else quality.checks.expected(each) / each)
     tasks = ceil(judgments / max(1 - extra, 0.05))
     typical = round(estimate / max(judgments, 1), 1)
-    each = config.annotators.max_tasks or _TASKS_PER_ANNOTATOR
     people = annotators or max(least, ceil(tasks / each))
     hours = tasks * (seconds or typical) / 3600
     rates = config.pay.rates

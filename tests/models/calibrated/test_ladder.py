@@ -14,7 +14,7 @@ from steelyard.errors import ConvergenceWarning, SteelyardWarning
 from steelyard.models.calibrated.chain import Chain
 from steelyard.models.calibrated.checks import opposition
 from steelyard.models.calibrated.evidence import Evidence
-from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung, fullest
+from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung, fullest, gains
 from steelyard.models.calibrated.posterior import sample
 from steelyard.models.calibrated.reference import disagreement
 from steelyard.models.calibrated.scale import CalibratedScale
@@ -89,6 +89,12 @@ def test_the_fullest_rung_within_one_standard_error_is_chosen():
     assert fullest(np.array([base, base + 1, base + 2])) == 0
 
 
+def test_a_rung_of_comparisons_must_be_better_by_two_standard_errors():
+    # Gains of four annotators: 2, 0, 2, 0 add up to 4 with a standard error of 2 · √(4/3) = 2.3; 2, 1, 2, 1 to 6 ± 1.2.
+    assert not gains(np.array([[2.0, 0.0, 2.0, 0.0], np.zeros(4)]), 1)
+    assert gains(np.array([[2.0, 1.0, 2.0, 1.0], np.zeros(4)]), 1)
+
+
 def test_the_fit_says_which_differences_it_models_and_why():
     data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
     fit, _ = warned_by(data)
@@ -150,6 +156,7 @@ def test_chains_from_dispersed_starts_agree():
 def test_chains_that_cannot_agree_in_time_are_reported(monkeypatch: pytest.MonkeyPatch):
     # Five draws from each of four dispersed starts, without burn-in.
     monkeypatch.setattr("steelyard.models.calibrated.posterior.MOST_ROUNDS", 1)
+    monkeypatch.setattr("steelyard.models.calibrated.posterior.SMALL_TRACE", 0)
     monkeypatch.setattr("steelyard.models.calibrated.posterior.BURN_IN", 0)
     data, _ = compared(np.random.default_rng(7), each=40)
     with pytest.warns(ConvergenceWarning, match=r"R̂ .* increase draws"):

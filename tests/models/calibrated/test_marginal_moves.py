@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from steelyard.models.calibrated.chain_kernels import MANY_PAIRS
-from steelyard.models.calibrated.chain_state import MARGIN, MEAN, SD
-from steelyard.models.calibrated.evidence import Evidence, PairRows, _by_item
+from steelyard.models.calibrated.chain_state import MARGIN, MEAN, SD, ItemRows
+from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.marginal_kernels import item_curve, slice_item, step_item
 from steelyard.models.calibrated.posterior import sample
@@ -22,26 +22,24 @@ OTHERS = np.array([-1.2, -0.3, 0.4, 1.1])
 SLOPES, LAPSES = np.array([0.8, 1.5]), np.array([0.0, 0.1])
 
 
-def problem(margin: float, won: int, lost: int, tied: int) -> tuple[PairRows, Any]:
+def problem(margin: float, won: int, lost: int, tied: int) -> tuple[ItemRows, Any]:
     """Return comparisons of item 0 with four others by two annotators, and the state that the moves read."""
     outcome = np.array([1] * won + [-1] * lost + [0] * tied, np.int8)
-    number = np.arange(len(outcome))
-    other, is_left = 1 + number % len(OTHERS), number % 3 > 0
-    left, right = np.where(is_left, 0, other).astype(np.int32), np.where(is_left, other, 0).astype(np.int32)
-    signed = np.where(is_left, outcome, -outcome).astype(np.int8)
-    rows = PairRows(left, right, (number % 2).astype(np.int32), signed, *_by_item(left, right, 5))
+    number = np.arange(len(outcome), dtype=np.int32)
+    start = np.array([0, len(outcome)], np.int64)
+    rows = ItemRows(start, 1 + number % len(OTHERS), number % 2, outcome, np.array([True]))
     common = np.zeros(7)
     common[[MEAN, SD, MARGIN]] = 0.0, 1.3, margin
     return rows, SimpleNamespace(x=np.append(0.2, OTHERS), slope=SLOPES, lapse_rate=LAPSES, common=common)
 
 
-def log_density(rows: PairRows, draw: Any, location: FloatArray) -> FloatArray:
+def log_density(rows: ItemRows, draw: Any, location: FloatArray) -> FloatArray:
     """Return the log density of item 0 by the definition of the model."""
     total = stats.norm.logpdf(location, 0.0, 1.3)
     margin = draw.common[MARGIN]
-    for left, right, who, outcome in zip(rows.left, rows.right, rows.responder, rows.outcome, strict=True):
-        ahead = SLOPES[who] * (location - draw.x[right] if left == 0 else draw.x[left] - location)
-        lower, upper = {1: (margin, np.inf), -1: (-np.inf, -margin), 0: (-margin, margin)}[int(outcome)]
+    for other, who, won in zip(rows.other, rows.responder, rows.won, strict=True):
+        ahead = SLOPES[who] * (location - draw.x[other])
+        lower, upper = {1: (margin, np.inf), -1: (-np.inf, -margin), 0: (-margin, margin)}[int(won)]
         chance = stats.norm.cdf(upper - ahead) - stats.norm.cdf(lower - ahead)
         total = total + np.log((1 - LAPSES[who]) * chance + LAPSES[who] * (1 / 3 if margin > 0 else 1 / 2))
     return np.asarray(total)

@@ -179,7 +179,7 @@ def test_extremes_stay_finite_and_are_named():
         MaxDiff().fit(make([((0, 1), 0, 1), ((0, 1), 1, 0), ((2, 3), 3, 2), ((2, 3), 2, 3)], 4))
     useless = MaxDiff().fit(make([((0, 1), 0, 0), ((0, 1), None, None)], 2))
     assert useless.scores["score"].to_list() == [None, None]
-    assert useless.notes == ("no scores: no choice names a best and another worst item",)
+    assert useless.notes == ("no scores: no choice names different items as best and worst",)
     with pytest.raises(DataError, match="appears twice"):
         MaxDiff().fit(make([((0, 1, 1), 0, 1)], 2))
 

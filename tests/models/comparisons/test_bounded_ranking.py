@@ -168,7 +168,7 @@ def test_items_judged_by_one_annotator_have_no_resampled_interval_and_the_notes_
     fit = BoundedRanking().fit(data)
     assert fit.scores["lower"].null_count() == 2
     assert fit.scores["interval"].null_count() == 2
-    assert any("single one of the annotators" in note for note in fit.notes)
+    assert any("only one of the annotators" in note for note in fit.notes)
 
 
 def test_an_annotator_drawn_twice_counts_twice_in_its_mini_batch() -> None:

@@ -84,4 +84,4 @@ def test_disputed_items_are_listed_most_contradicted_first_and_may_be_set_aside(
     doubting = WeightedVote(disputed=0.8).fit(labels, gold=gold)
     assert trusting["gold_judgments"].to_list()[0] == 4
     assert doubting.annotators["gold_judgments"].to_list()[0] == 2
-    assert any("not held against annotators: x, y" in note for note in doubting.notes)
+    assert any("were ignored: x, y" in note for note in doubting.notes)

@@ -29,6 +29,13 @@ def test_a_rating_adds_itself_to_alpha_and_its_complement_to_beta() -> None:
     assert state.mean == pytest.approx([2.3 / 4, 0.5])
 
 
+def test_the_scores_have_the_parameters_of_every_beta() -> None:
+    """By hand: item a has ratings 0 and 1, so α = β = 2; item b .3, .4 and .95, so α = 2.65 and β = 2.35."""
+    scores = EASL(draws=20).fit(ratings_of(ROWS)).scores.sort("item").select("alpha", "beta", "mode", "variance")
+    assert scores.row(0) == pytest.approx((2, 2, 0.5, 1 / 20))
+    assert scores.row(1) == pytest.approx((2.65, 2.35, 1.65 / 3, 2.65 * 2.35 / (25 * 6)))
+
+
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_with_a_flat_start_the_mode_is_the_plain_mean_of_all_ratings(ratings: Ratings) -> None:
@@ -100,7 +107,7 @@ def test_an_item_with_one_annotator_has_no_resampled_interval_and_the_notes_say_
     assert by_item["c"]["score"] == pytest.approx(55)
     assert by_item["c"]["lower"] is None
     assert by_item["d"]["score"] is None
-    assert "single one of the annotators" in fit.notes[0]
+    assert "only one of the annotators" in fit.notes[0]
 
 
 def test_relabelling_the_items_changes_nothing_but_their_names() -> None:

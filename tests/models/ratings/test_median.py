@@ -44,4 +44,4 @@ def test_intervals_come_from_resampled_annotators() -> None:
 def test_one_annotator_gives_no_interval() -> None:
     fit = Mode().fit(ratings_of([("u", "a", 10), ("u", "a", 20)]))
     assert fit.scores.select("score", "lower").row(0) == (15.0, None)
-    assert "single one of the annotators" in fit.notes[0]
+    assert "only one of the annotators" in fit.notes[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import Study
@@ -27,6 +27,7 @@ plain = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), plain, max_size=5))
 def test_what_is_written_as_toml_is_read_the_same(values):
     assert tomllib.loads(toml_text(values)) == {

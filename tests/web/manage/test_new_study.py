@@ -266,7 +266,10 @@ def test_two_people_editing_one_draft_do_not_overwrite_each_other(wizard):
     first = wizard.values(title="Mood")
 
     def put(state: dict[str, Any], path: str = "", **body: Any) -> httpx.Response:
-        return wizard.http.put(wizard.url + path, json=body, headers={"If-Match": f'"{state["updated"]}"'})
+        response: httpx.Response = wizard.http.put(
+            wizard.url + path, json=body, headers={"If-Match": f'"{state["updated"]}"'}
+        )
+        return response
 
     by_ann = put(first, values={**first["values"], "title": "Ann's"})
     assert by_ann.status_code == 200

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.chain_kernels import run
-from steelyard.models.calibrated.chain_state import Draw, EndRows, Problem, Rows, Trace
-from steelyard.models.calibrated.evidence import BEYOND, GOLD_NOISE, Evidence
+from steelyard.models.calibrated.chain_state import Draw, EndRows, ItemRows, Problem, Rows, Trace
+from steelyard.models.calibrated.evidence import BEYOND, GOLD_NOISE, Evidence, PairRows
 from steelyard.models.calibrated.gibbs_kernels import HELD_OUT
 from steelyard.models.calibrated.online import CalibratedState
 from steelyard.models.calibrated.responder_kernels import (
@@ -50,7 +50,7 @@ USUAL_SPREAD = 0.2
 END_PROPORTION = 0.4
 """Proportion of an item's ratings at an end of the scale from which it is drawn with responses integrated out."""
 
-SEVERAL = 5
+SEVERAL = 8
 """Number of wins, and of losses, from which the density of a compared item's location is nearly Gaussian."""
 
 WITNESSES = 3
@@ -97,7 +97,7 @@ class Chain:
             rows,
             whole,
             _end_rows(evidence),
-            _even_items(evidence),
+            _item_rows(rows.pairs, len(evidence.item)),
             rung,
             ORIGIN if is_rated else 0.0,
             np.array([group.bounded for group in evidence.groups]),
@@ -161,12 +161,23 @@ def _end_rows(evidence: Evidence) -> EndRows:
     return EndRows(items, start, rows, responder[rows])
 
 
-def _even_items(evidence: Evidence) -> NDArray[np.bool_]:
-    """Say which items won and lost several comparisons; a tie is half of each."""
-    pairs, n_items = evidence.pairs, len(evidence.item)
-    outcome = pairs.outcome.astype(np.float64)
-    lead = np.bincount(pairs.left, outcome, minlength=n_items) - np.bincount(pairs.right, outcome, minlength=n_items)
-    return np.asarray(np.diff(pairs.start) - np.abs(lead) >= 2 * SEVERAL)
+def _item_rows(pairs: PairRows, n_items: int) -> ItemRows:
+    """List the comparisons of every item that are not held out."""
+    is_used = pairs.outcome != HELD_OUT
+    left, right, responder = pairs.left[is_used], pairs.right[is_used], pairs.responder[is_used]
+    outcome = pairs.outcome[is_used]
+    item, won = np.concatenate([left, right]), np.concatenate([outcome, -outcome])
+    order = np.argsort(item, kind="stable")
+    start = np.searchsorted(item[order], np.arange(n_items + 1)).astype(np.int64)
+    lead = np.bincount(item, won, minlength=n_items)
+    return ItemRows(
+        start,
+        np.concatenate([right, left])[order],
+        np.concatenate([responder, responder])[order],
+        won[order],
+        # A tie is half a win and half a loss.
+        np.diff(start) - np.abs(lead) >= 2 * SEVERAL,
+    )
 
 
 def _crowd(evidence: Evidence, rung: Ladder) -> Crowd:

@@ -75,9 +75,10 @@ from steelyard.models.calibrated.responder_kernels import (
 from steelyard.models.compiled import compiled, compiled_part, inlined
 from steelyard.observations import FloatArray
 
-MANY_PAIRS, MANY_PAIRS_EVERY = 100_000, 10
+MANY_PAIRS, RESPONSES_EVERY, SLOPES_EVERY = 100_000, 10, 3
 """Above this many comparisons, items are updated with the responses integrated out in every sweep. Draws given the
-responses, and moves that pass over all comparisons several times, are made only every so many sweeps."""
+responses, and moves of the items' scale, slopes and lapse rates, which pass over all comparisons several times, are
+made only every so many sweeps."""
 
 ITEM_MOVES = 3
 """Every how many sweeps items are drawn with responses integrated out, which costs as much as one or two sweeps."""
@@ -158,10 +159,11 @@ def move_without_responses(rng: np.random.Generator, problem: Problem, draw: Dra
     pairs, rung = problem.rows.pairs, problem.rung
     is_free = len(problem.rows.ratings.item) == 0 and len(problem.rows.tuples.item) == 0
     is_many, number = len(pairs.left) > MANY_PAIRS, int(draw.common[SWEEP])
-    move_pairs(rng, pairs, draw, is_free)
+    if not is_many or number % SLOPES_EVERY == 0 or draw.common[MARGIN] > 0.0:
+        move_pairs(rng, pairs, draw, is_free)
     if is_free and (is_many or number % ITEM_MOVES == 0):
-        move_items(rng, pairs, draw, problem.is_even)
-    if is_many and number % MANY_PAIRS_EVERY != 0:
+        move_items(rng, problem.of_item, draw)
+    if is_many and number % SLOPES_EVERY != 0:
         return
     if rung.slope:
         move_slopes(rng, pairs, draw, crowd)
@@ -220,7 +222,7 @@ def sweep(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd) 
     if len(rows.pairs.left):
         move_without_responses(rng, problem, draw, crowd)
     is_only_pairs = len(rows.ratings.item) == 0 and len(rows.tuples.item) == 0
-    if not (is_only_pairs and len(rows.pairs.left) > MANY_PAIRS) or int(common[SWEEP]) % MANY_PAIRS_EVERY == 0:
+    if not (is_only_pairs and len(rows.pairs.left) > MANY_PAIRS) or int(common[SWEEP]) % RESPONSES_EVERY == 0:
         draw_with_responses(rng, problem, draw, crowd)
     draw_item_population(rng, draw, crowd.rates[0])
     draw_level(rng, rows, draw, crowd, problem.rung)

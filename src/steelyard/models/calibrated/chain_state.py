@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.models.calibrated.evidence import PairRows, RatingRows, TupleRows
 from steelyard.models.calibrated.responder_kernels import Ladder
-from steelyard.observations import FloatArray
+from steelyard.observations import FloatArray, IntArray
 
 MEAN_PRIOR = (0.5, 0.5)
 """Prior mean and sd of the items' mean m on a rating scale of length 1. Of compared items, m is 0."""
@@ -48,17 +48,29 @@ class EndRows(NamedTuple):
     responder: NDArray[np.int64]
 
 
+class ItemRows(NamedTuple):
+    """The comparisons of every item as seen from it: those of item i are `start[i]` to `start[i + 1]` - 1.
+
+    `won` is 1, 0 for a tie, or -1. `is_even` says which items have several wins and several losses.
+    """
+
+    start: NDArray[np.int64]
+    other: IntArray
+    responder: IntArray
+    won: NDArray[np.int8]
+    is_even: NDArray[np.bool_]
+
+
 class Problem(NamedTuple):
     """What a chain draws from: the rows to use, all rows, the rung of the model, and the origin of the scale.
 
-    `is_even` says which compared items have several wins and several losses. By group: whether ratings are bounded,
-    the number of steps above the lowest, and the `edges` between steps.
+    By group: whether ratings are bounded, the number of steps above the lowest, and the `edges` between steps.
     """
 
     rows: Rows
     whole: Rows
     ends: EndRows
-    is_even: NDArray[np.bool_]
+    of_item: ItemRows
     rung: Ladder
     origin: float
     bounded: NDArray[np.bool_]

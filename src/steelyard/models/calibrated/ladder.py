@@ -6,7 +6,7 @@ held-out judgments (cross-validation), and two questions are asked.
 1. Do differences beyond bias help to locate the items? The *answers* must be predicted better than with bias alone,
    each annotator's errors relative to that annotator's usual error: predicting that somebody's answers hardly vary is
    not the same as knowing where the items lie. The outcomes of comparisons, choices and rankings must be predicted
-   better by more than a standard error.
+   better by more than two standard errors: one is exceeded by chance in up to one study of six.
 2. Which of them? The fullest rung whose predictive density is within one standard error (over annotators) of the best
    one. Pooling makes an unneeded difference cheap, while a crowd whose careless annotators are not modelled gets
    intervals that are too narrow.
@@ -102,9 +102,9 @@ def choose_rung(evidence: Evidence, camps: Opposition, seed: np.random.SeedSeque
 
 
 def gains(log_losses: FloatArray, rung: int) -> bool:
-    """Return whether a rung's log loss is lower than the simplest rung's by more than one standard error."""
+    """Return whether a rung's log loss is lower than the simplest rung's by more than two standard errors."""
     difference = log_losses[0] - log_losses[rung]
-    return bool(difference.sum() > np.sqrt(len(difference)) * difference.std(ddof=1))
+    return bool(difference.sum() > 2 * np.sqrt(len(difference)) * difference.std(ddof=1))
 
 
 def fullest(log_losses: FloatArray) -> int:

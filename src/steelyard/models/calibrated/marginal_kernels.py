@@ -20,6 +20,7 @@ from steelyard.models.calibrated.chain_state import (
     SD,
     SWEEP,
     Draw,
+    ItemRows,
     Problem,
 )
 from steelyard.models.calibrated.covariate_kernels import stretch_gain
@@ -50,6 +51,11 @@ from steelyard.observations import FloatArray
 
 SLOPE_SD_MOVES = 3
 """Steps of the random walk of the sd of slopes in a sweep, with responses integrated out."""
+
+
+PROPOSAL_SD = 1.2
+"""Sd of the proposal of an item's location, in sds of a Gaussian with the curvature there: wider, since chains would
+stay long in tails that are heavier than the proposal's."""
 
 
 @compiled_part
@@ -91,20 +97,15 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
 
 
 @compiled_part
-def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
+def item_density(rows: ItemRows, draw: Draw, i: int, location: float) -> float:
     """Return the log density of a compared item's location given the other items, with responses integrated out."""
-    left, right, responder, outcome, start, row = rows
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     total: float = -0.5 * ((location - draw.prior_mean[i]) / draw.common[SD]) ** 2
     product = 1.0
-    for at in range(start[i], start[i + 1]):
-        m = row[at]
-        if outcome[m] == HELD_OUT:
-            continue
-        difference = location - draw.x[right[m]] if left[m] == i else draw.x[left[m]] - location
-        r = responder[m]
-        chance = pair_chance(draw.slope[r] * difference, outcome[m], margin)
+    for at in range(rows.start[i], rows.start[i + 1]):
+        r = rows.responder[at]
+        chance = pair_chance(draw.slope[r] * (location - draw.x[rows.other[at]]), rows.won[at], margin)
         product *= max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
         if product < LEAST_CHANCE:
             total += log(product)
@@ -113,7 +114,7 @@ def item_density(rows: PairRows, draw: Draw, i: int, location: float) -> float:
 
 
 @compiled_part
-def slice_item(rng: np.random.Generator, rows: PairRows, draw: Draw, i: int) -> None:
+def slice_item(rng: np.random.Generator, rows: ItemRows, draw: Draw, i: int) -> None:
     """Draw a compared item by slice sampling, with the responses integrated out."""
     value = draw.x[i]
     level = item_density(rows, draw, i, value) - rng.standard_exponential()
@@ -137,24 +138,17 @@ def slice_item(rng: np.random.Generator, rows: PairRows, draw: Draw, i: int) -> 
 
 
 @compiled_part
-def item_curve(rows: PairRows, draw: Draw, i: int, location: float) -> tuple[float, float, float]:
+def item_curve(rows: ItemRows, draw: Draw, i: int, location: float) -> tuple[float, float, float]:
     """Return `item_density` at a location, its slope, and about its curvature with the sign reversed."""
-    left, right, responder, outcome, start, row = rows
     margin = draw.common[MARGIN]
     guess = 1.0 / 3.0 if margin > 0.0 else 0.5
     curvature = 1.0 / draw.common[SD] ** 2
     off = location - draw.prior_mean[i]
     total, rise, product = -0.5 * off * off * curvature, -off * curvature, 1.0
-    for at in range(start[i], start[i + 1]):
-        m = row[at]
-        if outcome[m] == HELD_OUT:
-            continue
-        r = responder[m]
-        # As seen from the item: by how much it is ahead, and whether it won.
-        is_left = left[m] == i
+    for at in range(rows.start[i], rows.start[i + 1]):
+        r, won = rows.responder[at], rows.won[at]
         slope = draw.slope[r]
-        ahead = slope * (location - draw.x[right[m] if is_left else left[m]])
-        won = outcome[m] if is_left else -outcome[m]
+        ahead = slope * (location - draw.x[rows.other[at]])
         if won != 0:
             sign = 1.0 if won > 0 else -1.0
             chance, change = chance_and_density(sign * ahead - margin)
@@ -176,31 +170,31 @@ def item_curve(rows: PairRows, draw: Draw, i: int, location: float) -> tuple[flo
 
 
 @compiled_part
-def step_item(rng: np.random.Generator, rows: PairRows, draw: Draw, i: int) -> None:
+def step_item(rng: np.random.Generator, rows: ItemRows, draw: Draw, i: int) -> None:
     """Update a compared item by a Metropolis step, with the responses integrated out.
 
-    The proposal is the Gaussian around a Newton step: nearly always accepted where the density is nearly Gaussian, at
-    a third of the cost of slice sampling.
+    The proposal is a Gaussian around a Newton step: mostly accepted where the density is nearly Gaussian, at a third of
+    the cost of slice sampling.
     """
     now, rise, curvature = item_curve(rows, draw, i, draw.x[i])
     noise = rng.standard_normal()
-    other = draw.x[i] + rise / curvature + noise / sqrt(curvature)
+    other = draw.x[i] + rise / curvature + PROPOSAL_SD * noise / sqrt(curvature)
     then, other_rise, other_curvature = item_curve(rows, draw, i, other)
-    back = (draw.x[i] - other - other_rise / other_curvature) * sqrt(other_curvature)
+    back = (draw.x[i] - other - other_rise / other_curvature) * sqrt(other_curvature) / PROPOSAL_SD
     gain = then - now + 0.5 * (noise * noise - back * back) + 0.5 * log(other_curvature / curvature)
     if log(rng.random()) < gain:
         draw.x[i] = other
 
 
 @compiled_part
-def move_items(rng: np.random.Generator, rows: PairRows, draw: Draw, is_even: NDArray[np.bool_]) -> None:
+def move_items(rng: np.random.Generator, rows: ItemRows, draw: Draw) -> None:
     """Update all compared items one after the other, with the responses integrated out.
 
     Given the responses, an item that won or lost nearly all its comparisons hardly moves. Items with several wins and
-    several losses have a density that is nearly Gaussian (`is_even`).
+    several losses have a density that is nearly Gaussian.
     """
     for i in range(len(draw.x)):
-        if is_even[i]:
+        if rows.is_even[i]:
             step_item(rng, rows, draw, i)
         else:
             slice_item(rng, rows, draw, i)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 import scipy
 from pydantic import Field
 
@@ -13,7 +14,7 @@ from steelyard.models.fit import Fit, Model
 from steelyard.models.inference.student import NO_SPREAD
 from steelyard.models.inference.value_tally import ObservedValues, ValueTally
 from steelyard.models.table import Uncertainty, aligned_draws, score_table
-from steelyard.observations import FloatArray, IntArray, Ratings
+from steelyard.observations import FloatArray, Index, IntArray, Ratings
 
 
 class BetaState(NamedTuple):
@@ -54,6 +55,7 @@ class EASL(Model):
 
     name: ClassVar[str] = "easl"
     accepts: ClassVar[tuple[str, ...]] = ("ratings",)
+    parameter_columns: ClassVar[tuple[str, ...]] = ("alpha", "beta", "mode", "variance")
 
     alpha: Annotated[float, Field(ge=1, description="initial α of every item")] = 1.0
     beta: Annotated[float, Field(ge=1, description="initial β of every item")] = 1.0
@@ -112,6 +114,7 @@ class EASL(Model):
             level=self.level,
         )
         in_order = aligned_draws(table, values.items, uncertainty.draws)
+        table = table.join(_parameters(values.items, state), on="item", how="left", maintain_order="left")
         return Fit(self.name, self.settings(), table, notes=notes, draws=in_order)
 
     def _point(self, state: BetaState) -> FloatArray:
@@ -145,6 +148,13 @@ class EASL(Model):
         is_judged = judgments > 0
         sd = np.where(is_judged, np.sqrt(state.variance), np.nan)
         return Uncertainty("model", draws, sd, lower, upper)
+
+
+def _parameters(items: Index, state: BetaState) -> pl.DataFrame:
+    """Return α, β, mode and variance of every item's Beta, on [0, 1], as the authors' code exports them."""
+    return pl.DataFrame(
+        {"item": list(items.ids)} | {name: getattr(state, name) for name in EASL.parameter_columns},
+    )
 
 
 def highest_density(state: BetaState, level: float) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from steelyard.errors import DataError, did_you_mean
+from steelyard.formats.tables import pandas_frame
 from steelyard.models.comparisons.latent import LatentScale
 from steelyard.models.comparisons.paired import PairTable, pairs_of
 from steelyard.models.display import html_table
@@ -105,6 +106,10 @@ class SystemComparison:
     level: float
     notes: tuple[str, ...] = ()
     coefficients: pl.DataFrame | None = None
+
+    def to_pandas(self) -> Any:
+        """Return the scores of the systems as a pandas frame."""
+        return pandas_frame(self.scores)
 
     def _repr_html_(self) -> str:
         columns = ("cluster", "rank", "system", "score", "lower", "upper", "rank_lower", "rank_upper", "judgments")

@@ -36,7 +36,8 @@ def study_schema() -> dict[str, Any]:
         {"required": ["stage"], "not": {"anyOf": [{"required": ["protocol"]}, {"required": ["design"]}]}},
     ]
     header = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "study.toml"}
-    return _without_null({**schema, **header, "description": "Configuration of a Steelyard study."})
+    result: dict[str, Any] = _without_null({**schema, **header, "description": "Configuration of a Steelyard study."})
+    return result
 
 
 def schema_text() -> str:

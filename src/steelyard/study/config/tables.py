@@ -130,7 +130,9 @@ class Checks(_Table):
     """Questions with known answers, mixed in with the tasks."""
 
     file: Annotated[str, Field(min_length=1, description="question file, one per row: items, answer (or best, worst)")]
-    rate: Annotated[float, Field(gt=0, lt=1, description="fraction of an annotator's tasks that are checks")] = 0.05
+    rate: Annotated[
+        float, Field(gt=0, lt=1, description="fraction of an annotator's tasks that are checks, after the first ones")
+    ] = 0.05
     min_accuracy: Annotated[
         float, Field(gt=0, lt=1, description="minimum accuracy in the checks; annotators below it are excluded")
     ] = 0.7
@@ -147,7 +149,30 @@ class Checks(_Table):
     min_checks: Annotated[
         int, Field(ge=1, strict=True, description="minimum number of answered checks before an exclusion")
     ] = 5
+    min_checks_within: Annotated[
+        int,
+        Field(
+            ge=1, strict=True, description="number of tasks within which an annotator gets the first min_checks checks"
+        ),
+    ] = 25
     feedback: Annotated[bool, Field(description="whether annotators are told when they answer a check wrongly")] = False
+
+    def probability(self, checks: int, tasks: int) -> float:
+        """Return the probability that the next task is a check, for an annotator with this many checks and tasks.
+
+        The first `min_checks` checks come one in each of as many equal parts of the first `min_checks_within` tasks,
+        at a random place of its part.
+        """
+        if checks >= self.min_checks:
+            return self.rate
+        length = self.min_checks_within / self.min_checks
+        first, last = int(checks * length), int((checks + 1) * length)
+        return self.rate if tasks < first else max(self.rate, 1 / max(last - tasks, 1))
+
+    def expected(self, tasks: int) -> float:
+        """Return about how many of an annotator's tasks are checks."""
+        early = min(tasks, self.min_checks_within)
+        return max(early * self.min_checks / self.min_checks_within, early * self.rate) + (tasks - early) * self.rate
 
 
 class Qualification(_Table):

@@ -44,9 +44,9 @@ export function start({ api }) {
       { key: "items", title: "Items", sort: false, cell: (row) => row.items.slice(0, 8).flatMap((id, place) => [place ? ", " : "", itemLink(id)]) },
     ],
   });
-  if (part("prolific")) new Prolific(part("prolific"), api).refresh();
   if (part("pilot")) showPilot(part("pilot"), api);
-  return { parts: ["progress"], refresh: () => Promise.all([activity.refresh(), notes.refresh(), leased.refresh()]) };
+  const ready = part("prolific") ? new Prolific(part("prolific"), api).refresh() : null;
+  return { parts: ["progress"], ready, refresh: () => Promise.all([activity.refresh(), notes.refresh(), leased.refresh()]) };
 }
 
 /** What the answers so far say about the full run. */

@@ -39,17 +39,19 @@ export class Charts {
     for (const media of [dark, narrow]) media.addEventListener("change", () => this.#summary && this.show(this.#summary));
   }
 
-  /** Show the charts there are, as of the versions in the summary. */
+  /** Show the charts there are, as of the versions in the summary; resolves when they are drawn. */
   show(summary) {
     this.#summary = summary;
+    const drawings = [];
     for (const figure of document.querySelectorAll("[data-chart]")) {
       const { chart, part } = figure.dataset;
       const version = summary.parts[part];
       const isThere = summary.charts.includes(chart);
       // Before its part is computed, nobody knows whether there will be a chart.
       figure.hidden = !isThere && (version !== undefined || summary.judgments === 0);
-      if (isThere) this.#draw(figure, chart, version);
+      if (isThere) drawings.push(this.#draw(figure, chart, version));
     }
+    return Promise.all(drawings);
   }
 
   async #draw(figure, chart, version) {

@@ -15,6 +15,8 @@ const part = (id) => document.getElementById(id);
 const charts = new Charts(api);
 const content = (await import(`./${tab}.js`)).start({ api });
 const shown = new Map();
+const CHARTS_MS = 1500; // So long the tab waits for its charts; their places are reserved.
+const SETTLE_MS = 4000; // After this time, what is not there yet is shown as computing.
 let state = "open";
 
 function show(summary) {
@@ -27,13 +29,21 @@ function show(summary) {
   showState(summary);
   part("error").hidden = !summary.error;
   part("error").textContent = summary.error ? `The results cannot be computed: ${summary.error} The answers are safe.` : "";
-  charts.show(summary);
+  const drawn = charts.show(summary);
   content.show?.(summary);
   const isNew = content.parts.some((name) => summary.parts[name] !== undefined && summary.parts[name] !== shown.get(name));
   if (isNew || !shown.size) {
     for (const name of content.parts) shown.set(name, summary.parts[name]);
-    content.refresh(summary);
+    const charted = Promise.race([drawn, new Promise((done) => setTimeout(done, CHARTS_MS))]);
+    const loaded = [charted, content.refresh(summary), content.ready];
+    const isComplete = content.parts.every((name) => summary.parts[name] !== undefined);
+    if (isComplete) Promise.allSettled(loaded).then(settle);
   }
+}
+
+/** Show the whole tab. Until its first section has its content, what is below would move, so it is not shown. */
+function settle() {
+  part("tab").classList.remove("m-settling");
 }
 
 function showState(summary) {
@@ -83,4 +93,5 @@ for (const button of document.querySelectorAll("[data-state]")) {
 
 document.querySelector(".m-tabs [aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
 if (first) show(JSON.parse(first));
+setTimeout(settle, SETTLE_MS);
 live();

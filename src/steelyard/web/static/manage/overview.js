@@ -13,7 +13,7 @@ export function start() {
     await navigator.clipboard.writeText(part("judge-url").textContent);
     toast("The link is copied.");
   });
-  return { parts: [], show, refresh: () => {} };
+  return { parts: ["progress", "reliability"], show, refresh: () => {} };
 }
 
 function show(summary) {

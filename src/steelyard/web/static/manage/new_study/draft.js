@@ -114,8 +114,10 @@ export async function flush() {
     if (!pending) draft.onStatus("Saved");
   } catch (refused) {
     pending = { ...changes, ...pending };
-    draft.onStatus(refused.message, true);
-    if (refused.status === 412) draft.onConflict(refused.message);
+    if (refused.status === 412) {
+      draft.onStatus("Not saved", true);
+      draft.onConflict(refused.message);
+    } else draft.onStatus(refused.message, true);
     // Without a connection, try again by itself.
     if (!refused.status || refused.status >= 500) timer = setTimeout(flush, 4000);
   }

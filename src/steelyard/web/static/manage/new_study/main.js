@@ -186,6 +186,8 @@ try {
   [forms, languages] = await Promise.all([read(`${BASE}/forms`), read(`${BASE}/languages`), load()]);
   draft.onState = (state) => onState(state);
   step = fromHash() ?? (study ? "items" : draft.state.step);
+  // A draft that is resumed shows which steps were completed before.
+  for (const name of NAMES.slice(0, Math.max(0, NAMES.indexOf(draft.state.step)))) left.add(name);
   if (new URLSearchParams(location.search).has("created")) {
     notice.hidden = false;
     notice.replaceChildren(h("p", { class: "m-notice", role: "status" }, "The study is ready. Copy its link, send it to your annotators, and watch the answers on the ", h("a", { href: "./" }, "dashboard"), "."));

@@ -56,7 +56,7 @@ function optionalPercent(label, help, path, start) {
 
 function checkSettings() {
   return [
-    percent("Share of the tasks that are checks", "", "quality.checks.rate", 5),
+    percent("Share of the tasks that are checks", "After the first checks, which come early.", "quality.checks.rate", 5),
     percent("Exclude below", "Of the checks answered correctly.", "quality.checks.min_accuracy", 70),
     checkField({ label: "Tell annotators when a check was wrong", path: "quality.checks.feedback" }),
     details(
@@ -65,6 +65,7 @@ function checkSettings() {
       selectField({ label: "Exclude when", path: "quality.checks.rule", fallback: "posterior", options: [["posterior", "the accuracy is very probably too low"], ["threshold", "the observed accuracy is too low"]] }),
       percent("How probably", "For the first rule.", "quality.checks.confidence", 95),
       numberField({ label: "Checks before an exclusion", path: "quality.checks.min_checks", min: 1, step: 1, placeholder: "5" }),
+      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "25" }),
     ),
   ];
 }

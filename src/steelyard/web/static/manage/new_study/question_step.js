@@ -58,7 +58,7 @@ export function questionStep({ render, showStage }) {
 function stageSection(prefix, place, count, { render, showStage, fixed }) {
   const path = within(prefix, "protocol");
   const name = get(`${path}.name`);
-  const title = count > 1 ? `Part ${place + 1}: how it is answered` : "How it is answered";
+  const title = count > 1 ? `Part ${place + 1}` : "How it is answered";
   const part = section(
     title,
     null,
