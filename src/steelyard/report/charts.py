@@ -248,7 +248,12 @@ def reliability(table: pl.DataFrame, *, target: float | None = None) -> Chart:
 
 
 def annotators(table: pl.DataFrame) -> Chart:
-    """Draw each annotator's agreement with the others, one row for each; `table` is that of `annotator_table`."""
+    """Draw each person's agreement with the others, one row for each; `table` is that of `annotator_table`.
+
+    Models have a table of their own.
+    """
+    if "kind" in table.columns:
+        table = table.filter(pl.col("kind") == "person")
     comparable = (
         table.filter(pl.col("agreement").is_not_null())
         .with_columns(
