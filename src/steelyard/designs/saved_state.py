@@ -76,7 +76,6 @@ def _has_own_form(kind: type[Any]) -> bool:
     return hasattr(kind, "__setstate__") and not is_dataclass(kind)
 
 
-@cache
 def _slots(kind: type[Any]) -> tuple[str, ...]:
     names = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
     return tuple(name for name in names if name not in {"__dict__", "__weakref__"})
@@ -226,7 +225,7 @@ class _Reader:
         kind = find_class(module, name)
         if not _has_own_form(kind):
             raise ForeignStateError(f"{name} has no form of its own")
-        self._objects[place] = result = kind.__new__(kind)
+        self._objects[place] = result = object.__new__(kind)
         result.__setstate__(self.value(state))
         return result
 
