@@ -7,6 +7,7 @@ import pytest
 
 from steelyard import Study
 from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.history import history_of
 from steelyard.errors import AnswerError, TaskError
 from steelyard.study import differing_picks, read_log, rebuild, write_log
 from steelyard.study import events as ev
@@ -104,6 +105,15 @@ def test_agreement_of_people_does_not_change_when_models_count(folder):
     file.write_text(file.read_text() + "\n[judges]\ncount = true\n")
     with Study.open(folder) as study:
         assert Analysis.of(study).reliability_table().equals(before)
+
+
+def test_answered_tasks_of_a_declared_model_are_not_listed_as_leased(folder):
+    with Study.open(folder) as study:
+        task = study.ask("bot")
+        study.tell(task, {item: 50 for item in task.item_ids})
+        study.ask("ann")
+        study.judges.declare("bot")
+        assert history_of(study).open_tasks()["annotator"].to_list() == ["ann"]
 
 
 def test_an_annotator_can_be_declared_a_model_afterwards(folder):

@@ -100,7 +100,8 @@ class History:
     def open_tasks(self) -> pl.DataFrame:
         """List the leased tasks, the oldest lease first."""
         closed = self.notes.filter(pl.col("kind").is_in(["skip", "expired"]))["judgment_id"]
-        gone = pl.concat([closed, self.judgments["judgment_id"]])
+        by_models = pl.Series([judgment.judgment_id for judgment in self.model_records], dtype=pl.String)
+        gone = pl.concat([closed, self.judgments["judgment_id"], by_models])
         return self.picks.filter(~pl.col("judgment_id").is_in(gone.implode())).sort("seq")
 
 
