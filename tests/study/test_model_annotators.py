@@ -110,7 +110,7 @@ def test_agreement_of_people_does_not_change_when_models_count(folder):
 def test_answered_tasks_of_a_declared_model_are_not_listed_as_leased(folder):
     with Study.open(folder) as study:
         task = study.ask("bot")
-        study.tell(task, {item: 50 for item in task.item_ids})
+        study.tell(task, dict.fromkeys(task.item_ids, 50))
         study.ask("ann")
         study.judges.declare("bot")
         assert history_of(study).open_tasks()["annotator"].to_list() == ["ann"]
