@@ -132,6 +132,7 @@ def test_an_annotator_far_below_the_others_is_to_be_reviewed_without_their_name(
             "agreement": [0.9, 0.88, 0.91, 0.1],
             "agreement_upper": [0.95, 0.94, 0.96, 0.3],
             "excluded": [None] * 4,
+            "kind": ["person"] * 4,
         },
         schema_overrides={"excluded": pl.String},
     )

@@ -399,7 +399,7 @@ def test_newcomers_are_sent_to_any_source_with_equal_chance():
 def test_only_comparisons_of_two_will_do():
     assert "pairwise" in str(Tournament().problems(BestWorst(), 10)[0])
     assert "pairwise" in str(Tournament().problems(Direct(items_per_page=2), 10)[0])
-    assert "no tournament" in str(Tournament().problems(Pairwise(), 1)[0])
+    assert "too few for a tournament" in str(Tournament().problems(Pairwise(), 1)[0])
     assert Tournament().problems(Pairwise(), 10) == []
 
 

@@ -59,7 +59,7 @@ def test_a_full_disk_is_an_error_that_passes(make_study, small_disk):
         first, second = study.ask("ann"), study.ask("bob")
         saved_ids = [study.tell(first, answer(first)).judgment_id]
         small_disk.fill()
-        with pytest.raises(StoreError, match=r"could not be written: database or disk is full\. Send it again"):
+        with pytest.raises(StoreError, match=r"could not be written: database or disk is full\. Send the answer again"):
             write_for_ever(study)
         with pytest.raises(StoreError, match="full"):
             study.tell(second, answer(second))
@@ -113,7 +113,7 @@ def test_a_database_that_is_taken_away_gets_no_answers(make_study):
         # As somebody would who restores a copy without stopping the server.
         database = folder / "study.db"
         database.rename(folder / "before.db")
-        with pytest.raises(StoreError, match=r"study\.db is removed or replaced"):
+        with pytest.raises(StoreError, match=r"study\.db was removed or replaced"):
             study.tell(task, answer(task))
         assert not database.exists()
         database.write_bytes((folder / "before.db").read_bytes())
@@ -244,7 +244,7 @@ def test_an_answer_whose_acknowledgement_got_lost_counts_once_when_it_is_sent_ag
     with Study.open(make_study(items=50), database=through) as study:
         task = study.ask("ann")
         proxy.hang_up = True
-        with pytest.raises(StoreError, match="what was saved is never counted twice"):
+        with pytest.raises(StoreError, match="saved answers are never counted twice"):
             study.tell(task, answer(task))
         # It is there all the same; nobody but the database could know.
         assert study.status().judgments == 1

@@ -58,7 +58,7 @@ def test_an_answer_that_takes_too_long_counts_as_lost(approved, folder, standin)
     options: dict[str, Any] = {"grace_minutes": 1.0, "send_again": lambda _: True}
     with Study.open(folder) as study, Client(TOKEN, address=standin.url, timeout=0.3) as client:
         listed, _ = client.submissions(drafted_id(study))
-        with pytest.raises(bonuses.PendingError, match="may have been carried out"):
+        with pytest.raises(bonuses.PendingError, match="the payment may have been made"):
             bonuses.pay_owed(client, study, OWED, OWED, listed, **options)
         batch = PlatformLedger.of(study.recruitment.steps()).open_batch
         assert bonuses.complete_batch(client, study, batch, **options)
@@ -114,7 +114,7 @@ def test_a_dry_run_of_the_draft_needs_no_token(prolific, platform, monkeypatch):
     assert "The draft would be created on Prolific, unpublished:" in output
     assert "3 participants, $6.00 in total, without fees and taxes" in output
     assert "living in United States or United Kingdom, fluent in English, approval rate of 99 % or more" in output
-    assert "Each person gets 4 tasks" in output
+    assert "Each participant gets 4 tasks" in output
     assert "Dry run: nothing was changed on Prolific" in output
     assert "the number of 'United States'" in output
     assert platform.requests == []

@@ -188,7 +188,7 @@ def test_a_pilot_runs_its_people_and_says_what_the_full_run_takes(prolific, plat
     assert "6.00 $ per annotator, 300.00 $ per hour" in done.stdout
     assert "alpha (interval)" in done.stdout
     # Twelve items five times each, less the 24.
-    assert "wants 36 more answers" in done.stdout
+    assert "needs 36 more answers" in done.stdout
     assert "a split-half reliability of 0.9 takes" in done.stdout
     assert only(platform)["total_available_places"] == 2
     # The full run is the same study, grown.

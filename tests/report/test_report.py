@@ -220,7 +220,7 @@ def test_sections_without_data_vanish_and_one_line_says_why(make_study):
         keys = [section.key for section in document.sections if section.blocks]
         assert keys == ["summary", "task", "methods"]
         page = Page(html_page(document))
-        for what in ("Scores", "Reliability", "Checks", "Repeats", "Stopping", "Exclusions", "Costs", "Who answered"):
+        for what in ("Scores", "Reliability", "Checks", "Repeats", "Stopping", "Exclusions", "Costs", "Participation"):
             assert any(line.startswith(f"{what}:") for line in document.absent), what
             assert f"{what}:" in page.text
         for name in ("ann", "bob"):

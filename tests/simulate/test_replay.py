@@ -75,7 +75,7 @@ def test_one_person_s_ratings_answer_what_sets_items_against_each_other():
         (("b",), ("a",)),
         (("a", "b"),),
     }
-    with pytest.raises(DataError, match=r"no recorded ratings set 'a', 'c' against each other"):
+    with pytest.raises(DataError, match=r"no recorded ratings compare 'a', 'c' with each other"):
         rated().answer("seat-1", Pairwise(), ["a", "c"])
 
 
@@ -93,9 +93,9 @@ def test_choices_answer_their_own_tuples_and_the_pairs_they_settle():
     people = RecordedAnnotators(read_judgments(frame), 1, np.random.default_rng(0))
     assert people.answer("seat-1", BestWorst(), ["d", "c", "b", "a"]) == {"best": "c", "worst": "a"}
     assert people.answer("seat-1", Pairwise(), ["b", "c"]) == {"winner": "c"}
-    with pytest.raises(DataError, match="against each other"):
+    with pytest.raises(DataError, match="with each other"):
         people.answer("seat-1", Pairwise(), ["b", "d"])
-    with pytest.raises(DataError, match="against each other"):
+    with pytest.raises(DataError, match="with each other"):
         people.answer("seat-1", BestWorst(size=3), ["a", "b", "c"])
 
 
@@ -109,7 +109,7 @@ def test_labels_answer_choice_and_nothing_else():
 
 
 def test_what_was_never_judged_is_refused():
-    with pytest.raises(DataError, match=r"judged 'z'.*Leave it out"):
+    with pytest.raises(DataError, match=r"judgments of 'z'.*Leave it out"):
         rated().answer("seat-1", Direct(), ["z"])
     with pytest.raises(DataError, match="nothing was recorded for criterion 'joy'"):
         rated().answer("seat-1", Direct(criteria={"joy": Criterion()}), ["a"])

@@ -242,6 +242,6 @@ def test_a_study_that_was_never_opened_is_not_created_by_a_backup(make_study, tm
     folder = make_study()
     assert "there is no database" in run("backup", "study", "-o", "x.steelyard", cwd=tmp_path, code=1).stderr
     assert not (folder / "study.db").exists()
-    with pytest.raises(StoreError, match="no such study"):
+    with pytest.raises(StoreError, match="does not contain this study"):
         backup(folder, tmp_path / "x.steelyard", database=postgres_url)
     assert not list(tmp_path.glob("*x.steelyard*"))

@@ -277,6 +277,11 @@ def test_a_check_is_certain_at_the_end_of_its_part(n_checks, n_tasks, expected):
     assert Checks(file="x").probability(n_checks, n_tasks) == pytest.approx(expected)
 
 
+def test_many_checks_before_an_exclusion_do_not_crowd_out_the_tasks():
+    assert Checks(file="x", min_checks=50).probability(0, 0) == pytest.approx(1 / 5)
+    assert Checks(file="x", min_checks=50, min_checks_within=60).early_tasks == 60
+
+
 def test_between_parts_and_afterwards_checks_come_at_the_usual_rate():
     rule = Checks(file="x", rate=0.05)
     assert rule.probability(1, 2) == 0.05

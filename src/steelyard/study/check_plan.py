@@ -28,7 +28,7 @@ def describe_checks(config: StudyConfig, questions: int) -> CheckPlan:
                 f"Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
             ),
         )
-    within = max(checks.min_checks_within, needed)
+    within = checks.early_tasks
     checks_needed = "1 check" if needed == 1 else f"{needed} checks"
     sentence = (
         f"Each annotator gets {checks_needed} within the first {within} tasks; after that, about {checks.rate:.0%} "

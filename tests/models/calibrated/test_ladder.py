@@ -99,7 +99,7 @@ def test_the_fit_says_which_differences_it_models_and_why():
     data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
     fit, _ = warned_by(data)
     (note,) = [note for note in fit.notes if note.startswith("annotators:")]
-    assert "predict held-out judgments better" in note
+    assert "improve the prediction of held-out judgments" in note
     assert any(note.startswith("chains: R̂") for note in fit.notes)
     forced = CalibratedScale(draws=100, annotator_effects="none").fit(data)
     assert any("no differences between annotators" in note for note in forced.notes)
@@ -187,7 +187,7 @@ def test_a_constant_annotator_is_named():
 def test_a_reversed_annotator_is_named():
     data, _ = rated(np.random.default_rng(8), each=10)
     _, messages = warned_by(replace(data, value=np.where(data.annotator == 3, 100 - data.value, data.value)))
-    assert any("w003 answers against the scale" in message for message in messages)
+    assert any("w003 answers against the other annotators" in message for message in messages)
 
 
 @pytest.mark.parametrize("kind", ["ratings", "comparisons"])
@@ -209,7 +209,7 @@ def test_two_camps_are_reported(kind: str):
 def test_items_that_nothing_links_are_reported():
     data, _ = compared(np.random.default_rng(9), items=20, each=40)
     _, messages = warned_by(take(data, (data.left < 10) == (data.right < 10)))
-    assert any("2 parts that no comparison links" in message for message in messages)
+    assert any("2 groups not linked by any comparison" in message for message in messages)
 
 
 def test_scores_that_contradict_the_simple_estimate_are_reported():

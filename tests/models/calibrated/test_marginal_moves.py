@@ -30,7 +30,9 @@ def problem(margin: float, won: int, lost: int, tied: int) -> tuple[ItemRows, An
     rows = ItemRows(start, 1 + number % len(OTHERS), number % 2, outcome, np.array([True]))
     common = np.zeros(7)
     common[[MEAN, SD, MARGIN]] = 0.0, 1.3, margin
-    return rows, SimpleNamespace(x=np.append(0.2, OTHERS), slope=SLOPES, lapse_rate=LAPSES, common=common)
+    x = np.append(0.2, OTHERS)
+    prior_mean = np.full(len(x), common[MEAN])
+    return rows, SimpleNamespace(x=x, prior_mean=prior_mean, slope=SLOPES, lapse_rate=LAPSES, common=common)
 
 
 def log_density(rows: ItemRows, draw: Any, location: FloatArray) -> FloatArray:

@@ -115,7 +115,7 @@ def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
     draws = np.empty((20_000, 5))
     for number in range(len(draws)):
         # The draw clears the sums.
-        items = Items(x, 0.0, 0.25, 0.8, weight.copy(), pull.copy())
+        items = Items(x, 0.0, np.full(5, 0.25), 0.8, weight.copy(), pull.copy())
         draw_items_jointly(rng, items, pairs, answers, responders, np.zeros((4, 5)))
         draws[number] = x
     assert draws.mean(axis=0) == pytest.approx(covariance @ total, abs=0.03)

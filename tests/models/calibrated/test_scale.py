@@ -71,7 +71,7 @@ def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
     for at in range(len(draws)):
         weight, pull = np.array([3.0, 0.0, 0.0]), np.array([6.0, 0.0, 0.0])
         x = np.array([0.0, 0.5, -0.25])
-        draw_items(rng, Items(x, 0.0, 0.5, 2.0, weight, pull), pairs, answers, responders)
+        draw_items(rng, Items(x, 0.0, np.full(3, 0.5), 2.0, weight, pull), pairs, answers, responders)
         draws[at] = x
     assert not weight.any()
     assert not pull.any()

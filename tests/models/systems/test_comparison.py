@@ -102,7 +102,7 @@ def test_by_gives_one_comparison_for_each_value():
     alone = compare_systems(frame.filter(pl.col("domain") == "chat"), scale=(1, 5))
     assert whole.scores.filter(pl.col("domain") == "chat").drop("domain").equals(alone.scores)
     # What holds for every part is noted once.
-    assert [note for note in whole.notes if "annotators are not known" in note] == [alone.notes[0]]
+    assert [note for note in whole.notes if "annotators are unknown" in note] == [alone.notes[0]]
     assert whole.draws.shape[1] == whole.scores.height == 4
 
 

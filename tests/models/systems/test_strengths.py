@@ -129,7 +129,7 @@ def contextual_data(rng):
 
 def test_a_constant_covariate_beside_every_system_is_refused():
     comparisons, features = contextual_data(np.random.default_rng(4))
-    with pytest.raises(DataError, match="told apart"):
+    with pytest.raises(DataError, match="collinear with the systems"):
         fit_contextual(comparisons, np.column_stack([features, features[:, 0]]))
 
 

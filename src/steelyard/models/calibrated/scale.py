@@ -46,7 +46,9 @@ _EFFECTS = {
 }
 _COMPARED_EFFECTS = {
     "none": "no differences between annotators",
+    "bias": "no differences between annotators",
     "slope": "precision",
+    "noise": "precision",
     "random": "precision, lapses and random answering",
 }
 

@@ -126,6 +126,9 @@ class Pay(_Table):
         return not self.rates.any and self.bonus is None
 
 
+_TASKS_PER_EARLY_CHECK = 5
+
+
 class Checks(_Table):
     """Questions with known answers, mixed in with the tasks."""
 
@@ -150,29 +153,36 @@ class Checks(_Table):
         int, Field(ge=1, strict=True, description="minimum number of answered checks before an exclusion")
     ] = 5
     min_checks_within: Annotated[
-        int,
+        int | None,
         Field(
-            ge=1, strict=True, description="number of tasks within which an annotator gets the first min_checks checks"
+            ge=1,
+            strict=True,
+            description="tasks within which an annotator gets the first min_checks checks; default: 5 × min_checks",
         ),
-    ] = 25
+    ] = None
     feedback: Annotated[bool, Field(description="whether annotators are told when they answer a check wrongly")] = False
+
+    @property
+    def early_tasks(self) -> int:
+        """Number of tasks within which the first `min_checks` checks come."""
+        return max(self.min_checks_within or _TASKS_PER_EARLY_CHECK * self.min_checks, self.min_checks)
 
     def probability(self, checks: int, tasks: int) -> float:
         """Return the probability that the next task is a check, for an annotator with this many checks and tasks.
 
-        The first `min_checks` checks come one in each of as many equal parts of the first `min_checks_within` tasks,
+        The first `min_checks` checks come one in each of as many equal parts of the first `early_tasks` tasks,
         at a random place of its part.
         """
         if checks >= self.min_checks:
             return self.rate
-        length = self.min_checks_within / self.min_checks
+        length = self.early_tasks / self.min_checks
         first, last = int(checks * length), int((checks + 1) * length)
         return self.rate if tasks < first else max(self.rate, 1 / max(last - tasks, 1))
 
     def expected(self, tasks: int) -> float:
         """Return about how many of an annotator's tasks are checks."""
-        early = min(tasks, self.min_checks_within)
-        return max(early * self.min_checks / self.min_checks_within, early * self.rate) + (tasks - early) * self.rate
+        early = min(tasks, self.early_tasks)
+        return early * max(self.min_checks / self.early_tasks, self.rate) + (tasks - early) * self.rate
 
 
 class Qualification(_Table):

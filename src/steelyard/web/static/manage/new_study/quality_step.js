@@ -65,7 +65,7 @@ function checkSettings() {
       selectField({ label: "Exclude when", path: "quality.checks.rule", fallback: "posterior", options: [["posterior", "the accuracy is very probably too low"], ["threshold", "the observed accuracy is too low"]] }),
       percent("How probably", "For the first rule.", "quality.checks.confidence", 95),
       numberField({ label: "Checks before an exclusion", path: "quality.checks.min_checks", min: 1, step: 1, placeholder: "5" }),
-      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "25" }),
+      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "5 for each" }),
     ),
   ];
 }
