@@ -34,7 +34,7 @@ class BestWorst(Experiment):
 
     name: ClassVar[str] = "calibrated.best_worst"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Best–worst choices: agreement with the other half by choices an item"
+    title: ClassVar[str] = "Best–worst choices: agreement with the other half by choices per item"
     data: ClassVar[tuple[str, ...]] = (ANSWERS, RUDDIT_ANSWERS, RUDDIT_TUPLES)
 
     budgets: tuple[float, ...] = (0.5, 1, 2, 4)

@@ -72,8 +72,8 @@ class MixedProtocols(Experiment):
                 y_title="Spearman’s ρ with the truth",
             ),
             (
-                "100 items, 25 people: bias 0.10, use of the scale ± 30 %; noise of a response 0.20 of the scale on a "
-                "slider and 0.10 in a comparison, ± 40 % between people. "
+                "100 items, 25 annotators: bias 0.10, scale use ± 30 %; noise of a response 0.20 of the scale on a "
+                "slider and 0.10 in a comparison, ± 40 % between annotators. "
                 "A slider and a comparison cost one answer each.",
             ),
         )
@@ -87,7 +87,12 @@ class MixedProtocols(Experiment):
             half = 1.96 * gain.std(ddof=1) / np.sqrt(self.runs)
             mean = float(gain.mean())
             claims.append(
-                Claim(f"{budget} answers an item: ρ of both less the better one alone", mean, mean - half, mean + half)
+                Claim(
+                    f"{budget} answers per item: ρ of both minus that of the better one alone",
+                    mean,
+                    mean - half,
+                    mean + half,
+                )
             )
         return claims
 
