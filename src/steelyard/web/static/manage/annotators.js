@@ -137,7 +137,7 @@ function judgesTable(api) {
   return new Table(document.getElementById("judges-table"), {
     url: `${api}/tables/judges`,
     label: "Models as judges",
-    empty: "No model has judged items that people judged, too.",
+    empty: "No item has been judged by both a model and people.",
     cards: true,
     columns: [
       { key: "judge", title: "Model", heading: true, cell: (row) => h("span", { dir: "auto" }, [row.judge, row.criterion].filter(Boolean).join(", ")) },
