@@ -77,7 +77,7 @@ def test_from_a_file_of_items_to_scores(tmp_path):
     assert "100 judgments imported" in run("import", "study", "judgments.csv", cwd=tmp_path).stdout
     again = run("import", "study", "judgments.csv", cwd=tmp_path).stdout
     assert "0 judgments imported" in again
-    assert "100 were there already" in again
+    assert "100 were already imported" in again
     table = run("scores", "study", "--top", "3", cwd=tmp_path).stdout
     assert "word 49" in table
     assert "… and 47 more" in table

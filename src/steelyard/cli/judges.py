@@ -298,7 +298,7 @@ def import_scores(
         )
     print_notes(result.notes)
     print_done(
-        f"{result.added:,} judgments by models imported from {file.name}; {result.already:,} had been imported before."
+        f"{result.added:,} judgments by models imported from {file.name}; {result.already:,} were already imported."
     )
 
 
