@@ -42,8 +42,8 @@ def powered_systems(
 ) -> PoweredSystems:
     """Estimate the mean score of each system from people's judgments of some items and a judge's of all.
 
-    Refused, with the reason, if people's items cannot be treated as a random sample: if the design chose them by earlier
-    answers and their probabilities are not in the column `propensity`, or if the judge scores them differently.
+    Raises an error if people's items cannot be treated as a random sample: if the design chose them by earlier answers
+    and their probabilities are not in the column `propensity`, or if the judge scores them differently.
     """
     people = study.observations(study.config.stages[0].protocol.kinds[0], annotator_kind="person")
     if criterion not in people:
@@ -60,8 +60,8 @@ def powered_systems(
     how = "AIPW with the probabilities in the column propensity" if propensity else "PPI++"
     unscored = sum(item.id not in scores for item in study.items)
     notes = (
-        f"{how}; weight is λ, that of the judge: 0 means that the judge does not help",
-        "intervals are about items like these, judged by annotators like these",
+        f"{how}; the weight of the judge is λ: 0 means that the judge does not help",
+        "intervals are for a population of similar items, judged by similar annotators",
         *([f"{unscored:,} items without a score by the judge get its mean"] if unscored else []),
     )
     return PoweredSystems(table, judge, notes)
