@@ -260,7 +260,7 @@ def _chart(table: pl.DataFrame, half: int) -> Chart:
         "value",
         "method",
         title="Choosing best and worst agrees with itself on fewer judgments than rating",
-        subtitle="simulated people with the paper's inconsistency; diamonds: published",
+        subtitle="simulated annotators with the paper's inconsistency; diamonds: published",
         x_title="judgments in each half, for each term",
         y_title="split-half Spearman’s ρ",
     )

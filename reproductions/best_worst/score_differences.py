@@ -90,6 +90,6 @@ def _chart(table: pl.DataFrame) -> Chart:
         "name",
         "value",
         title="The two ways of asking agree better the more judgments there are",
-        subtitle="simulated people; diamonds: published (Table 1)",
+        subtitle="simulated annotators; diamonds: published (Table 1)",
         value_title="Spearman’s ρ of the two scorings",
     )

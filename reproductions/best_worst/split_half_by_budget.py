@@ -29,7 +29,7 @@ class SplitHalfByBudget(Experiment):
 
     name: ClassVar[str] = "best_worst.split_half_by_budget"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figure 2's form, on the answers of SemEval-2012 task 2"
+    title: ClassVar[str] = "Shape of Figure 2, on the answers of SemEval-2012 task 2"
     data: ClassVar[tuple[str, ...]] = (ANSWERS,)
 
     relations: int | None = None

@@ -141,7 +141,7 @@ def _claims(table: pl.DataFrame) -> Iterator[Claim]:
             gain, error = row[f"over_{name}"], row[f"error_{name}"]
             reach = 1.96 * error if error is not None else None
             yield Claim(
-                f"{row['data']}, {row['choices']:g} choices an item, split by {row['split']}: ρ over {name}",
+                f"{row['data']}, {row['choices']:g} choices per item, split by {row['split']}: ρ over {name}",
                 gain,
                 None if reach is None else gain - reach,
                 None if reach is None else gain + reach,

@@ -106,7 +106,7 @@ def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) 
             lower, upper = np.quantile(each[rows].mean(axis=1), [0.025, 0.975]).tolist()
             claims.append(
                 Claim(
-                    f"comparisons an item for ρ = {target}, {where}: {method}",
+                    f"comparisons per item for ρ = {target}, {where}: {method}",
                     float(each.mean()),
                     lower,
                     upper,
@@ -172,8 +172,8 @@ def _chart(table: pl.DataFrame) -> Chart:
         "rho",
         "method",
         title="Knowing who is noisy saves most; asking what helps saves the rest",
-        subtitle="Spearman’s ρ with the truth by comparisons an item, simulated; bands: all runs",
-        x_title="comparisons an item",
+        subtitle="Spearman’s ρ with true values by comparisons per item, simulated; bands: all runs",
+        x_title="comparisons per item",
         y_title="Spearman’s ρ",
         facet="panel",
     )

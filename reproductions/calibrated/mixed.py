@@ -68,8 +68,8 @@ class MixedProtocols(Experiment):
                 "rho",
                 "asked",
                 title="Sliders and comparisons, together and alone",
-                x_title="answers an item",
-                y_title="Spearman’s ρ with the truth",
+                x_title="answers per item",
+                y_title="Spearman’s ρ with true values",
             ),
             (
                 "100 items, 25 annotators: bias 0.10, scale use ± 30 %; noise of a response 0.20 of the scale on a "
@@ -98,7 +98,7 @@ class MixedProtocols(Experiment):
 
 
 def spent(crowd: Drawn, budget: int, model: CalibratedScale) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give `budget` answers an item: on sliders, in comparisons, and half in each; return the three scores."""
+    """Give `budget` answers per item: on sliders, in comparisons, and half in each; return the three scores."""
     n = len(crowd.truth)
     sliders = crowd.ratings(*crowd.who(budget))
     some = take(sliders, np.tile(np.arange(budget), n) < budget // 2)

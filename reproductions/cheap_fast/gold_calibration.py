@@ -31,7 +31,7 @@ OUTSIDE = "the paper's samples and folds are not known"
 
 @dataclass(frozen=True, slots=True)
 class GoldCalibration(Experiment):
-    """Fit and test within samples of k labels an item, by 20-fold cross-validation across items, as the paper does."""
+    """Fit and test within samples of k labels per item, by 20-fold cross-validation across items, as the paper does."""
 
     name: ClassVar[str] = "cheap_fast.gold_calibration"
     paper: ClassVar[str] = PAPER

@@ -106,6 +106,6 @@ def _chart(table: pl.DataFrame) -> Chart:
         "method",
         title="On recorded sliders, choosing what to ask does not beat asking everything evenly",
         subtitle="NLI sliders replayed; bands: 95 % of the runs",
-        x_title="annotations an item",
+        x_title="annotations per item",
         y_title="Spearman’s ρ with held-out ratings",
     )

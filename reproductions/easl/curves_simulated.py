@@ -120,8 +120,8 @@ def _chart(table: pl.DataFrame) -> Chart:
         "value",
         "method",
         title="EASL beats direct assessment only if showing items together reduces noise",
-        subtitle="Spearman’s ρ with the truth by annotations per item, simulated; bands: 95 % of the runs",
-        x_title="annotations an item",
+        subtitle="Spearman’s ρ with true values by annotations per item, simulated; bands: 95 % of the runs",
+        x_title="annotations per item",
         y_title="Spearman’s ρ",
         facet="panel",
     )

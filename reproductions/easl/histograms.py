@@ -157,5 +157,5 @@ def _chart(table: pl.DataFrame) -> Chart:
         column=alt.Column("method:N", sort=list(_SHOWN), title=None, header=alt.Header(labelLimit=130)),
         row=alt.Row("where:N", sort=[_SIMULATED, _REPLAYED], title=None),
     )
-    title = "Direct assessment and EASL follow the truth; ranking aggregation is drawn to the middle"
+    title = "Direct assessment and EASL follow the true values; ranking aggregation is drawn to the middle"
     return titled(faceted, title)  # type: ignore[no-any-return]

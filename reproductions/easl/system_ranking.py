@@ -193,7 +193,7 @@ def _chart(table: pl.DataFrame) -> Chart:
         "method",
         title="Ranking systems: EASL gains little over drawing judgments at random",
         subtitle="Spearman’s ρ with the official ranking, WMT 2021 replayed; bands: 95 % of the runs",
-        x_title="judgments a system",
+        x_title="judgments per system",
         y_title="Spearman’s ρ",
         facet="pair",
     )

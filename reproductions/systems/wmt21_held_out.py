@@ -51,7 +51,7 @@ class Wmt21HeldOut(Experiment):
         return replace(self, pairs=PAIRS[:1], judgments=(100,), draws=5)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Correlate in every cell: language pair, what is drawn, judgments a system, reference."""
+        """Correlate in every cell: language pair, what is drawn, judgments per system, reference."""
         cells = [(pair, unit, count) for pair in self.pairs for unit in UNITS for count in self.judgments]
         rows: list[dict[str, object]] = []
         for done, (pair, unit, count) in enumerate(cells, 1):
@@ -101,7 +101,7 @@ def read_recorded(data: Path, pair: str) -> Recorded:
 
 
 def _draw(recorded: Recorded, unit: str, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw HITs or annotators until there are `count` judgments a system, at most half of all."""
+    """Draw HITs or annotators until there are `count` judgments per system, at most half of all."""
     code = recorded.hit if unit == "hit" else recorded.annotator
     order = rng.permutation(int(code.max()) + 1)
     sizes = np.bincount(code[recorded.is_counted], minlength=len(order))[order]
