@@ -1,4 +1,4 @@
-"""Published tables and figures, made again with the product's own code: a package per paper, a module per result."""
+"""Published tables and figures, reproduced with the product's own code: a package per paper, a module per result."""
 
 from reproductions.base import Claim, Experiment, Outcome
 from reproductions.catalogue import find, names

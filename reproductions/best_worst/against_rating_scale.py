@@ -28,21 +28,22 @@ _COUNTED = 1.5
 """The tuples (in N) with which the paper counts 3N judgments: two for each (§1)."""
 
 _WITHOUT: dict[str, dict[str, float]] = {
-    "people all use the scale alike": {"bias": 0.0, "stretch": 0.0},
-    "people all use the scale alike and look before they answer": {"bias": 0.0, "stretch": 0.0, "lapse": 0.0},
+    "all annotators use the scale in the same way": {"bias": 0.0, "stretch": 0.0},
+    "all annotators use the scale in the same way and never lapse": {"bias": 0.0, "stretch": 0.0, "lapse": 0.0},
 }
 """Annotators with one source of error removed, to see where the saving comes from."""
 
-_GUESSED = "how the terms' values spread is a guess, and simulated people do not differ in opinion"
+_GUESSED = "the distribution of the terms' true values is a guess, and simulated annotators do not differ in opinion"
 
 
 _NOTES = (
-    "The paper's judgments are not at hand: people are simulated, as inconsistent as its annotators.",
-    "Split-half reliability flatters best–worst scaling: both halves see the same tuples, so what the luck "
-    "of an item's company does to its score is the same in both. Against the true values, which a "
-    "simulation knows, the rating scale is ahead with as many judgments.",
-    "Choices feel nothing of how people use a scale, and less of answers without looking: most of the "
-    "saving is gone where there is neither.",
+    "The paper's judgments are not available: annotators are simulated with the inconsistency that the paper reports.",
+    "Split-half reliability overestimates the accuracy of best–worst scaling: both halves contain the same tuples, "
+    "so the effect of the other items in a tuple on an item's score is the same in both. The simulation also gives "
+    "the correlation with the true values; by this measure, the rating scale is more accurate with the same number "
+    "of judgments.",
+    "Choices are not affected by differences in scale use, and less affected by lapses than ratings are: most of "
+    "the saving disappears if annotators have neither.",
 )
 
 
@@ -99,15 +100,15 @@ class AgainstRatingScale(Experiment):
         """Compare the numbers of tuples with each other, and all methods with the true values."""
         return [
             Claim(
-                "most that 1N, 1.5N and 2N tuples differ in reliability at 6N judgments",
+                "largest difference in reliability between 1N, 1.5N and 2N tuples at 6N judgments",
                 _apart(table, 6.0),
-                why="the paper says they are very similar, and draws it",
+                why="the paper describes them as very similar and shows a figure",
             ),
             *(
                 Claim(
                     f"Spearman's ρ of all {self.judgments}N judgments with the true values, {name}",
                     rho,
-                    why="no truth is known of the paper's terms",
+                    why="the true values of the paper's terms are not known",
                 )
                 for name, rho in against_truth.items()
             ),
@@ -123,7 +124,7 @@ class AgainstRatingScale(Experiment):
         chosen = _curve(_tuples(_COUNTED), terms.chosen(_COUNTED, times), range(1, times // 2 + 1), trials)
         table = pl.concat([rated, chosen]).with_columns(pl.col("judgments") / self.terms)
         return Claim(
-            f"judgments that best–worst with {_COUNTED:g}N tuples needs where {name}",
+            f"judgments that best–worst with {_COUNTED:g}N tuples needs if {name}",
             100 * _needed(table, _COUNTED) / half,
             unit="%",
             why="a variation of the simulated crowd, not in the paper",
@@ -136,7 +137,7 @@ def _reliabilities(table: pl.DataFrame, half: int, tested: Significance) -> tupl
         _at(table, _RATING, half, 0.95),
         _at(table, _tuples(2.0), half, 0.98),
         Claim(
-            "difference of the two, best–worst less rating scale",
+            "difference of the two, best–worst minus rating scale",
             float(tested.statistic.value or 0.0),
             tested.statistic.lower,
             tested.statistic.upper,
@@ -150,7 +151,7 @@ def _calibration(terms: Terms, repeats: int) -> tuple[Claim, ...]:
     """Compare the simulated annotators' repeats with those of the paper (§3.2)."""
     consistency = self_consistency(terms.rated_twice(repeats))
     rate, apart = consistency["inconsistency_rate"], consistency["difference_if_inconsistent"]
-    chosen = "noise and lapses were chosen to give it"
+    chosen = "noise and lapses were chosen to match it"
     return (
         Claim(
             "repeated ratings that differ",
@@ -183,7 +184,7 @@ def _spread(ratings: Ratings, times: int) -> tuple[Claim, ...]:
             float(values.std(axis=1, ddof=1).mean()),
             published=0.81,
             unit="points of 8",
-            why="the people's bias was chosen to give it",
+            why="the annotators' bias was chosen to match it",
         ),
         Claim(
             "Pearson's r of one rating with the mean of the others", float(np.corrcoef(one, rest)[0, 1]), published=0.9
@@ -259,7 +260,7 @@ def _chart(table: pl.DataFrame, half: int) -> Chart:
         "value",
         "method",
         title="Choosing best and worst agrees with itself on fewer judgments than rating",
-        subtitle="simulated people with the paper's inconsistency; diamonds: published",
+        subtitle="simulated annotators with the paper's inconsistency; diamonds: published",
         x_title="judgments in each half, for each term",
         y_title="split-half Spearman’s ρ",
     )

@@ -58,7 +58,7 @@ class CountedScores(Experiment):
         claims = (
             Claim("items scored", float(table.height), published=float(_in_gold(gold, by_relation))),
             Claim(
-                "largest difference from a published score, of 100",
+                "largest difference from a published score (scale of 100)",
                 apart,
                 published=0.0,
                 why="published scores are rounded to one decimal, so that up to 0.05 is rounding",
@@ -73,7 +73,10 @@ class CountedScores(Experiment):
             claims,
             table,
             lambda: _chart(table),
-            ("The published scores count the answers without a best or a worst item, and those with one as both.",),
+            (
+                "The published scores include answers in which the best or worst item is missing, and answers in which "
+                "the same item is both.",
+            ),
         )
 
 

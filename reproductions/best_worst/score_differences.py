@@ -25,8 +25,8 @@ _TUPLES = {3: (1.0, 3), 5: (1.0, 5), 20: (2.0, 10)}
 """Tuples (in N) and annotators per tuple for each number of judgments; the paper does not state its choice."""
 
 _WHY = (
-    "simulated people rate and choose by the same values; in the paper the two ways of asking also bring out different "
-    "opinions (Table 2)"
+    "simulated annotators rate and choose by the same values; in the paper, the two question types also lead to "
+    "different opinions (Table 2)"
 )
 
 
@@ -74,9 +74,9 @@ class ScoreDifferences(Experiment):
             table,
             lambda: _chart(table),
             (
-                "Both scores are brought to [0, 1] by the ends of their scales (-4 to 4, and -1 to 1).",
+                "Both scores are rescaled to [0, 1] by the ends of their scales (-4 to 4, and -1 to 1).",
                 f"Ranks are given in % of the terms ({self.terms:,} here, {_PUBLISHED_TERMS:,} in the paper).",
-                "Table 2 and Table 3 are by kinds of phrases, which simulated terms do not have.",
+                "Tables 2 and 3 of the paper are by type of phrase, which simulated terms do not have.",
             ),
         )
 
@@ -90,6 +90,6 @@ def _chart(table: pl.DataFrame) -> Chart:
         "name",
         "value",
         title="The two ways of asking agree better the more judgments there are",
-        subtitle="simulated people; diamonds: published (Table 1)",
+        subtitle="simulated annotators; diamonds: published (Table 1)",
         value_title="Spearman’s ρ of the two scorings",
     )

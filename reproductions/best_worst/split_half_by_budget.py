@@ -29,7 +29,7 @@ class SplitHalfByBudget(Experiment):
 
     name: ClassVar[str] = "best_worst.split_half_by_budget"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figure 2's form, on the answers of SemEval-2012 task 2"
+    title: ClassVar[str] = "Shape of Figure 2, on the answers of SemEval-2012 task 2"
     data: ClassVar[tuple[str, ...]] = (ANSWERS,)
 
     relations: int | None = None
@@ -72,10 +72,11 @@ class SplitHalfByBudget(Experiment):
 
 
 _NOTES = (
-    "The published curve is of sentiment terms; these are degrees of relational similarity, with other people: the "
-    "form can be compared, the height cannot.",
-    "There are about five answers to a tuple, so that a half has two or three at most, and some tuples have fewer.",
-    "A tuple is in both halves, as in the paper: the luck of its company is not counted as unreliability.",
+    "The published curve is for sentiment terms; these are degrees of relational similarity, judged by other "
+    "annotators. The shapes of the curves can be compared, their levels cannot.",
+    "There are about five answers per tuple, so that each half has at most two or three, and fewer for some tuples.",
+    "As in the paper, each tuple is in both halves, so that the effect of the other items in the tuple does not "
+    "count as unreliability.",
     "Intervals are over relations (normal, 95 %).",
 )
 
@@ -114,19 +115,19 @@ def _claims(table: pl.DataFrame, single: pl.DataFrame) -> tuple[Claim, ...]:
         ),
         Claim("split-half Pearson's r of all answers, mean of the relations", whole["pearson"]),
         Claim(
-            f"split-half ρ of 2N tuples, one person each ({one['judgments']:.1f}N)",
+            f"split-half ρ of 2N tuples, one annotator each ({one['judgments']:.1f}N)",
             one["value"],
             one["lower"],
             one["upper"],
         ),
         Claim(
-            f"split-half ρ of 1N tuples, two people each ({two['judgments']:.1f}N)",
+            f"split-half ρ of 1N tuples, two annotators each ({two['judgments']:.1f}N)",
             two["value"],
             two["lower"],
             two["upper"],
         ),
         Claim(
-            "difference of the two: many tuples once less few tuples twice",
+            "difference of the two: many tuples once minus few tuples twice",
             *gap,
             why="§5 says that reliability is very similar as long as the number of judgments is the same",
         ),

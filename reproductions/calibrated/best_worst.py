@@ -34,7 +34,7 @@ class BestWorst(Experiment):
 
     name: ClassVar[str] = "calibrated.best_worst"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Best–worst choices: agreement with the other half by choices an item"
+    title: ClassVar[str] = "Best–worst choices: agreement with the other half by choices per item"
     data: ClassVar[tuple[str, ...]] = (ANSWERS, RUDDIT_ANSWERS, RUDDIT_TUPLES)
 
     budgets: tuple[float, ...] = (0.5, 1, 2, 4)
@@ -141,7 +141,7 @@ def _claims(table: pl.DataFrame) -> Iterator[Claim]:
             gain, error = row[f"over_{name}"], row[f"error_{name}"]
             reach = 1.96 * error if error is not None else None
             yield Claim(
-                f"{row['data']}, {row['choices']:g} choices an item, split by {row['split']}: ρ over {name}",
+                f"{row['data']}, {row['choices']:g} choices per item, split by {row['split']}: ρ over {name}",
                 gain,
                 None if reach is None else gain - reach,
                 None if reach is None else gain + reach,

@@ -106,7 +106,7 @@ def _claims(needed: dict[Method, FloatArray], where: str, most: int, seed: int) 
             lower, upper = np.quantile(each[rows].mean(axis=1), [0.025, 0.975]).tolist()
             claims.append(
                 Claim(
-                    f"comparisons an item for ρ = {target}, {where}: {method}",
+                    f"comparisons per item for ρ = {target}, {where}: {method}",
                     float(each.mean()),
                     lower,
                     upper,
@@ -148,18 +148,19 @@ def _table(curves: list[FloatArray], crowd: str, n: int, method: Method) -> pl.D
 
 
 _NOTES = (
-    "True values are standard normal. An impression of an item has noise of an sd of its own for every person, "
-    "log-normal with a median of 0.35 and an sd of the logarithm of 0.6; 15 % of the mixed annotators answer at "
+    "True values are standard normal. The noise of an impression has a different sd for each annotator, log-normal "
+    "with a median of 0.35 and an sd of the logarithm of 0.6; 15 % of the mixed annotators answer at "
     "random. Ten annotators work at a time, and each gives 50 answers. Equal annotators all have 0.35, and none "
     "answers at random.",
-    "A comparison counts for both its items: 10 an item are 5 N comparisons.",
-    "ASAP is written from its paper. At 100 items the whole posterior is made anew for every pair and outcome; above, "
-    "its approximation, in which the two items alone move. Gains are worked out for all pairs, batches are spanning "
-    "trees. It knows one noise for everybody, 0.75: the best for it of 0.5, 0.75, 1 and 1.5 at 500 items. TrueSkill "
-    "has 0.5, the best for it of the same.",
-    "Random pairs with the calibrated scale show what the model of annotators is worth alone; the rest is the choice.",
+    "A comparison counts for both of its items: 10 per item are 5 N comparisons.",
+    "ASAP is implemented from its paper. With 100 items the full posterior is recomputed for every pair and "
+    "outcome; with more items, an approximation updates only the two items. Gains are computed for all pairs, and "
+    "batches are spanning trees. ASAP assumes the same noise for all annotators, 0.75: the best of 0.5, 0.75, 1 and "
+    "1.5 at 500 items. TrueSkill uses 0.5, the best of the same values.",
+    "Random pairs with the calibrated scale show the gain from the annotator model alone; the remaining gain comes "
+    "from the choice of pairs.",
     "For equal annotators a single noise level is correct, but ASAP and TrueSkill keep that of mixed annotators.",
-    "Intervals are resampled over runs; bands in the figure go from the least to the greatest run.",
+    "Intervals are resampled over runs; bands in the figure show the range of all runs.",
 )
 
 
@@ -171,8 +172,8 @@ def _chart(table: pl.DataFrame) -> Chart:
         "rho",
         "method",
         title="Knowing who is noisy saves most; asking what helps saves the rest",
-        subtitle="Spearman’s ρ with the truth by comparisons an item, simulated; bands: all runs",
-        x_title="comparisons an item",
+        subtitle="Spearman’s ρ with true values by comparisons per item, simulated; bands: all runs",
+        x_title="comparisons per item",
         y_title="Spearman’s ρ",
         facet="panel",
     )

@@ -71,10 +71,10 @@ class HeldOut(Experiment):
             table,
             None,
             (
-                "An interval ends on the scale: where it reaches an end, ratings at that end are within; on a scale "
-                "with so many ratings at its ends, more than 95 % are expected to be.",
-                "randomized: the share where a rating at an end counts by the share of its probability within, which "
-                "should be 95 %.",
+                "Intervals are limited to the scale: if an interval reaches an end, ratings at that end are inside "
+                "it. With many ratings at the ends of the scale, more than 95 % are therefore expected to be inside.",
+                "randomized: the proportion in which a rating at an end counts by the fraction of its probability "
+                "that is inside the interval. It should be 95 %.",
             ),
         )
 

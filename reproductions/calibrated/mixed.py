@@ -68,12 +68,12 @@ class MixedProtocols(Experiment):
                 "rho",
                 "asked",
                 title="Sliders and comparisons, together and alone",
-                x_title="answers an item",
-                y_title="Spearman’s ρ with the truth",
+                x_title="answers per item",
+                y_title="Spearman’s ρ with true values",
             ),
             (
-                "100 items, 25 people: bias 0.10, use of the scale ± 30 %; noise of a response 0.20 of the scale on a "
-                "slider and 0.10 in a comparison, ± 40 % between people. "
+                "100 items, 25 annotators: bias 0.10, scale use ± 30 %; noise of a response 0.20 of the scale on a "
+                "slider and 0.10 in a comparison, ± 40 % between annotators. "
                 "A slider and a comparison cost one answer each.",
             ),
         )
@@ -87,13 +87,18 @@ class MixedProtocols(Experiment):
             half = 1.96 * gain.std(ddof=1) / np.sqrt(self.runs)
             mean = float(gain.mean())
             claims.append(
-                Claim(f"{budget} answers an item: ρ of both less the better one alone", mean, mean - half, mean + half)
+                Claim(
+                    f"{budget} answers per item: ρ of both minus that of the better one alone",
+                    mean,
+                    mean - half,
+                    mean + half,
+                )
             )
         return claims
 
 
 def spent(crowd: Drawn, budget: int, model: CalibratedScale) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give `budget` answers an item: on sliders, in comparisons, and half in each; return the three scores."""
+    """Give `budget` answers per item: on sliders, in comparisons, and half in each; return the three scores."""
     n = len(crowd.truth)
     sliders = crowd.ratings(*crowd.who(budget))
     some = take(sliders, np.tile(np.arange(budget), n) < budget // 2)

@@ -97,16 +97,18 @@ class NonInferior(Experiment):
             table,
             None,
             (
-                "gain: agreement of the calibrated scale less that of the plain estimate (mean; Bradley–Terry for "
+                "gain: agreement of the calibrated scale minus that of the plain estimate (mean; Bradley–Terry for "
                 "comparisons), averaged over trials, with a 95 % bootstrap interval over items.",
-                "affect, word similarity, RTE and temporal order: r with gold, at so many judgments an item; WMT 2021: "
-                "ρ with the official score of the systems, at so many judgments a system; comparative judgement: half "
+                "affect, word similarity, RTE and temporal order: r with gold, at this number of judgments per "
+                "item; WMT 2021: "
+                "ρ with the official score of the systems, at this number of judgments per system; comparative "
+                "judgement: half "
                 "of the decisions, ρ with Bradley–Terry of the other half.",
-                "an adaptive session's pairs follow from all of its decisions, so that random halves share what led to "
-                "the pairs, and agree because of it: those rows are not counted. In their place stand the whole "
-                "session of Bramley & Vitello against their second one (the same scripts, paired at random), and "
-                "adaptive sessions drawn by simulation against the truth.",
-                "with so many sets, one in forty is expected to fall below zero by chance alone.",
+                "the pairs of an adaptive session depend on all of its decisions, so that random halves share this "
+                "information and agree too well: those rows are not counted. They are replaced by the whole session "
+                "of Bramley & Vitello against their second one (the same scripts, paired at random), and by "
+                "simulated adaptive sessions against the true values.",
+                "with this many data sets, one in forty is expected to be below zero by chance.",
             ),
         )
 

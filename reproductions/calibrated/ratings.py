@@ -41,7 +41,7 @@ class FewerRatings(Experiment):
 
     name: ClassVar[str] = "calibrated.ratings"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Fewer ratings: reliability by judgments an item, mean against calibrated scale"
+    title: ClassVar[str] = "Fewer ratings: reliability by judgments per item, mean against calibrated scale"
     data: ClassVar[tuple[str, ...]] = (SLIDERS,)
 
     judgments: tuple[int, ...] = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
@@ -84,16 +84,17 @@ class FewerRatings(Experiment):
                 "r",
                 "method",
                 title=finding,
-                subtitle="r with the mean of all others, or with the truth; bands: 95 % of the runs",
-                x_title="judgments an item",
+                subtitle="r with the mean of all others, or with true values; bands: 95 % of the runs",
+                x_title="judgments per item",
                 y_title="Pearson’s r",
                 facet="data",
             ),
             (
-                "NLI sliders: whole pages of 20 are drawn, rejected answers too; r is with the mean of all other "
-                "answers of each item that has ten or more.",
-                "Simulation: 300 items, 60 people with bias 0.10, use of the scale ± 30 %, noise 0.20 ± 40 % of the "
-                "scale; r is with the truth. Who knew all of that of everybody would do as well as the last line says.",
+                "NLI sliders: whole pages of 20 are drawn, rejected answers too; r is the correlation with the mean "
+                "of all other answers to each item that has ten or more.",
+                "Simulation: 300 items, 60 annotators with bias 0.10, scale use ± 30 %, noise 0.20 ± 40 % of the "
+                "scale; r is the correlation with the true values. The last line gives the accuracy if all of these "
+                "parameters were known.",
                 "With the adaptive design, annotators arrive one by one and rate ten items each, of those they rated; "
                 "otherwise every item has the same number. EASL's estimate with α = β = 1 is the mean.",
             ),

@@ -32,7 +32,7 @@ class Spam(Experiment):
 
     name: ClassVar[str] = "calibrated.spam"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Spam: loss of rank correlation by the share of people who answer at random"
+    title: ClassVar[str] = "Spam: loss of rank correlation by the proportion of random annotators"
     data: ClassVar[tuple[str, ...]] = (SLIDERS,)
 
     shares: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -78,11 +78,14 @@ class Spam(Experiment):
                 "loss",
                 "method",
                 title="Random answers cost the calibrated scale little",
-                x_title="% of the people answering at random",
+                x_title="random annotators (%)",
                 y_title="loss of Spearman’s ρ",
                 facet="data",
             ),
-            (f"{self.judgments} judgments an item; ρ with the mean of the other answers (sliders) or the truth.",),
+            (
+                f"{self.judgments} judgments per item; ρ with the mean of the other answers (sliders) or the true "
+                "values (simulation).",
+            ),
         )
 
     def _claims(self, table: pl.DataFrame) -> list[Claim]:

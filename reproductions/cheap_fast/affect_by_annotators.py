@@ -24,8 +24,8 @@ TEN_EMOTIONS, TEN_ALL = 0.669, 0.694
 LEAST_EMOTIONS, LEAST_ALL = 4, 4
 EXPERT_EMOTIONS, EXPERT_ALL = 0.576, 0.603
 
-WHY = "the gold at hand is the mean of all six experts; the paper averages over means of five, which are noisier"
-FIVE = "reckoned from the row above; the six experts need not be equally good, as the reckoning takes them to be"
+WHY = "the available gold is the mean of all six experts; the paper averages over means of five, which are noisier"
+FIVE = "computed from the row above, assuming that the six experts are equally good"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,10 @@ class AffectByAnnotators(Experiment):
                 y_title="Pearson’s r with the experts’ mean",
             ),
             (
-                "the individual experts are not in the data: 'one expert' is the published figure, and gold their mean",
+                "the individual experts are not in the data: 'one expert' is the published value, and gold is the "
+                "experts' mean",
                 "against five experts: r · √((1 + ρ/6) / (1 + ρ/5)), where ρ, one expert's error variance as a "
-                "share of the true, follows from the published agreement of one expert with the other five",
+                "fraction of the true variance, follows from the published agreement of one expert with the other five",
             ),
         )
 

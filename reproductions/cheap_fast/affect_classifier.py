@@ -26,7 +26,9 @@ ONE_EXPERT_ALL = 0.122
 """The row "Avg. All" of the column "1-Expert"."""
 EXPERTS = 0
 """Stands for the experts where a number of annotators would."""
-WHY = "the paper tests on 900 further headlines, which are not at hand; cross-validation within 100 is far less certain"
+WHY = (
+    "the paper tests on 900 further headlines, which are not available; cross-validation within 100 is far less precise"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ class AffectClassifier(Experiment):
             orient="row",
         )
         last = self.sizes[-1]
-        expert_why = "the paper's is one expert, ours the mean of all six: single experts are not in the data"
+        expert_why = (
+            "the paper trains on one expert, we train on the mean of all six, because single experts are "
+            "not in the data"
+        )
         claims = (
             _claim(
                 "trained on ten, mean of six emotions: r", [correlations[e, last] for e in EMOTIONS], TEN_EMOTIONS, WHY
@@ -96,8 +101,8 @@ class AffectClassifier(Experiment):
                 y_title="Pearson’s r",
             ),
             (
-                "tokens are split at spaces, without any other treatment, as in the paper",
-                "intervals are the infinitesimal jackknife's over headlines, for the predictions as they are",
+                "tokens are split at spaces, without further preprocessing, as in the paper",
+                "intervals are infinitesimal jackknives over headlines, with the predictions held fixed",
             ),
         )
 

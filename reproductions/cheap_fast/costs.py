@@ -13,7 +13,7 @@ from reproductions.charts import bars
 from reproductions.cheap_fast.affect_by_annotators import AffectByAnnotators
 from reproductions.cheap_fast.recordings import PAPER, read_affect, read_labels, read_similarities
 
-# Table 3: cost in dollars and hours as published, then labels a dollar and labels an hour.
+# Table 3: cost in dollars and hours as published, then labels per dollar and labels per hour.
 PUBLISHED = {
     "affect": (2.00, 5.93, 3500.0, 1180.4),
     "word similarity": (0.20, 0.174, 1500.0, 1724.1),
@@ -23,7 +23,7 @@ PUBLISHED = {
     "total": (25.82, 143.9, 840.0, 150.7),
 }
 EXPERT_LABELS = 875.0
-"""Expert-equivalent labels a dollar for affect, §4.1."""
+"""Expert-equivalent labels per dollar for affect, §4.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Costs(Experiment):
 
     name: ClassVar[str] = "cheap_fast.costs"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Table 3 and §4.1: labels for the money, and expert-equivalent labels"
+    title: ClassVar[str] = "Table 3 and §4.1: labels per dollar and hour, and expert-equivalent labels"
     data: ClassVar[tuple[str, ...]] = tuple(
         f"snow2008/{name}.csv.gz" for name in ("affect", "wordsim", "rte", "temp", "wsd")
     )
@@ -58,12 +58,12 @@ class Costs(Experiment):
         for name, count in labels.items():
             dollars, hours, a_dollar, an_hour = PUBLISHED[name]
             rows.append((name, count, dollars, hours, count / dollars, count / hours, a_dollar))
-            claims.append(Claim(f"{name}: labels a dollar", count / dollars, published=a_dollar))
+            claims.append(Claim(f"{name}: labels per dollar", count / dollars, published=a_dollar))
             why = "the printed hours are rounded" if name == "temporal order" else ""
-            claims.append(Claim(f"{name}: labels an hour", count / hours, published=an_hour, why=why))
+            claims.append(Claim(f"{name}: labels per hour", count / hours, published=an_hour, why=why))
         matching = AffectByAnnotators(subsets=self.subsets).run(data, progress).claims[-1]
         expert = labels["affect"] / PUBLISHED["affect"][0] / matching.ours
-        claims.append(Claim("affect: expert-equivalent labels a dollar", expert, published=EXPERT_LABELS))
+        claims.append(Claim("affect: expert-equivalent labels per dollar", expert, published=EXPERT_LABELS))
         names = ("task", "labels", "dollars", "hours", "labels_a_dollar", "labels_an_hour", "published")
         table = pl.DataFrame(rows, schema=names, orient="row")
         return Outcome(
@@ -75,7 +75,7 @@ class Costs(Experiment):
                 "labels_a_dollar",
                 title=f"A dollar bought {rows[-1][4]:.0f} labels, or {expert:.0f} as good as an expert’s for affect",
                 subtitle="Diamonds: published",
-                value_title="labels a dollar",
+                value_title="labels per dollar",
                 value_format=",d",
             ),
             (

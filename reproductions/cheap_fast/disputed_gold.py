@@ -47,10 +47,10 @@ class DisputedGold(Experiment):
                 "labels against the gold of the item named in footnote 6",
                 against,
                 published=9,
-                why=f"the footnote names another item than the disputed one, which is {most['item']} in the data",
+                why=f"the footnote names a different item; the disputed one is {most['item']} in the data",
             ),
             Claim(
-                "accuracy of the majority of 10 with that gold mended",
+                "accuracy of the majority of 10 with that gold corrected",
                 after.value or 0.0,
                 after.lower,
                 after.upper,
@@ -58,5 +58,8 @@ class DisputedGold(Experiment):
             ),
         )
         return Outcome(
-            claims, disputes, None, (f"disputed: at least {100 * self.share:.0f} % of the labels agree on another",)
+            claims,
+            disputes,
+            None,
+            (f"disputed: at least {100 * self.share:.0f} % of the labels agree on a label other than the gold",),
         )

@@ -31,7 +31,7 @@ OUTSIDE = "the paper's samples and folds are not known"
 
 @dataclass(frozen=True, slots=True)
 class GoldCalibration(Experiment):
-    """Fit and test within samples of k labels an item, by 20-fold cross-validation across items, as the paper does."""
+    """Fit and test within samples of k labels per item, by 20-fold cross-validation across items, as the paper does."""
 
     name: ClassVar[str] = "cheap_fast.gold_calibration"
     paper: ClassVar[str] = PAPER
@@ -70,7 +70,8 @@ class GoldCalibration(Experiment):
         table = pl.DataFrame(rows, schema=("task", "annotators", "labels", "accuracy", "lower", "upper"), orient="row")
         notes = (
             "intervals are Student's t over items, of the items' mean over the samples",
-            "with one label an item calibration loses: an annotator's weight then rests on two items on average",
+            "with one label per item, calibration loses: an annotator's weight is then estimated from two items on "
+            "average",
         )
         return Outcome(tuple(claims), table, lambda: _drawn(table, claims), notes)
 
@@ -117,6 +118,6 @@ def _drawn(table: pl.DataFrame, claims: Sequence[Claim]) -> Chart:
         "labels",
         facet="task",
         title=f"Calibration gains {claims[0].ours:.1f} points on entailment, {claims[2].ours:.1f} on temporal order",
-        subtitle="Accuracy against the experts by 20-fold cross-validation; mean over samples of k labels an item",
+        subtitle="Accuracy against the experts by 20-fold cross-validation; mean over samples of k labels per item",
         x_title="labels for each item",
     )

@@ -22,7 +22,7 @@ PUBLISHED = 0.6
 """Points of Pearson's r gained on average over all numbers of annotators, §5.1.1."""
 WHY = (
     "the paper says neither how it held out gold nor over which emotions it averages; here every "
-    "headline is scored without its own gold, and few annotators rated enough headlines to be told apart"
+    "headline is scored without its own gold, and few annotators rated enough headlines to be distinguished"
 )
 
 
@@ -66,7 +66,8 @@ class NumericCalibration(Experiment):
                 f"numbers of annotators with a gain on average, of {len(self.sizes)}",
                 by_size.filter(pl.col("gain") > 0).height,
                 published=len(self.sizes),
-                why="the paper finds small gains at all of them; no single one can be told from 0 on 100 headlines",
+                why="the paper finds small gains at all of them; with 100 headlines, no single gain differs "
+                "significantly from 0",
             )
         )
         by_emotion = table.group_by("emotion", maintain_order=True).agg(pl.col("gain").mean())
@@ -85,7 +86,7 @@ class NumericCalibration(Experiment):
                 x_title="annotators",
                 y_title="Pearson’s r",
             ),
-            ("the interval is the infinitesimal jackknife's over the 100 headlines",),
+            ("the interval is an infinitesimal jackknife over the 100 headlines",),
         )
 
     def _compared(self, ratings: Ratings, gold: dict[str, float], size: int) -> tuple[float, float, FloatArray]:

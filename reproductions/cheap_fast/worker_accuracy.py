@@ -42,11 +42,13 @@ class WorkerAccuracy(Experiment):
         near_chance = prolific.filter(pl.col("accuracy_lower") < 0.6).height
         claims = (
             Claim("fewest labels of an annotator", float(table["judgments"].min() or 0), published=LEAST),  # type: ignore[arg-type]
-            Claim("annotators who did just that", minimal.height, why="the paper shows them, but gives no count"),
             Claim(
-                "of the ten who did most, those with an interval reaching below 0.6",
+                "annotators with exactly this number", minimal.height, why="the paper shows them, but gives no count"
+            ),
+            Claim(
+                "of the ten with the most labels, those whose interval extends below 0.6",
                 near_chance,
-                why="the paper speaks of high-volume but low-quality workers without a count",
+                why="the paper mentions high-volume, low-quality workers without a count",
             ),
         )
         return Outcome(claims, table, lambda: _drawn(table, minimal.height, near_chance))

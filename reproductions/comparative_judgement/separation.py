@@ -65,7 +65,11 @@ class ScaleSeparation(Experiment):
         table = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
         claims += [
             _largest(table, "ssr", "largest difference from a published reliability"),
-            _largest(table, "in_line", "largest difference from a published share of decisions in line with the scale"),
+            _largest(
+                table,
+                "in_line",
+                "largest difference from a published proportion of decisions consistent with the scale",
+            ),
             _largest(table, "pairs", "largest difference from a published number of pairs judged"),
         ]
         return Outcome(
@@ -73,7 +77,7 @@ class ScaleSeparation(Experiment):
             table,
             lambda: _chart(table),
             (
-                "Intervals are for the same items and other judges: a jackknife that leaves one judge out at a time.",
+                "Intervals are for the same items and new judges: a jackknife that leaves out one judge at a time.",
                 "The published values have six decimals; ε = 0.3 wins are added before fitting, as sirt::btm does.",
             ),
         )

@@ -18,7 +18,7 @@ from steelyard.reliability.correlation import pearson
 from steelyard.reliability.splitting import FIRST, SECOND, Splitter, take
 from steelyard.report.charts import Chart
 
-_WHY = "the published splits are not known, only that judges are parted at random"
+_WHY = "the published splits are not known, only that judges are split at random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class JudgeSplitHalf(Experiment):
             lambda: _chart(table),
             (
                 f"Sessions with over {self.most:,} decisions are left out.",
-                "Each half is fitted as a whole session is, and items that a half does not judge are left out of it.",
-                "Intervals are of the median over these random splits (order statistics), not over judges.",
+                "Each half is fitted like a whole session, without the items that were not judged in it.",
+                "Intervals are for the median over these random splits (order statistics), not over judges.",
             ),
         )
 

@@ -20,8 +20,8 @@ from steelyard.report.charts import Chart
 from steelyard.simulate import RecordedAnnotators
 
 _WHY = (
-    "recorded sliders were set 20 to a page whatever the method, so that company cannot help EASL here: only what it "
-    "chooses to ask can, and that alone does not"
+    "recorded sliders were shown 20 to a page, so that EASL cannot gain here from showing items together, only from "
+    "its choice of items, and that alone is not enough"
 )
 
 
@@ -44,7 +44,7 @@ class ReplayedCurves(Experiment):
         return replace(self, items=60, rounds=5, runs=8)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Replay run by run, each with items of its own."""
+        """Replay run by run, each with different items."""
         ratings = read_sliders(data)
         by_method = {method: np.empty((self.runs, self.rounds, 2)) for method in Method}
         answer_counts: Counter[str] = Counter()
@@ -66,14 +66,14 @@ class ReplayedCurves(Experiment):
             )
             for method, published, why in (
                 (Method.EASL, 50.0, _WHY),
-                (Method.FIVES, None, "not in the paper: fives without the choice"),
+                (Method.FIVES, None, "not in the paper: sets of five without adaptive selection"),
             )
             for annotations in (2, 4)
         ]
         last = {method: of_method[:, -1, 0] for method, of_method in by_method.items()}
         claims += [
             Claim(
-                f"Spearman's ρ after {self.rounds} annotations an item, {method}",
+                f"Spearman's ρ after {self.rounds} annotations per item, {method}",
                 *band(values),
                 why="§5.2 says above 0.9 for all three methods, on other items" if method != Method.FIVES else "",
             )
@@ -87,12 +87,12 @@ class ReplayedCurves(Experiment):
             table,
             lambda: _chart(table),
             (
-                "The truth is the mean of half of each item's answers; the methods draw from the other half.",
-                f"Only {100 * together:.0f} % of the fives were rated by one recorded person; the others are put "
-                "together from several, which hurts ranking aggregation, as it compares across people. Where somebody "
-                "rated all five they are drawn first, so that people who rated much are drawn more often than for "
-                "single items.",
-                f"Bands hold 95 % of the runs, each with {self.items} items of its own.",
+                "The reference is the mean of half of each item's answers; the methods draw from the other half.",
+                f"Only {100 * together:.0f} % of the sets of five were rated by one recorded annotator; the other "
+                "sets are assembled from several annotators, which puts ranking aggregation at a disadvantage, "
+                "because it compares across annotators. Annotators who rated all five items are drawn first, so "
+                "that annotators with many ratings are drawn more often than for single items.",
+                f"Bands contain 95 % of the runs, each with {self.items} different items.",
                 "Intervals of the gains are over runs.",
             ),
         )
@@ -106,6 +106,6 @@ def _chart(table: pl.DataFrame) -> Chart:
         "method",
         title="On recorded sliders, choosing what to ask does not beat asking everything evenly",
         subtitle="NLI sliders replayed; bands: 95 % of the runs",
-        x_title="annotations an item",
+        x_title="annotations per item",
         y_title="Spearman’s ρ with held-out ratings",
     )

@@ -28,7 +28,7 @@ class SimulatedCurves(Experiment):
 
     name: ClassVar[str] = "easl.curves_simulated"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figures 6 and 9: correlation with the truth by annotations, in simulation"
+    title: ClassVar[str] = "Figures 6 and 9: correlation with true values by annotations, in simulation"
 
     items: int = 150
     rounds: int = 10
@@ -56,12 +56,12 @@ class SimulatedCurves(Experiment):
                         f"agreement of ten annotators (ρ), {task}",
                         float(agreed.mean()),
                         published=AGREEMENT[task],
-                        why="people's noise was chosen to give it",
+                        why="the annotators' noise was chosen to match it",
                     )
                 )
             annotations, published = _GAINS[task]
             where = f"{task}, {name}"
-            not_there = "not in the paper: fives without the choice"
+            not_there = "not in the paper: sets of five without adaptive selection"
             claims += [
                 gain_claim(
                     found, Method.EASL, annotations, where=where, seed=self.seed, published=published, why=_why(name)
@@ -93,19 +93,19 @@ class SimulatedCurves(Experiment):
 def _why(name: str) -> str:
     if name == NOTHING:
         return (
-            "with α = β = 1 EASL's score is the mean of the ratings, and asking some items more often than others "
-            "costs more than it brings: the gain must come from what company does to people"
+            "with α = β = 1 EASL's score is the mean of the ratings, and asking about some items more often than "
+            "others costs more than it gains: the gain must come from the effect of showing items together"
         )
-    return "how much company helps the paper's annotators is not known"
+    return "how much showing items together helps the paper's annotators is not known"
 
 
 _NOTES = (
-    "The annotations of the paper are not at hand; people are simulated whose agreement is that of the paper's.",
+    "The paper's annotations are not available; simulated annotators have the agreement that the paper reports.",
     "The gain of about 50 % does not appear unless items shown together are rated with clearly less noise than items "
-    "shown alone, and then random fives have more of it: choosing by variance and match quality leaves some items "
-    "behind, most of all in the first rounds.",
-    "Bands hold 95 % of the runs. Intervals of the gains are resampled over runs.",
-    "A round is 30 tasks of five items, as Algorithm 1 says, so that all methods have one annotation an item a round; "
+    "shown alone, and then random fives gain more: choosing by variance and match quality neglects some items, "
+    "mainly in the first rounds.",
+    "Bands contain 95 % of the runs. Intervals of the gains are bootstrapped over runs.",
+    "A round is 30 tasks of five items, as in Algorithm 1, so that all methods have one annotation per item and round; "
     "the paper's text says 20 tasks, with which EASL would have had two thirds of direct assessment's annotations.",
 )
 
@@ -119,9 +119,9 @@ def _chart(table: pl.DataFrame) -> Chart:
         "annotations",
         "value",
         "method",
-        title="EASL beats direct assessment only where company steadies the ratings",
-        subtitle="Spearman’s ρ with the truth by annotations an item, simulated; bands: 95 % of the runs",
-        x_title="annotations an item",
+        title="EASL beats direct assessment only if showing items together reduces noise",
+        subtitle="Spearman’s ρ with true values by annotations per item, simulated; bands: 95 % of the runs",
+        x_title="annotations per item",
         y_title="Spearman’s ρ",
         facet="panel",
     )

@@ -48,7 +48,7 @@ class Histograms(Experiment):
 
     name: ClassVar[str] = "easl.histograms"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figures 7 and 10, Table 1: where scores lie on the scale"
+    title: ClassVar[str] = "Figures 7 and 10, Table 1: distribution of scores on the scale"
     data: ClassVar[tuple[str, ...]] = (SLIDERS,)
 
     items: int = 150
@@ -97,12 +97,13 @@ class Histograms(Experiment):
 
 
 _NOTES = (
-    "A slope of 1 means that a difference in the truth is as large in the scores; it is less for scores drawn to the "
-    "middle.",
+    "A slope of 1 means that differences in scores are as large as differences in true values; it is below 1 if "
+    "scores are shrunk to the middle.",
     "In Eq. 12 the mode of a Beta that starts at α = β = 1 is 0 or 1 after a first loss or win, however small the "
-    "step. Among people who agree as the paper's do, the modes of ranking aggregation therefore spread widely; the "
-    "narrow range of Table 1 is met by the Beta's mean, α/(α + β), though the paper says that it took the mode. Where "
-    "people agree less, as on the sliders replayed (and compared across people), the modes are narrow as well.",
+    "step. With the agreement of the paper's annotators, the modes of ranking aggregation therefore have a wide "
+    "range. The mean of the Beta, α/(α + β), has the narrow range of Table 1, although the paper states that it "
+    "used the mode. With less agreement, as on the replayed sliders (which are compared across annotators), the "
+    "modes have a narrow range as well.",
     "Figures 7 and 10 are histograms of other items; only the form can be compared.",
 )
 
@@ -119,11 +120,13 @@ def _slope(score: FloatArray, truth: FloatArray) -> float:
 def _slope_claim(runs: list[dict[str, FloatArray]], name: str, published: float | None, where: str) -> Claim:
     slopes = np.array([_slope(run[name], run[_TRUTH]) for run in runs])
     reach = 1.96 * float(slopes.std(ddof=1)) / len(slopes) ** 0.5
-    why = "the paper has no such items" if published is None else "simulated people; Table 1 has ten propositions"
+    why = "the paper has no such items" if published is None else "simulated annotators; Table 1 has ten propositions"
     if name == str(Method.RA) and published is not None:
-        why = "the mode is not as narrow as in Table 1; the Beta's mean is (see the notes)"
+        why = "modes have a wider range than in Table 1; means of the Beta have a similar range (see the notes)"
     mean = float(slopes.mean())
-    return Claim(f"slope of scores on the truth, {name}, {where}", mean, mean - reach, mean + reach, published, why=why)
+    return Claim(
+        f"slope of scores on true values, {name}, {where}", mean, mean - reach, mean + reach, published, why=why
+    )
 
 
 def _bin(scores: dict[str, list[dict[str, FloatArray]]]) -> pl.DataFrame:
@@ -154,5 +157,5 @@ def _chart(table: pl.DataFrame) -> Chart:
         column=alt.Column("method:N", sort=list(_SHOWN), title=None, header=alt.Header(labelLimit=130)),
         row=alt.Row("where:N", sort=[_SIMULATED, _REPLAYED], title=None),
     )
-    title = "Direct assessment and EASL follow the truth; ranking aggregation is drawn to the middle"
+    title = "Direct assessment and EASL follow the true values; ranking aggregation is drawn to the middle"
     return titled(faceted, title)  # type: ignore[no-any-return]

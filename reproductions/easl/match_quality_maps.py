@@ -26,7 +26,7 @@ class MatchQualityMaps(Experiment):
 
     name: ClassVar[str] = "easl.match_quality_maps"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figure 8: match quality of all pairs, in the order of the truth"
+    title: ClassVar[str] = "Figure 8: match quality of all pairs, ordered by true value"
 
     items: int = 150
     displayed_rounds: tuple[int, ...] = (0, 2, 5, 10)
@@ -68,8 +68,9 @@ class MatchQualityMaps(Experiment):
             for done, ratios in near.items()
         )
         notes = (
-            "Neighbours are items at most a tenth of the ranks apart in the truth. Intervals hold 95 % of the runs.",
-            "At the start all pairs match equally well, as nothing is known of them.",
+            "Neighbours are items whose true ranks differ by at most a tenth of the number of items. Intervals "
+            "contain 95 % of the runs.",
+            "At the start all pairs have the same match quality, because nothing is known about the items.",
         )
         return Outcome(claims, table, lambda: _chart(table), notes)
 

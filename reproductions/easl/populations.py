@@ -21,8 +21,8 @@ TASKS = {
 NOTHING = "no effect of context"
 CONTEXTS: dict[str, dict[str, float]] = {
     NOTHING: {},
-    "noise ×0.8 in company": {"together": 0.8},
-    "noise ×0.6 in company": {"together": 0.6},
+    "noise ×0.8 shown together": {"together": 0.8},
+    "noise ×0.6 shown together": {"together": 0.6},
     "fives shifted together": {"context_shift": 0.1},
 }
 """How items shown together are rated: with less noise each, or all shifted the same way by the others."""

@@ -31,7 +31,7 @@ class SystemRanking(Experiment):
 
     name: ClassVar[str] = "easl.system_ranking"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Figure 11: correlation of the systems' ranking by judgments a system, on WMT 2021"
+    title: ClassVar[str] = "Figure 11: correlation of the systems' ranking by judgments per system, on WMT 2021"
     data: ClassVar[tuple[str, ...]] = tuple(
         f"wmt21-da/{file}" for pair in _PAIRS for file in (f"{pair}.csv.gz", f"official_{pair}.csv")
     )
@@ -66,14 +66,14 @@ class SystemRanking(Experiment):
         for method in (Method.EASL, Method.FIVES):
             gaps = [found[pair][method] - found[pair][Method.DA] for pair in self.pairs]
             why = (
-                "Figure 11 draws EASL above direct assessment, without numbers; what people make of five translations "
-                "beside each other is not in recorded single judgments"
+                "Figure 11 shows EASL above direct assessment, without numbers; recorded single judgments do not "
+                "contain the effect of showing five translations side by side"
                 if method == Method.EASL
                 else "not in the paper: five systems at random, on one segment"
             )
             for pair, gap in zip(self.pairs, gaps, strict=True):
-                claims.append(_claim(f"ρ of {method} less that of direct assessment, {pair}", gap, why))
-            claims.append(_claim(f"ρ of {method} less that of direct assessment, all", np.concatenate(gaps), why))
+                claims.append(_claim(f"ρ of {method} minus that of direct assessment, {pair}", gap, why))
+            claims.append(_claim(f"ρ of {method} minus that of direct assessment, all", np.concatenate(gaps), why))
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
 
 
@@ -85,13 +85,13 @@ def _claim(what: str, gap: FloatArray, why: str) -> Claim:
 
 
 _NOTES = (
-    "Each gain is the mean over the numbers of judgments looked at.",
-    "The paper has WMT 2016 German–English, with ten systems; here are three language pairs of WMT 2021, whose systems "
-    "lie closer together.",
-    "The oracle is the official raw score, to which all judgments together lead.",
+    "Each gain is the mean over the numbers of judgments at which the ranking was evaluated.",
+    "The paper has WMT 2016 German–English, with ten systems; here we use three language pairs of WMT 2021, whose "
+    "systems are closer together.",
+    "The oracle is the official raw score, which is computed from all judgments.",
     "Five systems on one segment were judged by different people at different times, so that only the choice of the "
-    "systems and the common segment can help; what people make of five translations beside each other cannot be seen.",
-    "With few systems the five of a task are a large part of all of them, so that there is little to choose.",
+    "systems and the common segment can help; the effect of showing five translations side by side cannot be measured.",
+    "With few systems, the five systems of a task are a large fraction of all systems, which leaves little choice.",
     "Intervals are over runs.",
 )
 
@@ -193,7 +193,7 @@ def _chart(table: pl.DataFrame) -> Chart:
         "method",
         title="Ranking systems: EASL gains little over drawing judgments at random",
         subtitle="Spearman’s ρ with the official ranking, WMT 2021 replayed; bands: 95 % of the runs",
-        x_title="judgments a system",
+        x_title="judgments per system",
         y_title="Spearman’s ρ",
         facet="pair",
     )

@@ -22,7 +22,9 @@ _PAIRS = ("cs-en", "de-en", "ha-en")
 _UP_TO = (12, 16, 20, 24, 40)
 """Words of both sentences; the last is the longest pair."""
 
-_NO_NUMBERS = "Figures 2 and 3 are drawn, of rankings of translations: the form can be compared, the height cannot"
+_NO_NUMBERS = (
+    "Figures 2 and 3 are for rankings of translations, and without numbers: the shape can be compared, the level cannot"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class TimeAndLength(Experiment):
 
     name: ClassVar[str] = "easl.time_and_length"
     paper: ClassVar[str] = "Pighin et al., 2012"
-    title: ClassVar[str] = "Figures 2 and 3 in form: agreement and time by length, on NLI sliders and WMT 2021"
+    title: ClassVar[str] = "Shape of Figures 2 and 3: agreement and time by length, on NLI sliders and WMT 2021"
     data: ClassVar[tuple[str, ...]] = (SLIDERS, _ITEMS, *(f"wmt21-da/{pair}.csv.gz" for pair in _PAIRS))
 
     trials: int = 50
@@ -80,20 +82,20 @@ class TimeAndLength(Experiment):
         resampled: FloatArray = both[samples].sum(axis=1) / square[samples].sum(axis=1)
         lower, upper = (float(end) for end in np.quantile(resampled, [0.025, 0.975]))
         return Claim(
-            "growth of a page's time for 1 % more words, by the same person",
+            "growth of a page's time for 1 % more words, by the same annotator",
             float(both.sum() / square.sum()),
             lower,
             upper,
             unit="%",
-            why="below 1 means that the time a word takes falls with length, as Figure 3 draws it",
+            why="below 1 means that the time per word decreases with length, as in Figure 3",
         )
 
 
 _NOTES = (
-    "The annotations of the paper are not at hand. The NLI sliders have texts, and a time for a page of 20 pairs; "
+    "The paper's annotations are not available. The NLI sliders have texts, and a time for a page of 20 pairs; "
     "WMT 2021 has a time for a whole HIT and no texts.",
-    "Pages of 20 pairs hardly differ in length (349 to 454 words), so that the growth of time with length is poorly "
-    "known, and times include pauses.",
+    "Pages of 20 pairs hardly differ in length (349 to 454 words), so that the growth of time with length is "
+    "estimated imprecisely, and times include pauses.",
     "Agreement by length is over pairs up to a length, as in Figure 2.",
 )
 
@@ -113,7 +115,7 @@ def _pages(data: Path, words: pl.DataFrame) -> pl.DataFrame:
 
 
 def _worked(data: Path, pair: str) -> tuple[Claim, Claim]:
-    """Return the hours worked, and the seconds a judgment took."""
+    """Return the hours worked, and the seconds per judgment."""
     hits = (
         read_table(data / f"wmt21-da/{pair}.csv.gz")
         .group_by("annotator", "hit")
@@ -126,10 +128,11 @@ def _worked(data: Path, pair: str) -> tuple[Claim, Claim]:
     return (
         Claim(f"hours worked by an annotator, mean of {people}, WMT 2021 {pair}", hours / people, unit="hours"),
         Claim(
-            f"seconds a judgment, median HIT, WMT 2021 {pair}",
+            f"seconds per judgment, median HIT, WMT 2021 {pair}",
             median,
             unit="seconds",
-            why=f"half of the HITs lie between {low:.0f} and {high:.0f}; a HIT's time is also for rows not released",
+            why=f"half of the HITs lie between {low:.0f} and {high:.0f}; a HIT's time includes rows that were not "
+            "released",
         ),
     )
 

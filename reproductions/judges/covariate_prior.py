@@ -36,7 +36,7 @@ class CovariatePrior(Experiment):
 
     name: ClassVar[str] = "judges.covariate_prior"
     paper: ClassVar[str] = "Steelyard's own"
-    title: ClassVar[str] = "A judge as prior: rank correlation with other people's ratings, by human judgments an item"
+    title: ClassVar[str] = "A judge as prior: rank correlation with other people's ratings, by human judgments per item"
     data: ClassVar[tuple[str, ...]] = (SUMMEVAL, ESA_ANSWERS, ESA_PROXIES)
 
     budgets: tuple[float, ...] = (1.0, 1.2, 1.5, 1.8, 2.0, 3.0)
@@ -103,19 +103,19 @@ class CovariatePrior(Experiment):
             for target in (budget for budget in budgets if budget >= 2):
                 alone = _at(curve, ALONE, target)
                 needed = next((budget for budget in budgets if _at(curve, "best judge", budget) >= alone), np.nan)
-                what = f"{name}: judgments needed with the best judge for what {target:g} an item give alone"
+                what = f"{name}: judgments needed with the best judge for what {target:g} per item give without it"
                 claims.append(Claim(what, 100 * needed / target, unit="%"))
                 for bad in BAD:
-                    what = f"{name}: ρ with a judge of {bad} less that of people alone, {target:g} judgments an item"
+                    what = f"{name}: ρ with a judge of {bad} minus that of people alone, {target:g} judgments per item"
                     claims.append(Claim(what, *_difference(own, bad, target)))
         return claims
 
 
 NOTES = (
-    "One rating of each item, drawn at random, is held out and is what scores are correlated with (Spearman's ρ); the "
-    "others are bought. At 1.2 judgments an item, every item has one and a fifth of them two.",
+    "One rating of each item, drawn at random, is held out as the reference for Spearman's ρ; the budget is spent "
+    "on the other ratings. At 1.2 judgments per item, every item has one, and a fifth of the items have two.",
     "The best judge is the one with the highest correlation in the data's description, not in these replays. Judgments "
-    "needed are the smallest of the budgets tried; smaller ones than one an item were not tried.",
+    "needed are the smallest of the budgets tried; budgets below one judgment per item were not tried.",
     "Bad judges: normal noise; the best judge reversed, with noise of the same sd; the translation's length (ESA), "
     "or, as SummEval comes without texts, positive noise that grows with the best judge's score.",
 )

@@ -111,7 +111,7 @@ class _Sample:
 
 
 NOTES = (
-    "Simulation: 100 items, 15 annotators with bias (sd 5) and noise (sd 12) on a scale to 100, 3 ratings an item.",
+    "Simulation: 100 items, 15 annotators with bias (sd 5) and noise (sd 12) on a scale of 100, 3 ratings per item.",
     "NLI sliders: 100 items, 3 recorded ratings each; the target is the mean of 20 or more other ratings, whose "
     "standard error is added to the interval; the good judge is the mean of eight further ratings.",
     "Other judges: noise; the target reversed plus noise; the target plus 20 points for one of five systems.",

@@ -55,7 +55,7 @@ class MtebArena(Experiment):
             tuple(claims),
             table,
             lambda: _chart(table),
-            ("Intervals take votes for a sample: the arena publishes neither prompts' ids nor voters.",),
+            ("Intervals treat votes as a sample, because the arena publishes neither prompt ids nor voters.",),
         )
 
 

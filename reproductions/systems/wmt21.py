@@ -61,7 +61,7 @@ class Wmt21Clusters(Experiment):
                 "WMT's test is Wilcoxon's rank-sum test of z-scores at p < .05, without a correction for the number of "
                 "pairs; in simulations of equal systems it finds a difference in 21 to 48 % of the evaluations "
                 "(docs/concepts/systems.md).",
-                "Ours takes sources and annotators for samples (two-way clustering) and corrects by Holm's method.",
+                "Ours treats sources and annotators as samples (two-way clustering) and applies Holm's correction.",
             ),
         )
 

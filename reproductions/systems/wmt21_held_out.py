@@ -38,7 +38,7 @@ class Wmt21HeldOut(Experiment):
 
     name: ClassVar[str] = "systems.wmt21_held_out"
     paper: ClassVar[str] = "Akhbardeh et al., 2021"
-    title: ClassVar[str] = "Fewer judgments of WMT21's systems: agreement with the judgments left out"
+    title: ClassVar[str] = "Fewer judgments of WMT21's systems: agreement with held-out judgments"
     data: ClassVar[tuple[str, ...]] = tuple(f"{FOLDER}/{pair}.csv.gz" for pair in PAIRS)
 
     pairs: tuple[str, ...] = PAIRS
@@ -51,7 +51,7 @@ class Wmt21HeldOut(Experiment):
         return replace(self, pairs=PAIRS[:1], judgments=(100,), draws=5)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
-        """Correlate in every cell: language pair, what is drawn, judgments a system, reference."""
+        """Correlate in every cell: language pair, what is drawn, judgments per system, reference."""
         cells = [(pair, unit, count) for pair in self.pairs for unit in UNITS for count in self.judgments]
         rows: list[dict[str, object]] = []
         for done, (pair, unit, count) in enumerate(cells, 1):
@@ -77,7 +77,7 @@ class Wmt21HeldOut(Experiment):
                 "Adjusted means are those of compare_systems: generalised least squares with sources and annotators as "
                 "random effects. z-scores are WMT's, standardised with the rows that were drawn, checks included.",
                 "Three references, from the HITs that were not drawn, since each favours its own method: adjusted "
-                "means, z-scores and plain means. Plain means carry the differences between annotators.",
+                "means, z-scores and plain means. Plain means include the differences between annotators.",
                 "Errors are standard errors over draws, which share most of the recording.",
             ),
         )
@@ -101,7 +101,7 @@ def read_recorded(data: Path, pair: str) -> Recorded:
 
 
 def _draw(recorded: Recorded, unit: str, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw HITs or annotators until there are `count` judgments a system, at most half of all."""
+    """Draw HITs or annotators until there are `count` judgments per system, at most half of all."""
     code = recorded.hit if unit == "hit" else recorded.annotator
     order = rng.permutation(int(code.max()) + 1)
     sizes = np.bincount(code[recorded.is_counted], minlength=len(order))[order]
@@ -150,10 +150,10 @@ def _claims(table: pl.DataFrame) -> list[Claim]:
     claims = []
     for row in table.filter(pl.col("method") == ADJUSTED).iter_rows(named=True):
         reach = 1.96 * row["error"]
-        what = f"{row['pair']}, {row['judgments']} judgments a system, {row['drawn']}s drawn"
+        what = f"{row['pair']}, {row['judgments']} judgments per system, {row['drawn']}s drawn"
         claims.append(
             Claim(
-                f"{what}: adjusted means over z-scores, ρ with {row['reference']} of the rest",
+                f"{what}: adjusted means over z-scores, ρ with {row['reference']} of held-out judgments",
                 row["over_z"],
                 row["over_z"] - reach,
                 row["over_z"] + reach,

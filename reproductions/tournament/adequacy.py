@@ -15,7 +15,7 @@ from steelyard.records import Item
 from steelyard.simulate import SimulatedStudy
 
 READING = (
-    "the rankings have no adequacy: an output is taken to be adequate if its rank is at or above a cut, drawn for "
+    "the rankings have no adequacy: an output is considered adequate if its rank is at or above a cut, drawn for "
     "each source from 1 to 5, or if it is not below the reference"
 )
 

@@ -65,7 +65,7 @@ class AgreementByOverlap(Experiment):
                 subtitle="Share of pairs with an absolute majority for one of three answers, WMT 2010",
                 x_title="judges who compared the pair",
             ),
-            ("the share falls from odd to even numbers and back, because half is no majority",),
+            ("the proportion alternates between odd and even numbers of annotators, because half is not a majority",),
         )
 
     def _majorities(self, pairs: Labels, progress: Progress) -> pl.DataFrame:
@@ -90,7 +90,7 @@ class AgreementByOverlap(Experiment):
 
 def _claims(largest: dict[str, Any], by_chance: dict[str, Any], whole: Agreement) -> tuple[Claim, ...]:
     observed, kappa = whole["observed_agreement"], whole["kappa_fixed_chance"]
-    source = "Callison-Burch et al. (2010), for these very judgments"
+    source = "Callison-Burch et al. (2010), for the same judgments"
     return (
         Claim(
             "chance that 9 or more of 16 agree on one of three classes",
@@ -106,7 +106,8 @@ def _claims(largest: dict[str, Any], by_chance: dict[str, Any], whole: Agreement
             100 * largest["upper"],
             OBSERVED,
             "%",
-            f"other people, texts and numbers: 16 in the paper. By chance {100 * by_chance['share']:.0f} % here",
+            f"other annotators, texts and numbers of annotators (16 in the paper). By chance "
+            f"{100 * by_chance['share']:.0f} % here",
         ),
         Claim(
             "observed agreement of two judges",

@@ -21,7 +21,7 @@ OVERALL = -0.002
 """Mean of the six averages of Table 1, each over the same 1,882 sources."""
 LANGUAGES = "English–Spanish"
 """The paper's languages."""
-WHY = "other texts and judges, and sixteen systems of which five are shown at a time: only the form compares"
+WHY = "other texts and judges, and sixteen systems of which five are shown at a time: only the shape can be compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class AverageDominance(Experiment):
             Claim(
                 "Spearman's ρ of average dominance with the mean rank the judges gave",
                 float(agreement),
-                why="not in the paper: it shows that few comparisons order systems as full rankings do",
+                why="not in the paper: it shows that few comparisons give the same order of systems as full rankings",
             ),
         )
         table = table.select("system", pl.col("score").alias("dominance"), "lower", "upper", "items").with_columns(

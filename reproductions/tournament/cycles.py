@@ -53,7 +53,10 @@ class TournamentCycles(Experiment):
         progress(self.times + 1, self.times + 1)
         half = 196 * float(np.sqrt(cyclic / total * (1 - cyclic / total) / len(sources)))
         share = 100 * cyclic / total
-        why = "other people and texts; two of the judge's rankings stand in for the answers of somebody who wavers"
+        why = (
+            "other annotators and texts; two rankings by the same judge represent the answers of an inconsistent "
+            "annotator"
+        )
         claims = (
             Claim("tournaments with a cycle", share, max(share - half, 0.0), share + half, CYCLIC, "%", why),
             Claim(
@@ -61,8 +64,8 @@ class TournamentCycles(Experiment):
                 100 * (1 - inside / items),
                 published=CONSISTENT,
                 unit="%",
-                why="a cycle takes in more of five outputs than of six, and items tied with one on it count; the "
-                "paper's index is not spelt out",
+                why="a cycle contains a larger proportion of five outputs than of six, and items tied with an item "
+                "in the cycle count; the paper does not define its index exactly",
             ),
             Claim(
                 "tournaments with a cycle, answered by one ranking",
@@ -72,7 +75,8 @@ class TournamentCycles(Experiment):
             ),
         )
         note = (
-            f"{len(sources)} sets of five outputs that one judge ranked twice; tournaments held on each: {self.times}"
+            f"{len(sources)} sets of five outputs that one judge ranked twice; tournaments simulated on each: "
+            f"{self.times}"
         )
         return Outcome(claims, mixed[0].graphs, None, (note,))
 

@@ -63,7 +63,7 @@ class TournamentEffort(Experiment):
                 why="the paper says more than 60",
             ),
             Claim(
-                "six items without ties: mean r of true and found ranks",
+                "six items without ties: mean r of true and estimated ranks",
                 *of[6][5:8],
                 why="not in the paper, whose 0.93 is for five items with ties (see tournament.reconstruction)",
             ),
@@ -87,7 +87,7 @@ class TournamentEffort(Experiment):
             ),
             (
                 f"the paper's general formula 2⌈n/2⌉ does not hold for n = {', '.join(map(str, wrong))}",
-                "the times of the paper's annotators (Figures 2 and 3) are not at hand; see easl.time_and_length",
+                "the times of the paper's annotators (Figures 2 and 3) are not available; see easl.time_and_length",
             ),
         )
 

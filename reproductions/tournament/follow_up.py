@@ -35,7 +35,7 @@ class FollowUp(Experiment):
 
     name: ClassVar[str] = "tournament.follow_up"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "§4.5: the effect of comparing top outputs that never met"
+    title: ClassVar[str] = "§4.5: the effect of comparing top outputs that were not compared before"
     data: ClassVar[tuple[str, ...]] = (FILE,)
 
     sources: int | None = 1000
@@ -64,7 +64,10 @@ class FollowUp(Experiment):
         mended = float(1 - wrong[True][wrong[False]].mean())
         names = ("how", "comparisons", "r", "best_right", "conflicts")
         table = pl.DataFrame(rows, schema=names, orient="row")
-        why = "the paper judged 50 conflicts by hand; here it settles who is best, and conflicts further down remain"
+        why = (
+            "the paper judged 50 conflicts by hand; here it determines the best output, and conflicts at lower "
+            "ranks remain"
+        )
         claims = (
             Claim(
                 "conflicts between ranks and adequacy that it resolves",
@@ -74,12 +77,12 @@ class FollowUp(Experiment):
                 why=why,
             ),
             Claim(
-                "wrong winners that it mends",
+                "wrong winners that it corrects",
                 100 * mended,
                 unit="%",
-                why="not in the paper; if answers are consistent, one output is left that nobody dominates",
+                why="not in the paper; if answers are consistent, exactly one undominated output remains",
             ),
-            Claim("comparisons it adds to a source", rows[1][1] - rows[0][1], why="the paper: one more comparison"),
+            Claim("comparisons it adds per source", rows[1][1] - rows[0][1], why="the paper: one more comparison"),
             Claim("mean r of the ranks, tournament alone", rows[0][2]),
             Claim("mean r of the ranks, with follow-up", rows[1][2]),
         )

@@ -33,8 +33,11 @@ WORDS = {
 }
 TOPOLOGICAL = 0.6
 """Proportion of the paper's conflicts due to missing comparisons; the others are inconsistencies of annotators."""
-SHARE = "the published share is 60 % of 11.26 %: the conflicts that the paper puts down to comparisons never asked"
-MORE = "the paper's annotators also contradict themselves, in 40 % of its conflicts; slips here are simulated"
+SHARE = (
+    "the published proportion is 60 % of 11.26 %: the conflicts that the paper attributes to comparisons that "
+    "were not asked"
+)
+MORE = "the paper's annotators also contradict themselves, in 40 % of its conflicts; lapses here are simulated"
 
 
 def agreement_after(sources: Sources, seed: int, *, slip: float, follow_up: bool) -> pl.DataFrame:
@@ -85,19 +88,19 @@ class Harmonization(Experiment):
                 bar_data,
                 "people",
                 "value",
-                title=f"Harmonization changes {claims[3].ours:.0f} % of sources even if nobody errs (published: 11 %)",
+                title=f"Harmonization changes {claims[3].ours:.0f} % of sources even without errors (published: 11 %)",
                 subtitle="Sources in which a rank differs after harmonization; diamonds: published",
                 value_title="per cent of sources",
                 value_format=".0f",
             ),
-            (READING, "five outputs a source, the paper has six; identical outputs cannot be seen"),
+            (READING, "five outputs per source (six in the paper); identical outputs cannot be detected"),
         )
 
     def _claims(self, found: Mapping[float, pl.DataFrame]) -> tuple[Claim, ...]:
         """Compare consistent annotators with Table 3, and inconsistent ones with §4.5."""
         claims = []
         for slip, frame in found.items():
-            who = "nobody errs" if not slip else f"another criterion for {100 * slip:.0f} % of the outputs"
+            who = "no errors" if not slip else f"another criterion for {100 * slip:.0f} % of the outputs"
             for row in frame.iter_rows(named=True):
                 differ = row["statistic"] == "differ"
                 if slip and not differ:

@@ -23,7 +23,7 @@ class PropagationEffort(Experiment):
 
     name: ClassVar[str] = "tournament.propagation_effort"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Table 2: adequacy judgments that a tournament spares"
+    title: ClassVar[str] = "Table 2: adequacy judgments saved by a tournament"
     data: ClassVar[tuple[str, ...]] = (FILE,)
 
     sources: int | None = None
@@ -44,17 +44,18 @@ class PropagationEffort(Experiment):
         vertices = effort.vertices
         each = vertices / len(sources)
         reasons = {
-            "collapsed": "the texts are not in the data, so that identical ones do not collapse; ours are ties alone",
-            "reference": f"as less collapses, the reference is one of {each:.1f} vertices a source and not of 3.5, and "
+            "collapsed": "the texts are not in the data, so that identical texts are not collapsed; ours are ties only",
+            "reference": f"because fewer outputs are collapsed, the reference is one of {each:.1f} vertices per "
+            "source instead of 3.5, and "
             "fewer outputs are as good as it",
-            "propagated": "hangs on how many outputs are adequate, which is simulated",
+            "propagated": "depends on the number of adequate outputs, which is simulated",
         }
         rows = (
             ("collapsed", effort.collapsed, effort.items, COLLAPSED, reasons["collapsed"]),
             ("by the reference", effort.reference, vertices, REFERENCE, reasons["reference"]),
-            ("by an inadequate one above", effort.propagated, vertices, PROPAGATED, reasons["propagated"]),
+            ("by an inadequate output above", effort.propagated, vertices, PROPAGATED, reasons["propagated"]),
             ("both: labelled without asking", effort.automatic, vertices, AUTOMATIC, "the sum of the two rows above"),
-            ("spared in total", effort.items - effort.asked, effort.items, SPARED, "follows from the rows above"),
+            ("saved in total", effort.items - effort.asked, effort.items, SPARED, "follows from the rows above"),
         )
         table = pl.DataFrame(
             [(name, count, whole, 100 * count / whole, published) for name, count, whole, published, _ in rows],
@@ -63,7 +64,7 @@ class PropagationEffort(Experiment):
         )
         claims = tuple(
             Claim(
-                f"share of {'outputs' if whole == effort.items else 'vertices'}: {name}",
+                f"proportion of {'outputs' if whole == effort.items else 'vertices'}: {name}",
                 100 * count / whole,
                 published=published,
                 unit="%",
@@ -78,7 +79,7 @@ class PropagationEffort(Experiment):
                 table,
                 "what",
                 "share",
-                title=f"{claims[-1].ours:.0f} % of adequacy judgments are spared (published: {SPARED:.0f} %)",
+                title=f"{claims[-1].ours:.0f} % of adequacy judgments are saved (published: {SPARED:.0f} %)",
                 subtitle=f"{len(sources):,} sources of WMT 2010 with a reference; diamonds: Table 2",
                 value_title="per cent",
                 value_format=".0f",

@@ -29,7 +29,7 @@ from steelyard.observations import Comparisons, FloatArray
 
 MEAN_R, SD_R, RIGHT = 0.93, 0.08, 85.4
 """§4.4.1: mean and standard deviation of r, and the share in per cent of uncompared pairs that come out right."""
-OTHERS = "the paper's 860 source sentences cannot be told from the others; here all complete rankings are used"
+OTHERS = "the paper's 860 source sentences cannot be identified; here all complete rankings are used"
 TIES = "the paper does not say how ties count; "
 
 
@@ -39,7 +39,7 @@ class Reconstruction(Experiment):
 
     name: ClassVar[str] = "tournament.reconstruction"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "§4.4.1: WMT 2010 rankings made again from a tournament's comparisons"
+    title: ClassVar[str] = "§4.4.1: WMT 2010 rankings reconstructed from a tournament's comparisons"
     data: ClassVar[tuple[str, ...]] = (FILE,)
 
     sources: int | None = None
@@ -68,14 +68,14 @@ class Reconstruction(Experiment):
             Claim("mean r of the original and the new ranks", *mean_interval(r), MEAN_R, why=OTHERS),
             Claim("standard deviation of r", float(present.std(ddof=1)), published=SD_R, why=OTHERS),
             Claim(
-                "uncompared pairs that come out right; untied ones, half for those that come out tied",
+                "uncompared pairs in the correct order; untied pairs only, half for those reconstructed as ties",
                 *percent(ratio_interval(right, untied)),
                 RIGHT,
                 "%",
                 f"{TIES}this reading is the nearest; {OTHERS}",
             ),
             Claim(
-                "uncompared pairs that come out right; a tie is an outcome of its own",
+                "uncompared pairs in the correct order; ties as a third outcome",
                 *percent(ratio_interval(strict_right, uncompared)),
                 RIGHT,
                 "%",

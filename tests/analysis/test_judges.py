@@ -51,7 +51,7 @@ def write(folder, extra="judgments = 2", protocol="direct", design="per_item"):
 
 
 def people_judge(study, share=0.4, seed=1):
-    """Three people rate a random part of the items: the truth with noise."""
+    """Three people rate a random sample of the items: the truth with noise."""
     rng = np.random.default_rng(seed)
     chosen = set(rng.permutation([item.id for item in study.items]).tolist()[: int(share * len(study.items))])
     items = {item.id: item for item in study.items}
@@ -104,7 +104,7 @@ def test_samples_that_are_not_random_are_refused_with_the_reason(folder):
         by_quality = sorted(study.items, key=quality)
         best = [item for name in "AB" for item in [one for one in by_quality if one.group == name][-20:]]
         study.import_answers(0, [ImportedAnswer(i.id, "ann", (i.id,), {i.id: 50}) for i in best])
-        with pytest.raises(DataError, match="not a random part"):
+        with pytest.raises(DataError, match="not a random sample"):
             powered_systems(study, "gpt")
         with pytest.raises(ConfigError, match="no model and no column"):
             powered_systems(study, "gtp")

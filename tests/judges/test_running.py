@@ -211,7 +211,7 @@ def test_the_cost_cap_holds_and_the_run_resumes_where_it_stopped(make_study, cha
         result = run(study, judge, max_cost=0.3, concurrency=1)
         assert (result.answered, result.meter.calls) == (3, 3)
         assert result.meter.cost == pytest.approx(0.33)
-        assert "cap" in result.stopped
+        assert "limit of" in result.stopped
         again = run(study, judge, concurrency=1)
         assert (again.already, again.answered) == (3, 3)
         assert len(server.requests) == 6

@@ -76,7 +76,7 @@ def test_the_saving_comes_from_what_goes_wrong_with_scales(against: Outcome) -> 
 
 
 def test_the_number_of_tuples_does_not_matter_at_the_same_number_of_judgments(against: Outcome) -> None:
-    assert claim(against, "most that 1N, 1.5N and 2N") < 0.01
+    assert claim(against, "largest difference in reliability between 1N, 1.5N and 2N") < 0.01
 
 
 def test_halves_that_share_tuples_flatter_best_worst_scaling(against: Outcome) -> None:

@@ -114,8 +114,8 @@ def test_one_gold_label_is_disputed_and_mending_it_makes_the_vote_perfect(shared
 def test_the_cost_table_is_the_published_one_up_to_rounded_hours(shared_data):
     outcome = ran(Costs, shared_data)
     off = [one.what for one in outcome.claims if not agrees(one)]
-    assert off == ["temporal order: labels an hour"]
-    assert abs(claim(outcome, "temporal order: labels an hour").difference) < 0.1
+    assert off == ["temporal order: labels per hour"]
+    assert abs(claim(outcome, "temporal order: labels per hour").difference) < 0.1
 
 
 @pytest.mark.shared_data

@@ -48,14 +48,14 @@ def test_simulated_people_agree_as_the_papers_do(simulated: Outcome) -> None:
 def test_easl_gains_only_where_company_steadies_the_ratings(simulated: Outcome, task: str) -> None:
     gains = {context: claim(simulated, "of EASL", task, context) for context in CONTEXTS}
     assert gains[NOTHING] < 0
-    assert gains["noise ×0.6 in company"] > 20
-    assert gains["noise ×0.6 in company"] > gains["noise ×0.8 in company"] > gains[NOTHING]
+    assert gains["noise ×0.6 shown together"] > 20
+    assert gains["noise ×0.6 shown together"] > gains["noise ×0.8 shown together"] > gains[NOTHING]
     assert gains["fives shifted together"] < gains[NOTHING] + 5
 
 
 @pytest.mark.parametrize("task", list(AGREEMENT))
 def test_fives_at_random_gain_more_than_those_easl_chooses(simulated: Outcome, task: str) -> None:
-    for context in (NOTHING, "noise ×0.8 in company", "noise ×0.6 in company"):
+    for context in (NOTHING, "noise ×0.8 shown together", "noise ×0.6 shown together"):
         assert claim(simulated, "of random fives", task, context) > claim(simulated, "of EASL", task, context)
 
 
@@ -105,7 +105,7 @@ def test_more_judgments_rank_systems_better_and_easl_neither_wins_nor_loses_much
 def test_time_grows_less_than_in_proportion_to_length(shared_data: Path) -> None:
     outcome = TimeAndLength().small().run(shared_data, ignore_progress)
     assert claim(outcome, "growth of a page's time") < 1
-    seconds = [each.ours for each in outcome.claims if "seconds a judgment" in each.what]
+    seconds = [each.ours for each in outcome.claims if "seconds per judgment" in each.what]
     assert len(seconds) == 3
     assert all(5 < each < 60 for each in seconds)
 

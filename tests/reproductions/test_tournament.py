@@ -125,19 +125,19 @@ def test_references_dominate_most_and_systems_come_in_the_order_of_their_ranks(s
 def test_a_tournament_spares_a_third_or_more_of_the_adequacy_judgments(shared_data):
     outcome = ran(PropagationEffort, shared_data)
     share = {one.what.rpartition(": ")[2]: one.ours for one in outcome.claims}
-    assert share["spared in total"] > 100 / 3
+    assert share["saved in total"] > 100 / 3
     # A reference is at least one vertex of at most five.
     assert share["by the reference"] >= 20
     assert share["labelled without asking"] == pytest.approx(
-        share["by the reference"] + share["by an inadequate one above"]
+        share["by the reference"] + share["by an inadequate output above"]
     )
 
 
 @pytest.mark.shared_data
 def test_harmonization_changes_few_ranks_and_more_when_people_slip(shared_data):
     outcome = ran(Harmonization, shared_data)
-    assert claim(outcome, "nobody errs: Spearman").ours > 0.95
-    consistent = claim(outcome, "nobody errs: sources")
+    assert claim(outcome, "no errors: Spearman").ours > 0.95
+    consistent = claim(outcome, "no errors: sources")
     assert consistent.lower <= consistent.published <= consistent.upper
     assert claim(outcome, "another criterion").ours > consistent.ours
 

@@ -42,12 +42,12 @@ def powered_systems(
 ) -> PoweredSystems:
     """Estimate the mean score of each system from people's judgments of some items and a judge's of all.
 
-    Refused, with the reason, if people's items cannot be taken for a random part: if the design chose them by earlier
-    answers and their probabilities are not in the column `propensity`, or if the judge scores them differently.
+    Raises an error if people's items cannot be treated as a random sample: if the design chose them by earlier answers
+    and their probabilities are not in the column `propensity`, or if the judge scores them differently.
     """
     people = study.observations(study.config.stages[0].protocol.kinds[0], annotator_kind="person")
     if criterion not in people:
-        raise DataError("people have not judged anything yet.", "Let people judge a random part of the items.")
+        raise DataError("people have not judged anything yet.", "Let people judge a random sample of the items.")
     human = item_means(people[criterion], label)
     scores = judge_item_scores(study, judge, criterion, label)
     propensity = numeric_column(study.items, PROPENSITY)
@@ -60,8 +60,8 @@ def powered_systems(
     how = "AIPW with the probabilities in the column propensity" if propensity else "PPI++"
     unscored = sum(item.id not in scores for item in study.items)
     notes = (
-        f"{how}; weight is λ, that of the judge: 0 means that the judge does not help",
-        "intervals are about items like these, judged by annotators like these",
+        f"{how}; the weight of the judge is λ: 0 means that the judge does not help",
+        "intervals are for a population of similar items, judged by similar annotators",
         *([f"{unscored:,} items without a score by the judge get its mean"] if unscored else []),
     )
     return PoweredSystems(table, judge, notes)
@@ -75,7 +75,7 @@ def _check_design(study: Study, propensity: Mapping[str, float]) -> None:
     if is_adaptive:
         design = study.config.stages[0].design.name
         raise DataError(
-            f"the design {design} chose the items by earlier answers, so people's items are not a random part.",
+            f"the design {design} chose the items by earlier answers, so people's items are not a random sample.",
             f"Log each item's probability in a column '{PROPENSITY}', or use a design such as per_item.",
         )
 

@@ -97,7 +97,7 @@ class Commands(LazyGroup):
         Entry(
             "schema", "schema:schema", CREATE, "Print the JSON Schema of study.toml, for editors and other programs."
         ),
-        Entry("plan", "plan:plan", CREATE, "Find how many judgments a target reliability takes, by simulation."),
+        Entry("plan", "plan:plan", CREATE, "Estimate by simulation how many judgments a target reliability needs."),
         Entry("serve", "serve:serve", COLLECT, "Serve studies: pages for annotators, and a dashboard for you."),
         Entry("judge", "judge:judge", COLLECT, "Answer a study's tasks in the terminal."),
         Entry("invite", "invite:invite", COLLECT, "Create personal links, one per name."),

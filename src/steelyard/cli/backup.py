@@ -27,7 +27,7 @@ def backup(
 
     The file contains the log, settings, items, media and access rights.
 
-    The file holds all that the study's folder holds: keep it as safe as that.
+    It contains everything in the study's folder: protect it accordingly.
 
     Example: steelyard backup words -o words.steelyard
     """

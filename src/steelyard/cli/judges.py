@@ -36,7 +36,7 @@ Source = Annotated[Path, typer.Argument(help="Folder of a study, or a file of it
 def run(
     source: Source,
     model: Annotated[
-        list[str] | None, typer.Option("--model", help="Model at the endpoint; may be given several times.")
+        list[str] | None, typer.Option("--model", help="Name of a model at the endpoint. Repeatable.")
     ] = None,
     function: Annotated[
         str | None, typer.Option("--function", help="Python function instead of a model: module:name.")
@@ -47,24 +47,26 @@ def run(
     key_variable: Annotated[
         str, typer.Option("--key-from", help="Environment variable with the API key.")
     ] = _KEY_VARIABLE,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the annotator; the model's by default.")] = None,
-    prompt: Annotated[
-        Path | None, typer.Option("--prompt", help="File with a prompt of your own: {items}, {form}, {question}.")
+    name: Annotated[
+        str | None, typer.Option("--name", help="Annotator name of the judge; default: the model's name.")
     ] = None,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="Temperature of the model.")] = 0.0,
-    repeats: Annotated[int, typer.Option(min=1, help="Calls for each question.")] = 1,
-    per_item: Annotated[int, typer.Option(min=0, help="Comparisons of each item (comparative protocols).")] = 4,
+    prompt: Annotated[
+        Path | None, typer.Option("--prompt", help="Prompt template with {items}, {form} and optionally {question}.")
+    ] = None,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="Sampling temperature.")] = 0.0,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of calls per question.")] = 1,
+    per_item: Annotated[int, typer.Option(min=0, help="Comparisons per item, for comparative protocols.")] = 4,
     both_orders: Annotated[
         bool, typer.Option("--both-orders/--one-order", help="Ask comparisons in both orders.")
     ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge only this many items, drawn at random.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=200, help="Requests at once.")] = 4,
-    requests_per_minute: Annotated[float, typer.Option(min=0, help="Rate limit; 0 is unlimited.")] = 0.0,
+    concurrency: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of parallel requests.")] = 4,
+    requests_per_minute: Annotated[float, typer.Option(min=0, help="Rate limit; 0 for no limit.")] = 0.0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait for an answer.")] = 60.0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Maximum length of an answer, in tokens.")] = 400,
     input_price: Annotated[float, typer.Option(min=0, help="Price per million input tokens.")] = 0.0,
     output_price: Annotated[float, typer.Option(min=0, help="Price per million output tokens.")] = 0.0,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop when the run has cost this much.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop the run at this cost.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost; send nothing.")] = False,
     question: Annotated[str | None, typer.Option(help="Question, if SOURCE is a file of items.")] = None,
     protocol: Annotated[str, typer.Option(help="Protocol, if SOURCE is a file of items.")] = "direct",
@@ -74,8 +76,8 @@ def run(
 ) -> None:
     """Let one or more models judge a study, or a file of items.
 
-    The models' judgments are kept beside people's; they count in the scores only if study.toml says so. What was
-    answered before is not asked again.
+    Models' judgments are stored separately from people's; they are used in the scores only if study.toml enables it.
+    Questions that were answered before are not asked again.
 
     Example: steelyard judges run words --model gpt-4o-mini --input-price 0.15 --output-price 0.6 --dry-run
     """
@@ -83,9 +85,9 @@ def run(
     from steelyard.judges import QuestionPlan
 
     if (model is None) == (function is None):
-        raise ConfigError("there is no judge, or two kinds of them.", "Give --model, or --function.")
+        raise ConfigError("a run needs either models or a function.", "Give --model or --function.")
     if max_cost is not None and not input_price and not output_price:
-        raise ConfigError("a cap on the cost needs prices.", "Give --input-price and --output-price.")
+        raise ConfigError("--max-cost needs prices.", "Give --input-price and --output-price.")
     options = {
         "base_url": base_url,
         "key": os.environ.get(key_variable),
@@ -224,7 +226,7 @@ def _progress_bar(name: str, total: int) -> Iterator[Any]:
 
 def _print_estimate(name: str, expected: Estimate, study: Study) -> None:
     typer.echo(
-        f"{name}: {expected.questions:,} questions, {expected.already:,} of them answered before; about "
+        f"{name}: {expected.questions:,} questions, {expected.already:,} of them already answered; about "
         f"{expected.calls:,} calls, {expected.input_tokens:,} tokens sent and {expected.output_tokens:,} received"
         + (f", at a cost of about {expected.cost:.4g}" if expected.cost else " (no prices given)")
         + ". Nothing was sent."
@@ -239,7 +241,7 @@ def _print_result(name: str, result: RunResult) -> None:
     meter = result.meter
     parts = [f"{name}: {result.answered:,} answers recorded"]
     if result.already:
-        parts.append(f"{result.already:,} were there already")
+        parts.append(f"{result.already:,} already recorded")
     if meter.calls or meter.cached:
         parts.append(f"{meter.calls:,} calls, {meter.cached:,} from the cache")
     if meter.input_tokens:
@@ -257,9 +259,9 @@ def _print_result(name: str, result: RunResult) -> None:
         where = ", ".join(first.question.items)
         notes.append(f"{count:,} questions have no answer ({kind}); the first, about {where}: {first.reason}")
     if result.stopped:
-        notes.append(f"the run ended early: {result.stopped.rstrip('.')}. Run the same command again to go on")
+        notes.append(f"the run ended early: {result.stopped.rstrip('.')}. Run the same command again to continue")
     elif result.failures:
-        notes.append("run the same command again to ask them again")
+        notes.append("run the same command again to retry them")
     print_notes(notes)
 
 
@@ -276,11 +278,13 @@ def _write_judgments(study: Study, output: Path) -> None:
 def import_scores(
     folder: StudyFolder,
     file: Annotated[Path, typer.Argument(help="File of models' judgments.", exists=True, dir_okay=False)],
-    name: Annotated[str | None, typer.Option("--name", help="Name of the model, if the file does not say.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the model, if it is not in the file.")] = None,
     columns: ColumnsOption = None,
-    stage: Annotated[str | None, typer.Option("--stage", help="Stage of the judgments, if several fit.")] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="Stage of the judgments, if several are possible.")
+    ] = None,
 ) -> None:
-    """Import judgments that models made elsewhere.
+    """Import judgments of models from a file.
 
     Example: steelyard judges import words gpt.csv --name gpt-4o
     """
@@ -294,16 +298,16 @@ def import_scores(
         )
     print_notes(result.notes)
     print_done(
-        f"{result.added:,} judgments by models imported from {file.name}; {result.already:,} were there already."
+        f"{result.added:,} judgments by models imported from {file.name}; {result.already:,} were already imported."
     )
 
 
 @app.command("declare")
 def declare(
     folder: StudyFolder,
-    name: Annotated[str, typer.Argument(help="Annotator who is a model.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of the annotator.", show_default=False)],
 ) -> None:
-    """Say that an annotator of a study is a model, not a person.
+    """Declare that an annotator of a study is a model, not a person.
 
     Example: steelyard judges declare words gpt-4o
     """
@@ -312,7 +316,7 @@ def declare(
 
     with Study.open(existing_folder(folder)) as study:
         study.judges.declare(name)
-    print_done(f"{name} is a model. Its judgments are no longer counted as a person's.")
+    print_done(f"{name} is now declared a model. Its judgments no longer count as a person's.")
 
 
 @app.command("list")
@@ -362,13 +366,17 @@ def systems(
     label: Annotated[
         str | None, typer.Option(help="Label whose proportion is estimated, if items are labelled.")
     ] = None,
-    folds: Annotated[int, typer.Option(min=0, help="Cross-fitting folds of the judge's weight; 0 is plug-in.")] = 0,
-    expected: Annotated[bool, typer.Option("--expected", help="Print what the judge would save instead.")] = False,
+    folds: Annotated[
+        int, typer.Option(min=0, help="Folds for cross-fitting the judge's weight; 0 for the plug-in estimate.")
+    ] = 0,
+    expected: Annotated[
+        bool, typer.Option("--expected", help="Print the expected saving by the judge instead of the scores.")
+    ] = False,
     form: FormatOption = Format.table,
 ) -> None:
-    """Score systems from people's judgments of some items and a judge's of all (prediction-powered means).
+    """Score systems from people's judgments of some items and a judge's scores of all (prediction-powered means).
 
-    The intervals are valid however bad the judge is, if people judged a random part of the items.
+    The intervals are valid however poor the judge is, provided that people judged a random sample of the items.
 
     Example: steelyard judges systems mt --judge gpt-4o
     """
@@ -398,11 +406,10 @@ def systems(
 def report(
     folder: StudyFolder,
     epsilon: Annotated[
-        float, typer.Option(min=0, max=1, help="Alternative annotator test: .1 crowd, .15 skilled, .2 experts.")
+        float,
+        typer.Option(min=0, max=1, help="ε of the alternative annotator test: .1 crowd, .15 skilled, .2 experts."),
     ] = 0.1,
-    by: Annotated[
-        str | None, typer.Option("--by", help="Column of the items for subgroups; systems by default.")
-    ] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Column of the items for subgroups; default: system.")] = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Compare each model with people: agreement, bias, consistency, and where they disagree.
@@ -422,7 +429,7 @@ def report(
         print_frame(judge_table(reports), form)
         return
     if not reports:
-        typer.echo("No model has judged items that people judged. Start with: steelyard judges run")
+        typer.echo("No item has been judged by both a model and people. Start with: steelyard judges run")
         return
     console = Console(highlight=False)
     for one in reports:
@@ -452,11 +459,14 @@ def _report_lines(one: Any) -> Iterator[str]:
         verdict = "may replace a person" if one.alternative.passed else "may not replace a person"
         yield (
             f"alternative annotator test: wins against {100 * one.alternative.winning_rate:.0f} % of the annotators "
-            f"(ε = {one.alternative.epsilon:g}), as good as one with probability {one.alternative.advantage:.2f}: "
-            f"{verdict}"
+            f"(ε = {one.alternative.epsilon:g}), at least as good as an annotator with probability "
+            f"{one.alternative.advantage:.2f}: {verdict}"
         )
     if one.first_share is not None:
-        yield f"position: the first item wins {number(one.first_share)}; flips with the order: {number(one.flips)}"
+        yield (
+            f"position: proportion of wins of the first item {number(one.first_share)}; "
+            f"answers that change with the order: {number(one.flips)}"
+        )
     if one.self_consistency is not None:
         yield f"self-consistency: {one.self_consistency:.2f} in {one.repeats:,} repeated calls"
     if one.length_bias is not None:

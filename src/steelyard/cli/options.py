@@ -87,7 +87,7 @@ ScaleOption: TypeAlias = Annotated[
 ]
 StrictOption: TypeAlias = Annotated[bool, typer.Option("--strict", help="Refuse incomplete rows and unknown columns.")]
 SkipBadRowsOption: TypeAlias = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Leave out and count wrong rows instead of refusing the file.")
+    bool, typer.Option("--skip-bad-rows", help="Skip and count invalid rows instead of rejecting the file.")
 ]
 RealIdsOption: TypeAlias = Annotated[
     bool,

@@ -20,7 +20,7 @@ def pay(
 ) -> None:
     """Print what each annotator has earned, including bonuses.
 
-    This only lists the amounts; nobody is paid by it.
+    This only lists the amounts; it does not pay anybody.
 
     Example: steelyard pay words -o pay.csv
     """

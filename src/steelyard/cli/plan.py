@@ -99,7 +99,7 @@ def plan(
     scale: ScaleOption = None,
     skip_bad_rows: SkipBadRowsOption = False,
 ) -> None:
-    """Find how many judgments a target reliability takes, by simulation.
+    """Estimate by simulation how many judgments a target reliability needs.
 
     Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
 

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from steelyard.recruitment.client import Client
     from steelyard.study import Study
 
-DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print every request, but send only those that read.")
-]
+DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Print every request, but send only read requests.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Api: TypeAlias = Annotated[
     str | None,

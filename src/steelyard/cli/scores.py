@@ -41,7 +41,7 @@ def scores(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Number of items to print; 0 for all.")] = 0,
     differences: Annotated[
-        bool, typer.Option("--differences", help="Print the differences of every two systems.")
+        bool, typer.Option("--differences", help="Print the pairwise differences of systems.")
     ] = False,
     method: Annotated[
         str, typer.Option("--method", help="Comparison of systems: two_way, bootstrap or wmt.")

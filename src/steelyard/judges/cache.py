@@ -1,4 +1,4 @@
-"""Replies that were paid for once, kept by the content of the request."""
+"""Cache of replies that were already paid for, keyed by the content of the request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReplyCache:
         return self._replies.get(key)
 
     def add(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         self._replies[key] = reply
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:

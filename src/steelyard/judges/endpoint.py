@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible HTTP endpoint, with everything that can go wrong on the way."""
+"""A model behind an OpenAI-compatible HTTP endpoint, with retries, rate limits and error handling."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Settings:
 
 
 class Pace:
-    """Lets requests start at most so often, evenly spaced, and lets all wait when the endpoint is busy."""
+    """Limit the rate of requests, evenly spaced, and pause all of them when the endpoint is busy."""
 
     def __init__(self, per_minute: float) -> None:
         self._gap = 60 / per_minute if per_minute > 0 else 0.0
@@ -83,7 +83,7 @@ class Pace:
             await asyncio.sleep(turn - now)
 
     def hold(self, seconds: float) -> None:
-        """Let nobody start within this time."""
+        """Start no request within this time."""
         self._next = max(self._next, time.monotonic() + seconds)
 
 
@@ -163,16 +163,16 @@ class Endpoint:
             response = await self._http.post(url, json=body, headers=headers)
         except httpx.TimeoutException:
             seconds = f"{self.settings.timeout:g} s"
-            raise CallError("timeout", f"no answer within {seconds}.", "Raise --timeout.") from None
+            raise CallError("timeout", f"no answer within {seconds}.", "Increase --timeout.") from None
         except httpx.InvalidURL as error:
-            raise EndpointError(f"{url} is not an address: {error}.", "Check --base-url.") from None
+            raise EndpointError(f"{url} is not a valid URL: {error}.", "Check --base-url.") from None
         except httpx.ConnectError as error:
             self._refused_connections += 1
             if not self._is_reachable and self._refused_connections > PATIENCE:
                 raise EndpointError(f"{url} cannot be reached: {error}.", "Check --base-url.") from None
             raise CallError("connection", f"{url} cannot be reached: {error}.", "Check --base-url.") from None
         except httpx.TransportError as error:
-            raise CallError("connection", f"the connection broke off: {error}.") from None
+            raise CallError("connection", f"the connection was lost: {error}.") from None
         self._is_reachable = True
         self._check_status(response, structure)
         return response
@@ -182,7 +182,9 @@ class Endpoint:
         if status == 200:
             return
         if status in {401, 403}:
-            raise EndpointError(f"the endpoint refuses the key (status {status}): {said}", "Set the key's variable.")
+            raise EndpointError(
+                f"the endpoint refuses the key (status {status}): {said}", "Set the environment variable of the key."
+            )
         if status == 404:
             raise EndpointError(
                 f"the endpoint does not know the model '{self.model}' or the address: {said}",
@@ -232,7 +234,9 @@ def _read(response: httpx.Response, messages: Sequence[dict[str, str]]) -> Reply
         text, refusal = str(message.get("content") or ""), message.get("refusal")
         finish = str(choice.get("finish_reason") or "stop")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise CallError("malformed response", "the response is not that of a chat API.", "Check --base-url.") from None
+        raise CallError(
+            "malformed response", "the response is not in the format of a chat API.", "Check --base-url."
+        ) from None
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     sent = usage.get("prompt_tokens")
     received = usage.get("completion_tokens")

@@ -38,7 +38,7 @@ class Prices:
     output: float = 0.0
 
     def cost(self, input_tokens: float, output_tokens: float) -> float:
-        """Return the price of so many tokens."""
+        """Return the price of these numbers of tokens."""
         return (self.input * input_tokens + self.output * output_tokens) / 1e6
 
 
@@ -55,7 +55,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     done: int
     total: int
@@ -74,7 +74,7 @@ class Failure:
 
 @dataclass(slots=True)
 class RunResult:
-    """What came of a run; `stopped` says why it ended early."""
+    """The result of a run; `stopped` says why it ended early."""
 
     answered: int = 0
     already: int = 0
@@ -175,9 +175,9 @@ class ModelJudge:
         )
 
     async def answer(self, items: Sequence[Item], protocol: Protocol, number: int, meter: Meter) -> tuple[Any, float]:
-        """Ask until the answer is valid; what does not fit goes back to the model with the reason."""
+        """Ask until the answer is valid; an invalid answer is sent back to the model with the reason."""
         if any(item.media for item in items):
-            raise CallError("media", "the item is an image, audio or video, and models get texts only.")
+            raise CallError("media", "the item is an image, audio or video, and models accept text only.")
         names = [item.id for item in items]
         messages = self.prompt.messages(items, protocol)
         schema = answer_schema(protocol, letters_for(len(items)))
@@ -297,7 +297,7 @@ def run_judge(
     way are still recorded. Questions that cannot be answered are listed in the result.
     """
     if concurrency < 1:
-        raise ConfigError(f"{concurrency} requests at once are not possible.", "Use 1 or more.")
+        raise ConfigError(f"{concurrency} parallel requests are not possible.", "Use 1 or more.")
     chosen = name or judge.model
     open_questions = unanswered(study, judge, chosen, questions)
     result = RunResult(already=len(questions) - len(open_questions))
@@ -364,7 +364,7 @@ class _Run:
             self.failures_in_a_row = 0
             self.result.answered += 1
         if self.max_cost is not None and meter.cost >= self.max_cost and not self.result.stopped:
-            self.result.stopped = f"the cost reached its cap of {self.max_cost:g}"
+            self.result.stopped = f"the cost reached its limit of {self.max_cost:g}"
         done = self.result.answered + len(self.result.failures)
         self.on_progress(Progress(done, self.total, len(self.result.failures), meter))
 

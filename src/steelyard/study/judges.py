@@ -45,7 +45,7 @@ def answer_id(annotator: str, version: str, stage: str, items: Sequence[str], nu
 
 @dataclass(frozen=True, slots=True)
 class ScoreBasis:
-    """How many judgments in the scores are by people and by models, and how many by models are kept beside them."""
+    """Number of judgments in the scores by people and by models, and of models' judgments that do not count."""
 
     people: int
     models: int
@@ -58,7 +58,7 @@ class ScoreBasis:
 
     @property
     def sentence(self) -> str:
-        """Say it in a sentence; empty without models."""
+        """A sentence for notes and reports; empty without models."""
         if self.models:
             share = f"{100 * self.share_of_models:.0f} %"
             return (
@@ -66,8 +66,8 @@ class ScoreBasis:
             )
         if self.models_beside:
             return (
-                f"The scores rest on people's judgments only; {self.models_beside:,} judgments by models are compared "
-                "with them and do not count."
+                f"The scores are computed from people's judgments only; {self.models_beside:,} judgments by models are "
+                "compared with them and do not count."
             )
         return ""
 
@@ -96,7 +96,7 @@ class ModelAnnotators:
         return versions
 
     def basis(self) -> ScoreBasis:
-        """Return how much of the scores rests on people, and how much on models."""
+        """Return how many judgments in the scores are by people, and how many by models."""
         with self._log.read() as state:
             by_models = sum(state.counted_of(name) for name in state.judges)
             in_scores = sum(state.counted_of(name) for name in state.tasks_of)

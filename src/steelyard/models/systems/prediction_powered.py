@@ -1,4 +1,4 @@
-"""Prediction-powered means: a judge scores every item, people a random part of them, and the interval is still valid.
+"""Prediction-powered means: a judge scores every item, people a random sample of them, and the interval is still valid.
 
 The estimate is θ̂ = mean over people's items of (y − λf) + λ · mean of f over the other items (PPI++, Angelopoulos,
 Duchi & Zrnic 2023), where y is people's score of an item and f the judge's. λ minimises the variance: a judge who
@@ -22,7 +22,7 @@ MIN_HUMAN = 10
 MIN_IN_STRATUM = 5
 """A stratum with fewer judged items is merged with its neighbour: its variance cannot be estimated."""
 NOT_RANDOM = 1e-3
-"""p-value below which people's items differ too much from the others to be a random part."""
+"""p-value below which people's items differ too much from the others to be a random sample."""
 
 IntervalKind = Literal["t", "normal"]
 
@@ -94,7 +94,7 @@ def powered_mean(
     weight: float | None = None,
     clip: bool = False,
 ) -> PoweredMean:
-    """Estimate the mean of all items from people's scores `y` of a random part of them.
+    """Estimate the mean of all items from people's scores `y` of a random sample of them.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def weighted_mean(
     judged = np.asarray(judged, bool)
     if not ((propensity > 0) & (propensity <= 1)).all():
         raise DataError(
-            "some items had no chance of being judged by people, or a chance above 1.",
+            "the probability of being judged by people is 0 or above 1 for some items.",
             "Give every item a positive probability of being asked; otherwise no interval is valid.",
         )
     _check_scores(y[judged], f[judged], f[~judged])
@@ -226,7 +226,7 @@ def weighted_mean(
 
 
 def check_random(f: FloatArray, f_other: FloatArray, name: str = "") -> None:
-    """Refuse people's items if the judge's scores show that they are not a random part of all items."""
+    """Refuse people's items if the judge's scores show that they are not a random sample of all items."""
     if min(len(f), len(f_other)) < MIN_HUMAN:
         return
     from scipy import stats
@@ -235,18 +235,18 @@ def check_random(f: FloatArray, f_other: FloatArray, name: str = "") -> None:
     if p < NOT_RANDOM:
         of = f" of {name}" if name else ""
         raise DataError(
-            f"the items{of} that people judged are not a random part: the judge scores them differently from the "
+            f"the items{of} that people judged are not a random sample: the judge scores them differently from the "
             f"others (p = {p:.2g}).",
-            "Let people judge a random part of the items, or log the probability with which each item was chosen.",
+            "Let people judge a random sample of the items, or log the probability with which each item was chosen.",
         )
 
 
 def _check_scores(y: FloatArray, f: FloatArray, f_other: FloatArray) -> None:
     if len(y) != len(f):
-        raise DataError("people's scores and the judge's are not of the same items.", "Give both for each item.")
+        raise DataError("people's scores and the judge's scores are for different items.", "Give both for each item.")
     if len(y) < MIN_HUMAN:
         raise DataError(
-            f"people judged {len(y)} items, which say too little about the judge's errors.",
+            f"people judged {len(y)} items, too few to estimate the judge's errors.",
             f"Let people judge at least {MIN_HUMAN} items, drawn at random.",
         )
     if not all(np.isfinite(array).all() for array in (y, f, f_other)):

@@ -28,7 +28,7 @@ def section(analysis: Analysis) -> Section:
         return Section("judges", TITLE)
     reports = judge_reports(analysis)
     if not reports:
-        return Section("judges", TITLE, absent=("Models as judges: no model judged items that people judged.",))
+        return Section("judges", TITLE, absent=("Models as judges: no item was judged by both a model and people.",))
     blocks: list[Block] = [Prose(f"{analysis.basis.sentence}"), _table(reports)]
     for report in reports:
         blocks += _details(report)
@@ -60,8 +60,8 @@ def _table(reports: list[JudgeReport]) -> Table:
     columns += [column for name, column in optional if has_values(name)]
     note = (
         f"Agreement: {reports[0].measure}. Wins against, advantage: alternative annotator test (Calderon et al., "
-        "2025), with ε = 0.1: a model may replace people if it wins against half of them. Flips: pairs decided "
-        "differently in the other order. Length bias: 0 means that length matters no more than for people."
+        "2025), with ε = 0.1: a model may replace people if it wins against at least half of them. Flips: pairs "
+        "decided differently in the other order. Length bias: 0 means that length matters no more than for people."
     )
     return Table("judges", "Models compared with people; intervals are at 95 %.", frame, tuple(columns), note)
 

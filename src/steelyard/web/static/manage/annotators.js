@@ -32,10 +32,10 @@ class Annotators {
         { key: "agreement", title: "Agreement", number: true, help: "Agreement with the other annotators, with its 95 % interval: 1 is perfect, 0 is chance for ratings and .5 for comparisons. It needs four shared answers.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
         this.hasChecks && { key: "accuracy", title: "Checks right", number: true, help: "Proportion of the questions with known answers that were right, with its 95 % interval.", cell: (row) => h("span", { title: row.checks ? `${number(row.checks)} checks` : "no checks" }, interval(row.accuracy, row.accuracy_lower, row.accuracy_upper, 2, 2)) },
         { key: "median_seconds", title: "Median time", number: true, help: "Median active time of an answer.", cell: (row) => seconds(row.median_seconds) },
-        { key: "bias", title: "Bias", number: true, help: "Mean difference from the others, in units of the scale: 0 is best.", cell: (row) => signed(row.bias) },
+        { key: "bias", title: "Bias", number: true, help: "Mean difference from the other annotators, in units of the scale: 0 is best.", cell: (row) => signed(row.bias) },
         { key: "noise", title: "Noise", number: true, help: "Standard deviation of that difference: lower is better.", cell: (row) => number(row.noise, 2) },
-        { key: "self_consistency", title: "Self-consistency", number: true, help: "How alike repeated answers are: 100 % if all are the same.", cell: (row) => h("span", { title: row.repeats ? `${number(row.repeats)} pairs of repeated answers` : "no repeated answers" }, share(row.self_consistency)) },
-        { key: "too_fast", title: "Signs of careless work", help: "Answers answered faster than one can read, nearly always the same answer, or nearly always the same position; only if they are certain.", cell: (row) => h("span", { class: "small" }, signs(row).join("; ") || "none") },
+        { key: "self_consistency", title: "Self-consistency", number: true, help: "Agreement of repeated answers: 100 % if all are the same.", cell: (row) => h("span", { title: row.repeats ? `${number(row.repeats)} pairs of repeated answers` : "no repeated answers" }, share(row.self_consistency)) },
+        { key: "too_fast", title: "Signs of careless work", help: "Answers faster than one can read, nearly always the same answer, or nearly always the same position; only if they are certain.", cell: (row) => h("span", { class: "small" }, signs(row).join("; ") || "none") },
         { key: "flags", title: "Flags", number: true, help: "Tasks that the annotator commented on.", cell: (row) => number(row.flags) },
         { key: "skips", title: "Skips", number: true, help: "Tasks that the annotator skipped.", cell: (row) => number(row.skips) },
         { key: "last", title: "Last seen", cell: (row) => when(row.last) },
@@ -75,7 +75,7 @@ class Annotators {
   async #exclude(annotator) {
     const reason = await askReason({
       title: `Exclude ${annotator}?`,
-      why: "They get no further tasks. Their judgments are kept but set aside, the scores are computed again, and others are asked instead. You can undo it.",
+      why: "They get no further tasks. Their judgments are kept but do not count, the scores are recomputed, and the tasks are given to others. You can undo it.",
       action: "Exclude",
       needed: true,
     });
@@ -88,7 +88,7 @@ class Annotators {
       const preview = await post(`${this.api}/forget`, { annotator });
       const typed = await askReason({
         title: `Forget ${annotator}?`,
-        why: ["Their judgments, consent, links and all they wrote are deleted. This cannot be undone.", ...preview.effects].join(" "),
+        why: ["Their judgments, consent, links and free text are deleted. This cannot be undone.", ...preview.effects].join(" "),
         action: "Forget for good",
         label: `Type ${annotator} to confirm`,
         same: annotator,
@@ -137,17 +137,17 @@ function judgesTable(api) {
   return new Table(document.getElementById("judges-table"), {
     url: `${api}/tables/judges`,
     label: "Models as judges",
-    empty: "No model has judged items that people judged, too.",
+    empty: "No item has been judged by both a model and people.",
     cards: true,
     columns: [
       { key: "judge", title: "Model", heading: true, cell: (row) => h("span", { dir: "auto" }, [row.judge, row.criterion].filter(Boolean).join(", ")) },
       { key: "judgments", title: "Judgments", number: true, cell: (row) => number(row.judgments) },
       { key: "agreement", title: "Agreement with a person", number: true, help: "Agreement of the model and a person, with its 95 % interval.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
-      { key: "people", title: "Of two people", number: true, help: "The same measure for two people: what the model would have to reach.", cell: (row) => interval(row.people, row.people_lower, row.people_upper, 2, 2) },
+      { key: "people", title: "Of two people", number: true, help: "The same measure for two people: the target for the model.", cell: (row) => interval(row.people, row.people_lower, row.people_upper, 2, 2) },
       { key: "winning_rate", title: "Wins against", number: true, help: "Alternative annotator test (Calderon et al., 2025): proportion of people whom the model could replace. From 50 % on it passes.", cell: (row) => share(row.winning_rate) },
       { key: "flips", title: "Flips", number: true, help: "Proportion of pairs decided differently in the other order: lower is better.", cell: (row) => share(row.flips) },
-      { key: "self_consistency", title: "Self-consistency", number: true, help: "How alike repeated answers are: 100 % if all are the same.", cell: (row) => share(row.self_consistency) },
-      { key: "length_bias", title: "Length bias", number: true, help: "How far the model prefers longer items than people do: 0 is best.", cell: (row) => signed(row.length_bias) },
+      { key: "self_consistency", title: "Self-consistency", number: true, help: "Agreement of repeated answers: 100 % if all are the same.", cell: (row) => share(row.self_consistency) },
+      { key: "length_bias", title: "Length bias", number: true, help: "How much more the model prefers long items than people do: 0 is best.", cell: (row) => signed(row.length_bias) },
     ],
   });
 }
