@@ -222,6 +222,15 @@ def test_check_sees_what_was_changed_since_people_began(tmp_path):
     assert "the protocol has changed" in run("check", "words", cwd=tmp_path, code=1).stderr
 
 
+def test_check_says_which_setting_lets_checks_act(tmp_path):
+    (tmp_path / "words.csv").write_text("word\n" + "".join(f"word {n}\n" for n in range(6)))
+    run("new", "words", "--items", "words.csv", "--protocol", "direct", "--question", "How?", cwd=tmp_path)
+    (tmp_path / "words" / "gold.csv").write_text("items,answer\nword 1,50\n")
+    with (tmp_path / "words" / "study.toml").open("a") as file:
+        file.write('\n[quality]\nchecks = { file = "gold.csv" }\n')
+    assert "set min_checks = 1 in [quality.checks]." in run("check", "words", cwd=tmp_path).stderr
+
+
 def test_check_names_what_is_wrong_in_every_table_at_once(tmp_path):
     folder = tmp_path / "s"
     folder.mkdir()

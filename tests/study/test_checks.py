@@ -307,7 +307,7 @@ def test_the_plan_says_when_checks_can_act_and_what_prevents_it():
     plan = describe_checks(config, 30)
     assert "5 checks within the first 25 tasks" in plan.sentences[0]
     assert plan.warnings == ()
-    assert "checks can exclude nobody: there are 3" in describe_checks(config, 3).warnings[0]
+    assert "needs 5 answered checks, and the number of checks is 3" in describe_checks(config, 3).warnings[0]
     short = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}, "annotators": {"max_tasks": 20}})
     assert "min_checks_within = 20" in describe_checks(short, 30).warnings[0]
     assert describe_checks(parse_config(base), 0).sentences == ()

@@ -51,7 +51,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
     """Print what may not be as intended, to standard error."""
     console = err_console()
     for warning in warnings:
-        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
 
 
 def print_frame(frame: pl.DataFrame, form: Format) -> None:

@@ -24,7 +24,7 @@ def describe_checks(config: StudyConfig, questions: int) -> CheckPlan:
         return CheckPlan(
             (),
             (
-                f"checks can exclude nobody: there are {questions}, and an exclusion needs {needed} answered checks. "
+                f"checks can exclude nobody: an exclusion needs {needed} answered checks, and the number of checks is {questions}. "
                 f"Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
             ),
         )
