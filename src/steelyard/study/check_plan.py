@@ -24,8 +24,8 @@ def describe_checks(config: StudyConfig, questions: int) -> CheckPlan:
         return CheckPlan(
             (),
             (
-                f"checks can exclude nobody: an exclusion needs {needed} answered checks, and the number of checks is {questions}. "
-                f"Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
+                f"checks can exclude nobody: an exclusion needs {needed} answered checks, and the number of checks is "
+                f"{questions}. Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
             ),
         )
     within = checks.early_tasks
