@@ -38,6 +38,7 @@ def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not FULL, reason="six runs take a minute and a half of CPU: make full")
 def test_adaptive_needs_fewer_comparisons_than_random_pairs() -> None:
     """Paired runs: the same items and annotators. The difference must be more than two standard errors."""
     experiment = replace(Comparisons(), items=(30,), most_each=40)
