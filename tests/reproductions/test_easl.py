@@ -76,7 +76,7 @@ def test_ranking_aggregation_is_drawn_to_the_middle_and_the_others_are_not(share
         mean = claim(outcome, "Beta's mean", where)
         assert mean < 0.65
         for method in (Method.DA, Method.EASL):
-            assert claim(outcome, f"truth, {method},", where) > 0.8
+            assert claim(outcome, f"true values, {method},", where) > 0.8
     assert outcome.table is not None
     shares = outcome.table.group_by("where", "method").agg(pl.col("share").sum())
     assert shares.height == 10
