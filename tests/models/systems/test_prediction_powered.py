@@ -145,7 +145,7 @@ def test_the_weight_is_zero_without_other_items_or_variance():
     [
         (lambda y, f: powered_mean(y[:9], f[:9], f[9:]), "people judged 9 items"),
         (lambda y, f: powered_mean(y[:20], f[:20], np.append(f[20:], np.nan)), "no score for some items"),
-        (lambda y, f: weighted_mean(y, f, f > 0, np.where(f > 0, 0.5, 0.0)), "probability of being judged by people is 0"),
+        (lambda y, f: weighted_mean(y, f, f > 0, np.where(f > 0, 0.5, 0.0)), "judged by people is 0"),
         (lambda y, f: check_random(np.sort(f)[-20:], np.sort(f)[:-20], "Google"), "of Google that people judged"),
     ],
 )
