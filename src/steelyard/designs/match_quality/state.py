@@ -63,6 +63,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
         self._only_new_items = not same_item_again or (self.task_size == 1 and not by_group)
         self._leases: list[int] = []
         self._round_size = 0
+        self._covering_size = 0
         self._next_slot = 0
         self._is_pick_pending = False
         """Whether the next lease comes from a pick, rather than from an import or a late answer."""
@@ -77,7 +78,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
         """Number of tasks of the first round: at least as many as show every item once, if it covers all of them."""
         if not self._cover or not self._round_size:
             return self.tasks_per_round
-        return max(covering_size(self._comparable_sets, self.task_size), self._tasks_per_round or 0)
+        return max(self._covering_size, self._tasks_per_round or 0)
 
     def budget(self, rounds: int) -> int:
         """Return the number of tasks of all rounds together."""
@@ -93,6 +94,8 @@ class MatchQualityState(PlannedState[HeadPlan]):
         self.model.grow(self.targets.count)
         self._leases += [0] * (self.targets.count - len(self._leases))
         self._round_size = self.targets.round_size(self.task_size)
+        if self._cover:
+            self._covering_size = covering_size(self._comparable_sets, self.task_size)
 
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Put the next plan into effect, if this is a new round; the task that was picked is leased next."""
