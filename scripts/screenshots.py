@@ -154,6 +154,14 @@ SHOTS = [
         _press("1"),
     ),
     Shot(
+        "pairwise-graded",
+        "Translations",
+        "Which translation is better, and by how much?",
+        'name = "pairwise"\nsteps = 5',
+        _translations(reference=False),
+        _press("2"),
+    ),
+    Shot(
         "best-worst",
         "Feelings in words",
         "Which word is the most positive, which the most negative?",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from steelyard.models.choices.maxdiff import MaxDiff
     from steelyard.models.comparisons.bounded_ranking import BoundedRanking
     from steelyard.models.comparisons.bradley_terry import BradleyTerry
+    from steelyard.models.comparisons.cumulative_link import CumulativeLink
     from steelyard.models.comparisons.dominance import Dominance, average_dominance
     from steelyard.models.comparisons.elo import Elo
     from steelyard.models.comparisons.plackett_luce import PlackettLuce
@@ -91,6 +92,7 @@ _HOMES = {
     "steelyard.formats": ("judgment_table", "read_gold", "read_items", "read_judgments", "read_table", "write_table"),
     "steelyard.models.comparisons.bounded_ranking": ("BoundedRanking",),
     "steelyard.models.comparisons.bradley_terry": ("BradleyTerry",),
+    "steelyard.models.comparisons.cumulative_link": ("CumulativeLink",),
     "steelyard.models.labels.dawid_skene": ("DawidSkene",),
     "steelyard.models.comparisons.dominance": (
         "Dominance",
@@ -159,6 +161,7 @@ __all__ = [
     "ConfigError",
     "ConvergenceWarning",
     "Counting",
+    "CumulativeLink",
     "DataError",
     "DawidSkene",
     "Dominance",

@@ -26,7 +26,12 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"labels": ["yes", "no", "maybe"]},
         {"criteria": {"a": {"labels": ["x", "y"]}, "b": {"labels": ["1", "2"]}}},
     ],
-    "pairwise": [{}, {"ties": False}],
+    "pairwise": [
+        {},
+        {"ties": False},
+        {"steps": 5},
+        {"steps": 7, "ties": False, "labels": ["a bit", "clearly", "much"]},
+    ],
     "best_worst": [{}, {"size": 3}, {"size": 7}],
     "scored_ranking": [{}, {"size": 2, "scale": [-1, 1]}],
     "ranking": [{}, {"size": 3, "ties": False}],

@@ -267,6 +267,7 @@ ANSWERS = {
     'name = "choice"\nlabels = ["yes", "no"]': {"A": "yes"},
     'name = "pairwise"': {"winner": "A"},
     'name = "pairwise"\nties = true': {"winner": "tie"},
+    'name = "pairwise"\nsteps = 5': {"winner": "B", "strength": 2},
     'name = "best_worst"': {"best": "A", "worst": "D"},
     'name = "ranking"\nsize = 3': {"ranking": [["A"], ["B"], ["C"]]},
     'name = "scored_ranking"\nsize = 3': {"A": 1, "B": 2, "C": 3},

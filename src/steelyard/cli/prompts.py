@@ -37,7 +37,14 @@ def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
     text = prompt("better: 1 or 2" + (", or 0 for a tie" if protocol.ties else ""))
     if text == "0" and protocol.ties:
         return {"winner": None}
-    return {"winner": _numbered(items, text, "Type 1 or 2" + (", or 0 for a tie." if protocol.ties else "."))}
+    winner = _numbered(items, text, "Type 1 or 2" + (", or 0 for a tie." if protocol.ties else "."))
+    if protocol.strengths == 1:
+        return {"winner": winner}
+    words = ", ".join(f"{number} {name}" for number, name in enumerate(protocol.strength_names, 1))
+    strength = prompt(f"how much better: {words}")
+    if not strength.isdecimal():
+        raise AnswerError(f"'{strength}' is not a strength.", f"Type a number from 1 to {protocol.strengths}.")
+    return {"winner": winner, "strength": int(strength)}
 
 
 @ask_for.register

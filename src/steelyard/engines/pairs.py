@@ -148,7 +148,7 @@ class LogPairLikelihood(PairLikelihood):
         rows = self._log.query("pair_scatter", by_unit=self._store_by_unit())
         # Sorted by the units' names, because the random draws for intervals of many items depend on the order.
         _, unit = np.unique(rows["unit"].to_numpy().astype(str), return_inverse=True)
-        shape = (int(unit.max()) + 1, self.n_items + (self.tie_start is not None))
+        shape = (int(unit.max()) + 1, self.n_items + self.n_ties)
         cells = unit, rows["item"].to_numpy()
         return UnitScatter(
             sparse.csr_array((rows["slope"].to_numpy(), cells), shape=shape),

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from steelyard.errors import DataError
 from steelyard.formats.lists import listed
 from steelyard.formats.rows import BoolArray, Reading, Rows, counted, encode, subset
-from steelyard.formats.winners import Spellings, is_both_bad
+from steelyard.formats.winners import Spellings, degree_of, is_both_bad
 from steelyard.observations import UNKNOWN, Choices, Comparisons, Index, IntArray
 
 _NOTHING = 9
+_LARGEST_STRENGTH = 100
 UNCLEAR_WINNER = "Write left, right or tie, or the id of one of the two items; other spellings: steelyard docs files."
 
 
@@ -47,12 +48,49 @@ def read_comparisons(rows: Rows) -> Reading:
         rows.header("winner"),
     )
     rows.irregular(~answered, "no winner", "left out (write tie for ties)", "winner")
+    strength = _strengths(rows, outcome) if "strength" in rows else _degrees(index, word, outcome)
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, left, right)
-        return Comparisons(items=items, left=a, right=b, outcome=outcome[keep], **rows.sources(keep))
+        return Comparisons(
+            items=items, left=a, right=b, outcome=outcome[keep], strength=strength[keep], **rows.sources(keep)
+        )
 
     return Reading(answered, build)
+
+
+def _strengths(rows: Rows, outcome: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Read how clearly the winner won: whole numbers, larger for clearer; a sign is the side and is left out."""
+    number = rows.text("strength").str.strip_chars().cast(pl.Float64, strict=False)
+    missing = rows.text("strength").fill_null("").str.strip_chars() == ""
+    value = np.abs(number.fill_null(float("nan")).to_numpy())
+    is_wrong = ~missing.to_numpy() & ~((value == np.floor(value)) & (value <= _LARGEST_STRENGTH))
+    rows.problems.at(
+        is_wrong,
+        lambda row: f"strength '{rows.shown('strength', row)}' is not a whole number up to {_LARGEST_STRENGTH}.",
+        "Write 1 for the slightest preference, 2 for the next, and leave it empty if it is unknown.",
+        rows.header("strength"),
+    )
+    strength = np.nan_to_num(np.where(is_wrong, 0, value)).astype(np.int8)
+    rows.problems.at(
+        (outcome == 0) & (strength > 0),
+        lambda row: f"a tie has strength {rows.shown('strength', row)}.",
+        "Name the winner, or leave the strength empty.",
+        rows.header("strength"),
+    )
+    return np.where(np.isin(outcome, (1, -1)), strength, 0).astype(np.int8)
+
+
+def _degrees(index: Index, word: IntArray, outcome: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Derive strengths from words such as 'A is slightly better', if the file uses several degrees."""
+    decided = np.isin(outcome, (1, -1)) & (word != UNKNOWN)
+    codes = np.unique(word[decided])
+    degree = np.zeros(len(index) + 1, np.int8)
+    degree[codes] = [degree_of(index[int(code)]) for code in codes]
+    degrees = np.unique(degree[codes])
+    if len(degrees) < 2:
+        return np.zeros(len(outcome), np.int8)
+    return np.where(decided, np.searchsorted(degrees, degree[word]) + 1, 0).astype(np.int8)
 
 
 def _names(index: Index, *codes: IntArray) -> list[str]:
@@ -81,10 +119,14 @@ def _read_winners_and_losers(rows: Rows) -> Reading:
     _refuse_same(rows, winner, loser, "loser")
     rows.irregular(~answered, "no winner or no loser", "left out", "winner")
     rows.notes.append("The presentation order is unknown; the winner is taken as the left item.")
+    outcome = np.ones(len(winner), np.int8)
+    strength = _strengths(rows, outcome) if "strength" in rows else np.zeros(len(winner), np.int8)
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, winner, loser)
-        return Comparisons(items=items, left=a, right=b, outcome=np.ones(len(a), np.int8), **rows.sources(keep))
+        return Comparisons(
+            items=items, left=a, right=b, outcome=outcome[keep], strength=strength[keep], **rows.sources(keep)
+        )
 
     return Reading(answered, build)
 

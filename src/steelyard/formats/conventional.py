@@ -72,7 +72,11 @@ def _comparisons(comparisons: Comparisons) -> dict[str, pl.Series]:
         clash = (tie == word) & ((left == word) | (right == word))
         tie = tie.set(clash, alternative)
     outcome = pl.Series(comparisons.outcome)
-    return {"left": left, "right": right, "winner": left.zip_with(outcome == 1, right.zip_with(outcome == -1, tie))}
+    columns = {"left": left, "right": right, "winner": left.zip_with(outcome == 1, right.zip_with(outcome == -1, tie))}
+    if comparisons.has_strength:
+        strength = pl.Series(comparisons.strength)
+        columns["strength"] = strength.set(strength == 0, None)
+    return columns
 
 
 def _choices(choices: Choices) -> dict[str, pl.Series]:

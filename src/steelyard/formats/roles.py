@@ -27,6 +27,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "right": ("b", "second", *(f"{noun}{side}" for noun in NOUNS for side in ("b", "2", "right"))),
     "winner": ("outcome", "preference", "preferred", "vote", "verdict", "result", "choice", "answer"),
     "loser": (),
+    "strength": ("preferencestrength",),
     "items": (),
     "best": (),
     "worst": (),
@@ -42,6 +43,7 @@ _REQUIRED = {
     "choices": ("items", "best", "worst"),
     "rankings": ("ranking",),
 }
+_OPTIONAL = {"comparisons": ("strength",)}
 _SIGNS = {
     "rankings": {"ranking"},
     "choices": {"best", "worst"},
@@ -101,7 +103,8 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     unused = [name for name in names if name not in used]
     # A field with several columns is not missing.
     present = {field for field, source in fields.items() if len(candidates.columns[source]) > 1}
-    return Roles(kind, columns, unused, [field for field in (*_REQUIRED[kind], *_SHARED) if field not in present])
+    known = (*_REQUIRED[kind], *_OPTIONAL.get(kind, ()), *_SHARED)
+    return Roles(kind, columns, unused, [field for field in known if field not in present])
 
 
 def _add_numbered(candidates: FieldColumns, names: list[str]) -> None:
@@ -193,7 +196,8 @@ def _exact(candidates: FieldColumns) -> set[str]:
 
 def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
     """Return the fields of a kind that the file has, each with the field whose columns it uses."""
-    fields = {field: field for field in (*_REQUIRED[kind], *_SHARED) if field in candidates}
+    optional = _OPTIONAL.get(kind, ())
+    fields = {field: field for field in (*_REQUIRED[kind], *optional, *_SHARED) if field in candidates}
     if "item" in _REQUIRED[kind] and "item" not in candidates and "task" in candidates:
         fields["item"] = "task"
         del fields["task"]
@@ -201,7 +205,7 @@ def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
         if "winner" not in candidates and "label" in candidates and {"left", "right"} <= _exact(candidates):
             fields["winner"] = "label"
         if {"winner", "loser"} <= set(candidates.columns) and not {"left", "right"} <= set(candidates.columns):
-            fields = {field: field for field in ("winner", "loser", *_SHARED) if field in candidates}
+            fields = {field: field for field in ("winner", "loser", *optional, *_SHARED) if field in candidates}
     return fields
 
 

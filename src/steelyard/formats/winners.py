@@ -38,7 +38,8 @@ _SIDES = (
     ("left", "first", "a", *(f"{noun}{side}" for noun in NOUNS for side in "a1")),
     ("right", "second", "b", *(f"{noun}{side}" for noun in NOUNS for side in "b2")),
 )
-_DEGREES = ("", "slightly", "somewhat", "clearly", "much", "significantly")
+_DEGREES = {"": 2, "slightly": 1, "somewhat": 1, "clearly": 3, "much": 3, "significantly": 3}
+"""Words for how much better, in order: a file that uses several of them has strengths."""
 
 
 def plain_word(word: str) -> str:
@@ -66,6 +67,15 @@ OUTCOMES = _spellings()
 def outcome_of(word: str) -> int | None:
     """Return the outcome that a word names: 1 for left, -1 for right, 0 for a tie; None if it names none."""
     return OUTCOMES.get(plain_word(word))
+
+
+def degree_of(word: str) -> int:
+    """Return how much better a word calls the winner: 1 slightly, 2 plainly or not said, 3 much."""
+    plain = plain_word(word)
+    if ">>" in plain or "<<" in plain:
+        return 3
+    name = plain.removesuffix("better").rpartition("is")[2] if plain.endswith("better") else ""
+    return _DEGREES.get(name, 2)
 
 
 def is_both_bad(word: str) -> bool:

@@ -116,7 +116,12 @@ def _(protocol: Choice, letters: Sequence[str]) -> str:
 @answer_form.register
 def _(protocol: Pairwise, letters: Sequence[str]) -> str:
     tie = ', or "tie" if they are about the same' if protocol.ties else ""
-    return f'Answer {{"winner": …}} with {" or ".join(json.dumps(letter) for letter in letters)}{tie}.'
+    winner = f"{' or '.join(json.dumps(letter) for letter in letters)}{tie}"
+    if protocol.strengths == 1:
+        return f'Answer {{"winner": …}} with {winner}.'
+    words = ", ".join(f"{number} {name}" for number, name in enumerate(protocol.strength_names, 1))
+    tied = "; null for a tie" if protocol.ties else ""
+    return f'Answer {{"winner": …, "strength": …}}: {winner}; "strength" is how much better ({words}{tied}).'
 
 
 @answer_form.register
@@ -147,7 +152,11 @@ def answer_schema(protocol: Protocol, letters: Sequence[str]) -> dict[str, Any]:
     """Return the JSON schema of the answer, for endpoints with structured output."""
     names = list(letters)
     if isinstance(protocol, Pairwise):
-        return _object({"winner": {"enum": [*names, "tie"] if protocol.ties else names}})
+        winner: dict[str, Any] = {"winner": {"enum": [*names, "tie"] if protocol.ties else names}}
+        if protocol.strengths > 1:
+            steps: list[int | None] = [*range(1, protocol.strengths + 1), *([None] if protocol.ties else [])]
+            winner["strength"] = {"enum": steps}
+        return _object(winner)
     if isinstance(protocol, BestWorst):
         return _object({"best": {"enum": names}, "worst": {"enum": names}})
     if isinstance(protocol, Ranking):
@@ -205,9 +214,12 @@ def _with_ids(answer: Any, ids: Mapping[str, str]) -> Any:
     if isinstance(answer, list):
         tiers = (tier if isinstance(tier, list) else [tier] for tier in answer)
         return [[ids.get(str(letter), letter) for letter in tier] for tier in tiers]
-    if set(answer) <= {"winner", "best", "worst"}:
-        return {
+    if set(answer) <= {"winner", "strength", "best", "worst"}:
+        named = {
             key: None if value is None or str(value).lower() == "tie" else ids.get(str(value), value)
             for key, value in answer.items()
+            if key != "strength"
         }
+        strength = answer.get("strength")
+        return named if strength is None or named.get("winner") is None else {**named, "strength": strength}
     return {ids.get(key, key): value for key, value in answer.items()}

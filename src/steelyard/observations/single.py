@@ -14,11 +14,15 @@ class Rating(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One pair as shown; `outcome` is 1 when left won, -1 when right won, 0 for a tie."""
+    """One pair as shown; `outcome` is 1 when left won, -1 when right won, 0 for a tie.
+
+    `strength` is how clearly it won, from 1 upwards; 0 if that was not asked, and for ties.
+    """
 
     left: str
     right: str
     outcome: int
+    strength: int = 0
 
 
 class Choice(NamedTuple):

@@ -50,10 +50,19 @@ class Protocol(ABC):
         """The model that is written into a new study.toml."""
         return cls.new_model or cls.default_model
 
+    def fitting_model(self) -> str | None:
+        """The model that these settings call for, before `default_model` and `new_model`; None if they call for none."""
+        return None
+
     @property
     @abstractmethod
     def task_size(self) -> int:
         """Number of items per task."""
+
+    @property
+    def strengths(self) -> int:
+        """Number of strengths of a preference between two items; 1 if only the winner is asked."""
+        return 1
 
     def problems(self) -> list[Problem]:
         """List the settings that conflict."""

@@ -1,21 +1,35 @@
-"""Pairwise comparison: which of two items is better, or are they about equal?"""
+"""Pairwise comparison: which of two items is better, and by how much, or are they about equal?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from numbers import Integral
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation
 from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
 
+STRENGTHS: dict[int, tuple[str, ...]] = {
+    1: ("better",),
+    2: ("better", "much better"),
+    3: ("slightly better", "better", "much better"),
+}
+"""Usual words for the strengths of a preference, by their number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pairwise(Protocol):
-    """Ask which of two items is better; ties are allowed unless switched off."""
+    """Ask which of two items is better; ties are allowed unless switched off.
+
+    With 5 or 7 steps, annotators also say how much better: the strength of the preference, from 1 (slightly) to 2 or 3
+    (much).
+    """
 
     name: ClassVar[str] = "pairwise"
     default_design: ClassVar[str] = "random_tuples"
@@ -23,29 +37,86 @@ class Pairwise(Protocol):
     kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
 
     ties: Annotated[bool, Field(description="whether annotators may answer that both are about the same")] = True
+    steps: Annotated[
+        Literal[3, 5, 7],
+        Field(description="answers from one item much better to the other much better; 3: which is better only"),
+    ] = 3
+    labels: Annotated[
+        tuple[str, ...],
+        Field(description="words for the strengths, slightest first; default: better, much better (5 steps)"),
+    ] = ()
 
     @property
     def task_size(self) -> int:
         """Two items per task."""
         return 2
 
-    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
-        """Return `{"winner": item}`, or `{"winner": None}` for a tie."""
-        need_items(items, 2, self.name)
-        if not isinstance(answer, Mapping) or set(answer) != {"winner"}:
-            raise refuse(
-                f"a comparison is answered with its winner, not {answer!r}.",
-                'Answer with {"winner": item}, or {"winner": null} for a tie.',
+    @property
+    def strengths(self) -> int:
+        """Number of strengths of a preference; 1 if only the winner is asked."""
+        return (self.steps - 1) // 2
+
+    @property
+    def strength_names(self) -> tuple[str, ...]:
+        """Words for the strengths, the slightest first."""
+        return self.labels or STRENGTHS[self.strengths]
+
+    def fitting_model(self) -> str | None:
+        """The cumulative link model, if annotators say how much better."""
+        return "cumulative_link" if self.strengths > 1 else None
+
+    def problems(self) -> list[Problem]:
+        """Refuse labels that do not fit the steps."""
+        if not self.labels or len(self.labels) == self.strengths > 1:
+            return []
+        if self.strengths == 1:
+            return [Problem("labels are for the strengths of 5 or 7 steps.", "Leave them out.", field="labels")]
+        return [
+            Problem(
+                f"{len(self.labels)} labels do not fit {self.steps} steps.",
+                f"Give {self.strengths}, the slightest preference first.",
+                field="labels",
             )
-        winner = answer["winner"]
+        ]
+
+    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+        """Return `{"winner": item}`, `{"winner": item, "strength": 2}`, or `{"winner": None}` for a tie.
+
+        An imported log may lack strengths; those of a study that asks for the winner only are left out.
+        """
+        need_items(items, 2, self.name)
+        form = self._form
+        if not isinstance(answer, Mapping) or "winner" not in answer or set(answer) - {"winner", "strength"}:
+            raise refuse(f"a comparison is answered with its winner, not {answer!r}.", form)
+        winner, strength = answer["winner"], answer.get("strength")
         if winner is None:
             if not self.ties:
                 raise refuse("ties are not allowed in this study.", f"Choose {' or '.join(items)}.", "winner")
+            if strength is not None:
+                raise refuse("a tie has no strength.", form, "strength")
             return {"winner": None}
-        return {"winner": check_item(items, winner, "winner")}
+        choice: dict[str, object] = {"winner": check_item(items, winner, "winner")}
+        if strength is None:
+            if self.strengths > 1 and not lenient:
+                raise refuse("the answer does not say how much better.", form, "strength")
+            return choice
+        if self.strengths == 1:
+            if lenient:
+                return choice
+            raise refuse("this study does not ask how much better.", form, "strength")
+        if isinstance(strength, bool) or not isinstance(strength, Integral) or not 1 <= strength <= self.strengths:
+            raise refuse(f"{strength!r} is not a strength.", f"Give 1 to {self.strengths}.", "strength")
+        return choice | {"strength": int(strength)}
+
+    @property
+    def _form(self) -> str:
+        strength = f', "strength": 1 to {self.strengths}' if self.strengths > 1 else ""
+        return f'Answer with {{"winner": item{strength}}}, or {{"winner": null}} for a tie.'
 
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """Return one comparison, in display order."""
         left, right = items
         winner = answer["winner"]
-        return [Comparison(left, right, 0 if winner is None else 1 if winner == left else -1)]
+        if winner is None:
+            return [Comparison(left, right, 0)]
+        return [Comparison(left, right, 1 if winner == left else -1, answer.get("strength", 0))]

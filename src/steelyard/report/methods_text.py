@@ -42,6 +42,7 @@ _MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "elo": ("Elo ratings", ("elo1978",)),
     "bradley_terry": ("the Bradley–Terry model", ("bradley1952",)),
     "thurstone": ("Thurstone’s model (Case V)", ("thurstone1927",)),
+    "cumulative_link": ("a cumulative link model of graded comparisons", ("agresti1992",)),
     "plackett_luce": ("the Plackett–Luce model", ("plackett1975", "luce1959")),
     "counting": (
         "counting (the proportion of times an item was chosen as best minus that as worst)",
@@ -128,11 +129,16 @@ def _task(protocol: Protocol) -> str:
         "direct": f"rated {several}{scale}",
         "likert": f"rated {several} by labelled steps{scale}",
         "choice": f"labelled {several}",
-        "pairwise": "compared two items at a time" + (", ties allowed," if getattr(protocol, "ties", False) else ""),
+        "pairwise": _compared(protocol),
         "best_worst": f"chose the best and the worst of {size} items {cite('kiritchenko2017')}",
         "scored_ranking": f"rated {size} items side by side{scale} {cite('sakaguchi2018')}",
         "ranking": f"ranked {size} items at a time",
     }.get(protocol.name, f"answered tasks of {size} items under the protocol {protocol.name}")
+
+
+def _compared(protocol: Protocol) -> str:
+    steps = f" on {getattr(protocol, 'steps', 3)} steps" if protocol.strengths > 1 else ""
+    return f"compared two items at a time{steps}" + (", ties allowed," if getattr(protocol, "ties", False) else "")
 
 
 def _quality(analysis: Analysis) -> list[str]:

@@ -83,6 +83,16 @@ REFERENCES: dict[str, Reference] = {
         number="3/4",
         pages="324--345",
     ),
+    "agresti1992": _article(
+        "Agresti, 1992",
+        "Agresti, Alan",
+        "Analysis of Ordinal Paired Comparison Data",
+        "Applied Statistics",
+        "1992",
+        volume="41",
+        number="2",
+        pages="287--297",
+    ),
     "thurstone1927": _article(
         "Thurstone, 1927",
         "Thurstone, Louis L.",

@@ -16,6 +16,9 @@ from steelyard.quality.questions import Question
 TIE_MARGIN = 0.03
 """Perceived values on [0, 1] this close count as equal."""
 
+STRENGTH_EDGES = {1: (), 2: (0.25,), 3: (0.15, 0.35)}
+"""Perceived differences from which a preference is called stronger, by the number of strengths."""
+
 Perceived: TypeAlias = Mapping[str, Any]
 """The value of each item, or `{criterion: value}` for several criteria; 0 and 1 are the ends of the scale."""
 
@@ -81,7 +84,10 @@ def _(protocol: Pairwise, perceived: Perceived, tie_margin: float = TIE_MARGIN) 
     (left, a), (right, b) = perceived.items()
     if protocol.ties and abs(a - b) < tie_margin:
         return {"winner": None}
-    return {"winner": left if a > b else right}
+    answer: dict[str, object] = {"winner": left if a > b else right}
+    if protocol.strengths > 1:
+        answer["strength"] = 1 + sum(abs(a - b) >= edge for edge in STRENGTH_EDGES[protocol.strengths])
+    return answer
 
 
 @answer_for.register

@@ -26,7 +26,7 @@ from steelyard.observations import (
 )
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
 from steelyard.protocols.rated import Rated
-from steelyard.simulate.answers import decimals
+from steelyard.simulate.answers import STRENGTH_EDGES, decimals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +99,12 @@ def _(protocol: Pairwise, batch: TaskBatch) -> dict[str, Observations] | None:
     outcome = np.where(difference > 0, 1, -1).astype(np.int8)
     if protocol.ties:
         outcome[np.abs(difference) < batch.tie_margin] = 0
+    strength = np.zeros(len(outcome), np.int8)
+    if protocol.strengths > 1:
+        steps = np.searchsorted(STRENGTH_EDGES[protocol.strengths], np.abs(difference), side="right")
+        strength = np.where(outcome == 0, 0, 1 + steps).astype(np.int8)
     left, right = batch.items[:, 0], batch.items[:, 1]
-    return {"": Comparisons(left=left, right=right, outcome=outcome, **batch.by_task())}
+    return {"": Comparisons(left=left, right=right, outcome=outcome, strength=strength, **batch.by_task())}
 
 
 @batch_observations.register

@@ -95,6 +95,7 @@ def comparisons_of_duplicates(observations: Observations, same_as: Mapping[str, 
         left=np.array(left, np.int32),
         right=np.array(right, np.int32),
         outcome=observations.outcome[chosen],
+        strength=observations.strength[chosen],
         annotator=observations.annotator[chosen],
         task=observations.task[chosen],
     )

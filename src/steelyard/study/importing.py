@@ -222,7 +222,10 @@ def _comparisons(comparisons: Comparisons) -> Iterator[_ImportedRow]:
         pair = [comparisons.items[int(side[row])] for side in (comparisons.left, comparisons.right)]
         outcome = int(comparisons.outcome[row])
         winner = None if outcome == 0 else pair[0] if outcome > 0 else pair[1]
-        yield _ImportedRow("", row, _name(comparisons, row), _task(comparisons, row), pair, {"winner": winner})
+        answer: dict[str, object] = {"winner": winner}
+        if strength := int(comparisons.strength[row]):
+            answer["strength"] = strength
+        yield _ImportedRow("", row, _name(comparisons, row), _task(comparisons, row), pair, answer)
 
 
 def _choices(choices: Choices) -> Iterator[_ImportedRow]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.observations import (
     UNKNOWN,
@@ -93,7 +94,7 @@ class ObservationCollector:
 def way_of(protocol: Protocol) -> tuple[object, ...] | None:
     """Return what makes one way of asking like another: people answer alike there. None for labels."""
     kind = protocol.kinds[0]
-    return None if kind == Labels.kind else (kind, protocol.name, *protocol.scales().values())
+    return None if kind == Labels.kind else (kind, protocol.name, protocol.strengths, *protocol.scales().values())
 
 
 def _mixed(judgments: Iterable[Judgment], protocols: Mapping[str, Protocol], items: Index) -> dict[str, Observations]:
@@ -128,6 +129,7 @@ def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Pro
             left=items.codes([r.left for r in records]),
             right=items.codes([r.right for r in records]),
             outcome=np.array([r.outcome for r in records], np.int8),
+            strength=_on_one_strength(rows, protocols),
             **shared,
         )
     if kind == "choices":
@@ -155,6 +157,16 @@ def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Pro
         rank=np.array([rank for r in records for rank, tier in enumerate(r.tiers, 1) for _ in tier], np.int32),
         **shared,
     )
+
+
+def _on_one_strength(rows: _Rows, protocols: Mapping[str, Protocol]) -> NDArray[np.int8]:
+    """Return the strengths; of stages with different numbers of strengths, those of the first that asks for them."""
+    strength = np.array([r.strength for r in rows.records], np.int8)
+    steps = {name: protocol.strengths for name, protocol in protocols.items()}
+    first = next((count for count in steps.values() if count > 1), 1)
+    if all(count in (1, first) for count in steps.values()):
+        return strength
+    return np.where([steps[name] == first for name in rows.stages], strength, 0).astype(np.int8)
 
 
 def _on_one_scale(

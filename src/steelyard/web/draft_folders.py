@@ -190,7 +190,7 @@ class DraftFolder:
             own = values.get("model")
             name = own.get("name") if isinstance(own, Mapping) else None
             if (self.about.automatic_model and self.served is None) or (name is not None and name not in accepting):
-                values["model"] = {"name": first.model_of_new_studies()}
+                values["model"] = {"name": first.fitting_model() or first.model_of_new_studies()}
         return values
 
     # Items

@@ -21,6 +21,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         '[protocol.criteria.size]\nlabels = ["small", "large"]'
     },
     "pairwise": {"protocol": 'name = "pairwise"'},
+    "pairwise-graded": {"protocol": 'name = "pairwise"\nsteps = 7'},
     "best-worst": {"protocol": 'name = "best_worst"'},
     "scored-ranking": {"protocol": 'name = "scored_ranking"\nsize = 5\nlabels = ["low", "high"]'},
     "ranking": {"protocol": 'name = "ranking"\nsize = 4'},

@@ -143,6 +143,11 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
         ["green", "small"], ["2", "1"], lambda items: {items[0]: {"colour": "green", "size": "small"}}
     ),
     "pairwise": (card_by_pointer, giving(keys("1"), lambda items: {"winner": items[0]}), card_by_pointer),
+    "pairwise-graded": (
+        giving(labels_by_pointer("B is slightly better"), lambda items: {"winner": items[1], "strength": 1}),
+        giving(keys("1"), lambda items: {"winner": items[0], "strength": 3}),
+        giving(labels_by_pointer("About the same"), lambda items: {"winner": None}),
+    ),
     "best-worst": (best_worst_by_pointer, best_worst_by_keyboard, best_worst_by_pointer),
     "scored-ranking": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
     "ranking": (ranking_by_pointer, ranking_by_keyboard, ranking_by_touch),

@@ -169,7 +169,7 @@ def _item_rows(pairs: PairRows, n_items: int) -> ItemRows:
     item, won = np.concatenate([left, right]), np.concatenate([outcome, -outcome])
     order = np.argsort(item, kind="stable")
     start = np.searchsorted(item[order], np.arange(n_items + 1)).astype(np.int64)
-    lead = np.bincount(item, won, minlength=n_items)
+    lead = np.bincount(item, np.sign(won), minlength=n_items)
     return ItemRows(
         start,
         np.concatenate([right, left])[order],
@@ -239,10 +239,18 @@ def _draw(evidence: Evidence, crowd: Crowd, x: FloatArray, rung: Ladder) -> Draw
         noise=np.ones(n_responders),
         lapse_rate=np.full(n_responders, 0.02 if rung.random else 0.0),
         common=common,
+        cuts=_start_cuts(evidence, common[3]),
         work=np.zeros((6, n_items)),
         shift_work=np.zeros((2, len(shift))),
         responder_work=np.zeros((3, n_responders)),
     )
+
+
+def _start_cuts(evidence: Evidence, margin: float) -> FloatArray:
+    cuts = np.zeros((3, evidence.n_strengths))
+    cuts[0] = margin + 0.5 * np.arange(evidence.n_strengths)
+    cuts[2] = 0.1
+    return cuts
 
 
 def simple_estimate(evidence: Evidence) -> FloatArray:
@@ -257,7 +265,8 @@ def simple_estimate(evidence: Evidence) -> FloatArray:
     x = np.zeros(n_items)
     if len(evidence.pairs.left):
         state = CalibratedState(n_items, len(evidence.annotator), ties=bool((evidence.pairs.outcome == 0).any()))
-        state.learn(evidence.pairs.responder, evidence.pairs.left, evidence.pairs.right, evidence.pairs.outcome)
+        outcome = np.sign(evidence.pairs.outcome)
+        state.learn(evidence.pairs.responder, evidence.pairs.left, evidence.pairs.right, outcome)
         state.refit(5)
         x = state.mean / (np.sqrt(2) * min(state.noise(UNKNOWN), 2.0))
     if len(evidence.tuples.item):

@@ -185,7 +185,7 @@ def draw_with_responses(rng: np.random.Generator, problem: Problem, draw: Draw, 
         if int(common[SWEEP]) % ITEM_MOVES == 0:
             move_end_items(rng, problem, draw, responders)
         draw_ratings(rng, rows.ratings, draw.rating_response, items_of(draw, origin), responders)
-    answers = PairAnswers(draw.pair_response, draw.lapsed, common[MARGIN])
+    answers = PairAnswers(draw.pair_response, draw.lapsed, draw.cuts[0])
     if has_pairs:
         draw_pairs(rng, rows.pairs, answers, items_of(draw, origin), responders)
     if len(rows.tuples.item):

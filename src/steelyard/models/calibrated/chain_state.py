@@ -25,7 +25,7 @@ SHIFT_SD = 0.05
 """Scale of the half-normal prior of the sd of shifts."""
 
 MARGIN_PRIOR = (log(0.4), 1.0)
-"""Prior mean and sd of the log tie margin."""
+"""Prior mean and sd of the log tie margin, and of the logs of the distances between cuts of strengths."""
 
 # Entries of the common unknowns, and steps of their random walks.
 MEAN, SD, SHIFT, MARGIN, MARGIN_STEP, FACTOR_STEP, SWEEP = 0, 1, 2, 3, 4, 5, 6
@@ -51,7 +51,7 @@ class EndRows(NamedTuple):
 class ItemRows(NamedTuple):
     """The comparisons of every item as seen from it: those of item i are `start[i]` to `start[i + 1]` - 1.
 
-    `won` is 1, 0 for a tie, or -1. `is_even` says which items have several wins and several losses.
+    `won` is as the outcome in `PairRows`. `is_even` says which items have several wins and several losses.
     """
 
     start: NDArray[np.int64]
@@ -95,6 +95,8 @@ class Draw(NamedTuple):
     noise: FloatArray
     lapse_rate: FloatArray
     common: FloatArray
+    cuts: FloatArray
+    """The tie margin and the higher cuts between strengths; a proposal of them; and the steps of their random walks."""
     work: FloatArray
     shift_work: FloatArray
     responder_work: FloatArray

@@ -100,7 +100,7 @@ def _answers(evidence: Evidence) -> Answers:
     middle = np.bincount(tuple_of, tuples.tier, minlength=len(size)) / np.maximum(size, 1)
     responder = [who, pairs.responder, pairs.responder, tuples.responder[tuple_of]]
     item = [ratings.item, pairs.left, pairs.right, tuples.item]
-    outcome = pairs.outcome.astype(np.float64)
+    outcome = np.sign(pairs.outcome).astype(np.float64)
     value = [ratings.value - mean[who], outcome, -outcome, middle[tuple_of] - tuples.tier]
     responders = np.concatenate([np.asarray(part, np.int32) for part in responder])
     is_named = (evidence.annotator[responders] != UNKNOWN) & ~evidence.gold[responders]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.models.calibrated.covariates import Covariates, uncorrelated
+from steelyard.models.comparisons.cumulative_link import strength_levels
 from steelyard.models.gold import Gold, gold_values
 from steelyard.observations import (
     UNKNOWN,
@@ -83,7 +84,11 @@ class RatingRows(NamedTuple):
 
 
 class PairRows(NamedTuple):
-    """Comparisons, and for each item which of them it is in: `row[start[i]:start[i + 1]]`."""
+    """Comparisons, and for each item which of them it is in: `row[start[i]:start[i + 1]]`.
+
+    The outcome is positive where left won, negative where right won and 0 for a tie; its size is the strength, from 1.
+    A size above the number of strengths is a strength that is not known.
+    """
 
     left: IntArray
     right: IntArray
@@ -122,6 +127,10 @@ class Evidence:
     tuples: TupleRows
     columns: FloatArray | None = None
     """Covariates of the items, uncorrelated, with mean 0 and variance 1; None if there are none."""
+    n_strengths: int = 1
+    """How many strengths of preferences are told apart."""
+    notes: tuple[str, ...] = ()
+    """Sentences on strengths that were merged or left out."""
 
     @property
     def n_rows(self) -> int:
@@ -204,6 +213,7 @@ class Evidence:
                 place[tuples.responder[ordered]],
             ),
             None if self.columns is None else uncorrelated(self.columns[judged_items]),
+            self.n_strengths,
         )
 
     @classmethod
@@ -214,6 +224,7 @@ class Evidence:
         parts = tuple(
             sorted((p for p in observations.components() if len(p)), key=lambda part: part.kind != Ratings.kind)
         )
+        parts, n_strengths, notes = _graded(parts)
         coded = [_Coded.of(part) for part in parts]
         if gold:
             coded = _with_gold(model, parts, coded, gold, observations.items)
@@ -240,7 +251,33 @@ class Evidence:
             _pair_rows(coded, responders, len(judged_items)),
             _tuple_rows(coded, responders),
             None if covariates is None else covariates.uncorrelated(judged_items),
+            n_strengths,
+            notes,
         )
+
+
+def _graded(parts: tuple[Observations, ...]) -> tuple[tuple[Observations, ...], int, tuple[str, ...]]:
+    """Number the strengths of the first comparisons that have any from 1; strengths of others are not known.
+
+    Strengths that are unrelated to the items are left out, as in the cumulative link model.
+    """
+    graded = next((part for part in parts if isinstance(part, Comparisons) and part.has_strength), None)
+    if graded is None:
+        return parts, 1, ()
+    levels = strength_levels(graded)
+    if levels.count < 2:
+        bare = tuple(part.without_strength() if isinstance(part, Comparisons) else part for part in parts)
+        return bare, 1, levels.notes
+    unknown = levels.count + 1
+
+    def with_levels(part: Observations) -> Observations:
+        if not isinstance(part, Comparisons):
+            return part
+        level = levels.of_row if part is graded else np.zeros(len(part), np.int8)
+        known = np.where(level == 0, unknown, level)
+        return replace(part, strength=np.where(part.outcome == 0, 0, known).astype(np.int8))
+
+    return tuple(map(with_levels, parts)), levels.count, levels.notes
 
 
 @dataclass(slots=True, eq=False)
@@ -280,7 +317,7 @@ class _Coded:
     @classmethod
     def of_comparisons(cls, part: Comparisons) -> _Coded:
         item = np.column_stack([part.left, part.right]).ravel()
-        sign = part.outcome.astype(np.float64)
+        sign = part.outcome * np.maximum(part.strength, 1).astype(np.float64)
         entry = np.column_stack([sign, -sign]).ravel()
         return cls(part.kind, item, entry, np.repeat(np.arange(len(part)), 2), part.annotator, part.task)
 

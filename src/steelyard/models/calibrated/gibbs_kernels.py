@@ -38,7 +38,7 @@ _NODES = np.arange(-TABLE_END, TABLE_END + 1 / TABLE_STEPS, 1 / TABLE_STEPS)
 TABLE: FloatArray = np.column_stack([special.ndtr(_NODES), np.exp(-0.5 * _NODES**2) / sqrt(2 * pi) / TABLE_STEPS])
 """Values of the distribution function and its slopes from node to node; comparisons need it very often."""
 
-HELD_OUT = 2
+HELD_OUT = 127
 """Outcome of a comparison that is held out."""
 
 
@@ -64,14 +64,14 @@ class Responders(NamedTuple):
 
 
 class PairAnswers(NamedTuple):
-    """The latent differences behind comparisons, which comparisons were lapses, and the tie margin.
+    """The latent differences behind comparisons, which comparisons were lapses, and the cuts: tie margin, strengths.
 
     Comparisons that are held out count as lapses: they say nothing of the items.
     """
 
     response: FloatArray
     lapsed: NDArray[np.bool_]
-    margin: float
+    cuts: FloatArray
 
 
 class ShiftSums(NamedTuple):
@@ -191,13 +191,33 @@ def chance_and_density(z: float) -> tuple[float, float]:
 
 
 @compiled_part
-def pair_chance(middle: float, outcome: int, margin: float) -> float:
+def cut_interval(outcome: int, cuts: FloatArray) -> tuple[float, float]:
+    """Return the ends of the winner's latent difference; an outcome beyond the number of cuts has no known strength."""
+    level = abs(outcome)
+    if level == 0:
+        return -cuts[0], cuts[0]
+    if level > len(cuts):
+        return cuts[0], inf
+    return cuts[level - 1], (inf if level == len(cuts) else cuts[level])
+
+
+@compiled_part
+def pair_chance(middle: float, outcome: int, cuts: FloatArray) -> float:
     """Return the probability of an outcome, without lapses, where the expected difference is `middle`."""
-    if outcome > 0:
-        return chance_below(middle - margin)
-    if outcome < 0:
-        return chance_below(-middle - margin)
-    return chance_below(margin - middle) - chance_below(-margin - middle)
+    low, high = cut_interval(outcome, cuts)
+    ahead = middle if outcome >= 0 else -middle
+    if high == inf:
+        return chance_below(ahead - low)
+    if outcome != 0 and low > ahead:
+        # In the lower tail, where differences of small probabilities are exact.
+        return chance_below(ahead - low) - chance_below(ahead - high)
+    return chance_below(high - ahead) - chance_below(low - ahead)
+
+
+@compiled_part
+def guessing_chance(cuts: FloatArray) -> float:
+    """Return the probability of each answer in a lapse: all are equally likely."""
+    return 1.0 / (2.0 * len(cuts) + (1.0 if cuts[0] > 0.0 else 0.0))
 
 
 @compiled_part
@@ -206,9 +226,9 @@ def draw_pairs(
 ) -> None:
     """Draw which comparisons were lapses, and by how much the left response was above the right one in the others."""
     left, right, responder, outcome, _, _ = rows
-    response, lapsed, margin = answers
+    response, lapsed, cuts = answers
     x, slope, lapse_rate = items.x, responders.slope, responders.lapse_rate
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    guess = guessing_chance(cuts)
     for m in range(len(left)):
         if outcome[m] == HELD_OUT:
             lapsed[m] = True
@@ -218,16 +238,13 @@ def draw_pairs(
         lapsed[m] = False
         if lapse_rate[r] > 0.0:
             lapse = lapse_rate[r] * guess
-            chance = (1.0 - lapse_rate[r]) * pair_chance(middle, outcome[m], margin)
+            chance = (1.0 - lapse_rate[r]) * pair_chance(middle, outcome[m], cuts)
             if rng.random() * (lapse + chance) < lapse:
                 lapsed[m] = True
                 continue
-        if outcome[m] > 0:
-            low, high = margin, inf
-        elif outcome[m] < 0:
-            low, high = -inf, -margin
-        else:
-            low, high = -margin, margin
+        low, high = cut_interval(outcome[m], cuts)
+        if outcome[m] < 0:
+            low, high = -high, -low
         response[m] = middle + between(rng, low - middle, high - middle)
 
 
@@ -394,17 +411,17 @@ def draw_shifts(
 
 @compiled_part
 def pair_log_likelihood(
-    rows: PairRows, x: FloatArray, slope: FloatArray, lapse_rate: FloatArray, margin: float, factor: float
+    rows: PairRows, x: FloatArray, slope: FloatArray, lapse_rate: FloatArray, cuts: FloatArray, factor: float
 ) -> float:
     """Return the log likelihood of all comparisons with every location multiplied by `factor`."""
     left, right, responder, outcome, _, _ = rows
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    guess = guessing_chance(cuts)
     total, product = 0.0, 1.0
     for m in range(len(left)):
         if outcome[m] == HELD_OUT:
             continue
         r = responder[m]
-        chance = pair_chance(factor * slope[r] * (x[left[m]] - x[right[m]]), outcome[m], margin)
+        chance = pair_chance(factor * slope[r] * (x[left[m]] - x[right[m]]), outcome[m], cuts)
         product *= max((1.0 - lapse_rate[r]) * chance + lapse_rate[r] * guess, LEAST_CHANCE)
         if product < LEAST_CHANCE:
             total += log(product)

@@ -31,6 +31,8 @@ from steelyard.models.calibrated.gibbs_kernels import (
     Responders,
     chance_and_density,
     chance_below,
+    cut_interval,
+    guessing_chance,
     pair_chance,
     pair_log_likelihood,
 )
@@ -66,24 +68,50 @@ def multiply(values: FloatArray, factor: float) -> None:
 
 
 @compiled_part
+def move_cuts(rng: np.random.Generator, rows: PairRows, draw: Draw, now: float) -> float:
+    """Update the distances between the cuts of strengths; return the log likelihood of the comparisons."""
+    cuts, proposal, steps = draw.cuts[0], draw.cuts[1], draw.cuts[2]
+    for k in range(1, len(cuts)):
+        gap = cuts[k] - cuts[k - 1]
+        other = gap * exp(steps[k] * rng.standard_normal())
+        for j in range(len(cuts)):
+            proposal[j] = cuts[j] + (other - gap if j >= k else 0.0)
+        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, proposal, 1.0)
+        gain = then - now + 0.5 * ((log(gap) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
+        gain -= 0.5 * ((log(other) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
+        is_accepted = log(rng.random()) < gain
+        if is_accepted:
+            cuts[:] = proposal
+            now = then
+        steps[k] *= exp((0.6 if is_accepted else -0.4) / (1.0 + draw.common[SWEEP]) ** 0.6)
+    return now
+
+
+@compiled_part
 def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bool) -> None:
     """Update the tie margin and, if items are free to stretch, their scale, with the responses integrated out."""
-    common = draw.common
+    common, cuts, proposal = draw.common, draw.cuts[0], draw.cuts[1]
     margin = common[MARGIN]
-    now = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, 1.0)
+    now = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, cuts, 1.0)
     if margin > 0.0:
         other = margin * exp(common[MARGIN_STEP] * rng.standard_normal())
-        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, other, 1.0)
+        for k in range(len(cuts)):
+            proposal[k] = cuts[k] + (other - margin)
+        proposal[0] = other
+        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, proposal, 1.0)
         gain = then - now + 0.5 * ((log(margin) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
         gain -= 0.5 * ((log(other) - MARGIN_PRIOR[0]) / MARGIN_PRIOR[1]) ** 2
         is_accepted = log(rng.random()) < gain
         if is_accepted:
-            common[MARGIN] = margin = other
+            common[MARGIN] = other
+            cuts[:] = proposal
             now = then
         common[MARGIN_STEP] *= exp((0.6 if is_accepted else -0.4) / (1.0 + common[SWEEP]) ** 0.6)
+    if len(cuts) > 1:
+        now = move_cuts(rng, rows, draw, now)
     if is_free:
         step = common[FACTOR_STEP] * rng.standard_normal()
-        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, margin, exp(step))
+        then = pair_log_likelihood(rows, draw.x, draw.slope, draw.lapse_rate, cuts, exp(step))
         sd = common[SD]
         gain = then - now + step - 0.5 * ((sd * exp(step)) ** 2 - sd * sd) / COMPARED_SD**2
         gain += stretch_gain(draw.weights, step, exp(step), COMPARED_SD)
@@ -99,13 +127,13 @@ def move_pairs(rng: np.random.Generator, rows: PairRows, draw: Draw, is_free: bo
 @compiled_part
 def item_density(rows: ItemRows, draw: Draw, i: int, location: float) -> float:
     """Return the log density of a compared item's location given the other items, with responses integrated out."""
-    margin = draw.common[MARGIN]
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    cuts = draw.cuts[0]
+    guess = guessing_chance(cuts)
     total: float = -0.5 * ((location - draw.prior_mean[i]) / draw.common[SD]) ** 2
     product = 1.0
     for at in range(rows.start[i], rows.start[i + 1]):
         r = rows.responder[at]
-        chance = pair_chance(draw.slope[r] * (location - draw.x[rows.other[at]]), rows.won[at], margin)
+        chance = pair_chance(draw.slope[r] * (location - draw.x[rows.other[at]]), rows.won[at], cuts)
         product *= max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
         if product < LEAST_CHANCE:
             total += log(product)
@@ -140,8 +168,8 @@ def slice_item(rng: np.random.Generator, rows: ItemRows, draw: Draw, i: int) -> 
 @compiled_part
 def item_curve(rows: ItemRows, draw: Draw, i: int, location: float) -> tuple[float, float, float]:
     """Return `item_density` at a location, its slope, and about its curvature with the sign reversed."""
-    margin = draw.common[MARGIN]
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    cuts = draw.cuts[0]
+    guess = guessing_chance(cuts)
     curvature = 1.0 / draw.common[SD] ** 2
     off = location - draw.prior_mean[i]
     total, rise, product = -0.5 * off * off * curvature, -off * curvature, 1.0
@@ -149,19 +177,20 @@ def item_curve(rows: ItemRows, draw: Draw, i: int, location: float) -> tuple[flo
         r, won = rows.responder[at], rows.won[at]
         slope = draw.slope[r]
         ahead = slope * (location - draw.x[rows.other[at]])
-        if won != 0:
-            sign = 1.0 if won > 0 else -1.0
-            chance, change = chance_and_density(sign * ahead - margin)
+        sign = -1.0 if won < 0 else 1.0
+        low, high = cut_interval(won, cuts)
+        if high == inf:
+            chance, change = chance_and_density(sign * ahead - low)
             change *= sign
         else:
-            upper, upper_density = chance_and_density(margin - ahead)
-            lower, lower_density = chance_and_density(-margin - ahead)
-            chance, change = upper - lower, lower_density - upper_density
+            upper, upper_density = chance_and_density(high - sign * ahead)
+            lower, lower_density = chance_and_density(low - sign * ahead)
+            chance, change = upper - lower, sign * (lower_density - upper_density)
         chance = max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
         score = slope * (1.0 - draw.lapse_rate[r]) * change / chance
         rise += score
-        # -(log Φ)'' = h (h + z) of decided comparisons. For ties, and with lapses, it need not be exact in a proposal.
-        curvature += slope * slope if won == 0 else max(score * (score + slope * (ahead - won * margin)), 0.0)
+        # -(log Φ)'' = h (h + z) of responses above a cut. Of others, and with lapses, a proposal need not be exact.
+        curvature += max(score * (score + slope * (ahead - sign * low)), 0.0) if high == inf else slope * slope
         product *= chance
         if product < LEAST_CHANCE:
             total += log(product)
@@ -272,12 +301,12 @@ def move_end_items(rng: np.random.Generator, problem: Problem, draw: Draw, respo
 def slope_density(rows: PairRows, draw: Draw, r: int, span: NDArray[np.int64], log_slope: float) -> float:
     """Return the log likelihood of one responder's comparisons at a slope, with the responses integrated out."""
     left, right, _, outcome, _, _ = rows
-    margin, lapse, slope = draw.common[MARGIN], draw.lapse_rate[r], exp(log_slope)
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    cuts, lapse, slope = draw.cuts[0], draw.lapse_rate[r], exp(log_slope)
+    guess = guessing_chance(cuts)
     total, product = 0.0, 1.0
     for m in range(span[0], span[1]):
         if outcome[m] != HELD_OUT:
-            chance = pair_chance(slope * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
+            chance = pair_chance(slope * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], cuts)
             product *= max((1.0 - lapse) * chance + lapse * guess, LEAST_CHANCE)
             if product < LEAST_CHANCE:
                 total += log(product)
@@ -373,8 +402,8 @@ def move_slope_sd(rng: np.random.Generator, rows: PairRows, draw: Draw, crowd: C
 def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: FloatArray, work: FloatArray) -> None:
     """Update every responder's lapse rate by a random walk on the log scale, with lapses integrated out."""
     left, right, responder, outcome, _, _ = rows
-    margin = draw.common[MARGIN]
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    cuts = draw.cuts[0]
+    guess = guessing_chance(cuts)
     other, gain = work[0], work[1]
     for r in range(len(compared)):
         rate = draw.lapse_rate[r]
@@ -392,7 +421,7 @@ def move_lapses(rng: np.random.Generator, rows: PairRows, draw: Draw, compared: 
         r = responder[m]
         if outcome[m] == HELD_OUT or gain[r] == -inf:
             continue
-        chance = pair_chance(draw.slope[r] * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], margin)
+        chance = pair_chance(draw.slope[r] * (draw.x[left[m]] - draw.x[right[m]]), outcome[m], cuts)
         gain[r] += log(
             ((1.0 - other[r]) * chance + other[r] * guess) / (chance + draw.lapse_rate[r] * (guess - chance))
         )

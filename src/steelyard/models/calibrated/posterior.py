@@ -168,10 +168,12 @@ class Posterior:
         margin = float(self.chains[0].draw.common[3])
         difference = slope[who] * (self.chains[0].draw.x[left] - self.chains[0].draw.x[right])
         for_it, against = (special.ndtr(sign * np.abs(difference) - margin) for sign in (1, -1))
-        guess = 1 / 3 if margin > 0 else 0.5
+        # All answers are equally likely in a lapse; those of all strengths are wins.
+        answers = 2 * self.evidence.n_strengths + (margin > 0)
+        guess = self.evidence.n_strengths / answers
         for_it, against = ((1 - lapse[who]) * chance + guess * lapse[who] for chance in (for_it, against))
         return float((for_it / (for_it + against)).mean()), float(
-            (np.sign(difference) == pairs.outcome[decided]).mean()
+            (np.sign(difference) == np.sign(pairs.outcome[decided])).mean()
         )
 
 

@@ -6,8 +6,8 @@ from math import exp, inf, log, sqrt
 
 import numpy as np
 
-from steelyard.models.calibrated.chain_state import MARGIN, Draw, Problem
-from steelyard.models.calibrated.gibbs_kernels import HELD_OUT, pair_chance, typical_response
+from steelyard.models.calibrated.chain_state import Draw, Problem
+from steelyard.models.calibrated.gibbs_kernels import HELD_OUT, guessing_chance, pair_chance, typical_response
 from steelyard.models.calibrated.online_kernels import below, density
 from steelyard.models.calibrated.responder_kernels import FLOOR, INTERCEPT, LOG_NOISE, LOG_SLOPE, Crowd, variance_of
 from steelyard.models.compiled import compiled_part
@@ -41,13 +41,13 @@ def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArr
 def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
     """Add up the predictive probabilities of the comparisons that are held out."""
     left, right, responder, outcome, _, _ = problem.rows.pairs
-    margin = draw.common[MARGIN]
-    guess = 1.0 / 3.0 if margin > 0.0 else 0.5
+    cuts = draw.cuts[0]
+    guess = guessing_chance(cuts)
     for m in range(len(left)):
         if outcome[m] == HELD_OUT:
             r = responder[m]
             middle = exp(crowd.line[r, LOG_SLOPE]) * (draw.x[left[m]] - draw.x[right[m]])
-            chance = pair_chance(middle, problem.whole.pairs.outcome[m], margin)
+            chance = pair_chance(middle, problem.whole.pairs.outcome[m], cuts)
             score[m] += (1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess
 
 

@@ -82,7 +82,7 @@ def _strength(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
 def _pairs(evidence: Evidence) -> tuple[FloatArray, ...]:
     """Return all comparisons, with those that choices and rankings imply: left, right, and 1, ½ or 0 for the left."""
     pairs, tuples = evidence.pairs, evidence.tuples
-    left, right, win = [pairs.left], [pairs.right], [(pairs.outcome + 1) / 2]
+    left, right, win = [pairs.left], [pairs.right], [(np.sign(pairs.outcome) + 1) / 2]
     size = np.diff(tuples.first)
     for gap in range(1, int(size.max(initial=0))):
         one = np.arange(len(tuples.item) - gap)

@@ -233,7 +233,10 @@ def _annotators(observations: Observations, posterior: Posterior, level: float) 
 def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
     """Note which judgments set the scale, which differences between annotators are modelled, and the checks."""
     evidence, diagnostics = posterior.evidence, posterior.diagnostics
-    notes: list[str] = []
+    notes: list[str] = list(evidence.notes)
+    if evidence.n_strengths > 1:
+        cuts = ", ".join(f"{cut:.2g}" for cut in np.mean([chain.draw.cuts[0] for chain in posterior.chains], axis=0))
+        notes.append(f"{evidence.n_strengths} strengths of preferences are used; cuts in units of noise about {cuts}")
     if len(evidence.groups) > 1:
         first = evidence.groups[0]
         what = "the first ratings" if first.rates else f"the {first.kind}"

@@ -73,7 +73,7 @@ def settle(likelihood: Likelihood, estimate: Estimate) -> tuple[Estimate, FloatA
             variance = variance - 2 * (root.T @ root)[first, second]
     push = likelihood.skew(estimate.theta, estimate.tie, variance)
     solve = dense_step if n <= DENSE_ITEMS else iterative_step
-    still = estimate.terms._replace(tie_slope=0.0)
+    still = estimate.terms._replace(tie_slope=0.0 * estimate.terms.tie_slope)
     shift, tie_shift = solve(likelihood, still, push, estimate.precision, 1e-4)
     theta, tie = estimate.theta + shift, estimate.tie + tie_shift
     return replace(estimate, theta=theta, tie=tie, terms=likelihood.at(theta, tie)), None
@@ -141,7 +141,7 @@ def sandwich(
     """
     rng = np.random.default_rng(seed)
     n = likelihood.n_items
-    size = n + (likelihood.tie_start is not None)
+    size = n + likelihood.n_ties
     slope, information = likelihood.scatter_by_unit(estimate.theta, estimate.tie, units)
     whole: FloatArray = np.asarray(information.sum(axis=0), np.float64).ravel()
     whole[:n] += estimate.precision

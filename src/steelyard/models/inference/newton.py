@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse, special
@@ -27,6 +27,10 @@ _QUANTILES = special.ndtri((np.arange(256) + 0.5) / 256)
 _NORMAL = (_QUANTILES / _QUANTILES.std()).astype(np.float32)
 
 
+TieParameters: TypeAlias = "float | FloatArray"
+"""The tie parameter of a model, or several thresholds."""
+
+
 class Terms(NamedTuple):
     """A log-likelihood at a point, with its derivatives."""
 
@@ -35,16 +39,16 @@ class Terms(NamedTuple):
     """By item."""
     weight: FloatArray
     """By pair: minus the mixed second derivative of its two items, with the sign turned."""
-    tie_slope: float = 0.0
+    tie_slope: TieParameters = 0.0
     tie_mixed: FloatArray | None = None
-    """Minus the second derivative in each item's score and the tie parameter."""
-    tie_bend: float = 0.0
+    """Minus the second derivative in each item's score and the tie parameter; a column for each of several."""
+    tie_bend: TieParameters = 0.0
 
 
 class Scatter(NamedTuple):
     """Parallel arrays: observation `row` pulls `item` with `slope`, and tells `information` about it.
 
-    The item code n stands for the tie parameter.
+    The item codes from n stand for the tie parameters.
     """
 
     row: IntArray
@@ -54,7 +58,7 @@ class Scatter(NamedTuple):
 
 
 class UnitScatter(NamedTuple):
-    """Sparse tables of units (rows) and items (columns, the tie parameter last): summed slopes and information."""
+    """Sparse tables of units (rows) and items (columns, tie parameters last): summed slopes and information."""
 
     slope: sparse.csr_array
     information: sparse.csr_array
@@ -67,25 +71,30 @@ class Likelihood(ABC):
     first: IntArray
     second: IntArray
     """The pairs of items that meet, first < second."""
-    tie_start: float | None = None
-    """Where the search for the tie parameter starts; None where there is none."""
+    tie_start: TieParameters | None = None
+    """Where the search for the tie parameter, or for several thresholds, starts; None where there is none."""
+
+    @property
+    def n_ties(self) -> int:
+        """Number of tie parameters."""
+        return 0 if self.tie_start is None else int(np.size(self.tie_start))
 
     def start(self) -> FloatArray:
         """Return scores to start the search from."""
         return np.zeros(self.n_items)
 
     @abstractmethod
-    def at(self, theta: FloatArray, tie: float) -> Terms:
+    def at(self, theta: FloatArray, tie: Any) -> Terms:
         """Evaluate at a point."""
 
     @abstractmethod
-    def scatter(self, theta: FloatArray, tie: float) -> Scatter:
+    def scatter(self, theta: FloatArray, tie: Any) -> Scatter:
         """Break the gradient up by observation."""
 
-    def scatter_by_unit(self, theta: FloatArray, tie: float, units: Units) -> UnitScatter:
+    def scatter_by_unit(self, theta: FloatArray, tie: Any, units: Units) -> UnitScatter:
         """Break the gradient up by unit."""
         pieces = self.scatter(theta, tie)
-        shape = (len(units), self.n_items + (self.tie_start is not None))
+        shape = (len(units), self.n_items + self.n_ties)
         cells = (units.of_row[pieces.row], pieces.item)
         return UnitScatter(
             sparse.csr_array((pieces.slope, cells), shape=shape),
@@ -97,11 +106,11 @@ class Likelihood(ABC):
         """Reweight the observations by Poisson(1) of their unit, again and again."""
 
     @abstractmethod
-    def perturbations(self, theta: FloatArray, tie: float, count: int, rng: np.random.Generator) -> FloatArray:
+    def perturbations(self, theta: FloatArray, tie: Any, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw `count` columns of gradient noise, with the curvature at the point as their covariance."""
 
     @abstractmethod
-    def skew(self, theta: FloatArray, tie: float, variance: FloatArray) -> FloatArray:
+    def skew(self, theta: FloatArray, tie: Any, variance: FloatArray) -> FloatArray:
         """Return −½ ∇ Σ w(θ) · variance over the pairs, by item: what turns the mode into the mean."""
 
     def edge_noise(self, weight: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
@@ -119,7 +128,8 @@ class Estimate:
     """The maximum of the penalised likelihood."""
 
     theta: FloatArray
-    tie: float
+    tie: Any
+    """The tie parameter: a float, or an array of thresholds."""
     terms: Terms
     precision: float
     """Of the Gaussian prior on every score; 0 where there is none."""
@@ -137,17 +147,16 @@ class Estimate:
 
 def curvature(likelihood: Likelihood, terms: Terms, precision: float) -> FloatArray:
     """Return the matrix of `Estimate.matrix` for any terms and precision."""
-    n = likelihood.n_items
-    ties = likelihood.tie_start is not None
+    n, ties = likelihood.n_items, likelihood.n_ties
     matrix = fill_laplacian(likelihood.first, likelihood.second, terms.weight, n + ties)
     block = matrix[:n, :n]
     if precision > 0:
         block[np.diag_indices(n)] += precision
     else:
         block += max(np.trace(block) / n**2, 1e-12)
-    if ties:
-        matrix[:n, n] = terms.tie_mixed
-        matrix[n, n] = terms.tie_bend
+    if ties and terms.tie_mixed is not None:
+        matrix[:n, n:] = terms.tie_mixed.reshape(n, ties)
+        matrix[n:, n:] = terms.tie_bend
     return matrix
 
 
@@ -165,26 +174,25 @@ def item_diagonal(likelihood: Likelihood, weight: FloatArray, precision: float) 
     return np.asarray(total + precision, np.float64)
 
 
-Solver = Callable[[Likelihood, Terms, FloatArray, float, float], tuple[FloatArray, float]]
+Solver = Callable[[Likelihood, Terms, FloatArray, float, float], tuple[FloatArray, TieParameters]]
 
 
 def dense_step(
     likelihood: Likelihood, terms: Terms, gradient: FloatArray, precision: float, _closeness: float
-) -> tuple[FloatArray, float]:
-    """Solve for the Newton step of scores and tie parameter by a Cholesky factor."""
-    n = likelihood.n_items
-    ties = likelihood.tie_start is not None
+) -> tuple[FloatArray, TieParameters]:
+    """Solve for the Newton step of scores and tie parameters by a Cholesky factor."""
+    n, ties = likelihood.n_items, likelihood.n_ties
     matrix = curvature(likelihood, terms, precision)
     right = np.r_[gradient, terms.tie_slope] if ties else gradient
     # The transpose of the upper triangle is the lower one in the column order of LAPACK, without a copy.
     factor = linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
     step = linalg.cho_solve(factor, right, check_finite=False)
-    return step[:n], float(step[n]) if ties else 0.0
+    return step[:n], step[n:] if np.ndim(likelihood.tie_start) else float(step[n]) if ties else 0.0
 
 
 def iterative_step(
     likelihood: Likelihood, terms: Terms, gradient: FloatArray, precision: float, closeness: float
-) -> tuple[FloatArray, float]:
+) -> tuple[FloatArray, TieParameters]:
     """Solve for the Newton step by conjugate gradients, to a relative residual of `closeness`."""
     diagonal = np.maximum(item_diagonal(likelihood, terms.weight, precision), 1e-300)
     mixed = terms.tie_mixed if likelihood.tie_start is not None else None
@@ -193,6 +201,11 @@ def iterative_step(
     solved: FloatArray = np.asarray(conjugate_gradients(matrix, right, closeness, 10 * likelihood.n_items), np.float64)
     if mixed is None:
         return solved[:, 0], 0.0
+    if np.ndim(likelihood.tie_start):
+        tie_steps = np.linalg.solve(
+            terms.tie_bend - mixed.T @ solved[:, 1:], np.asarray(terms.tie_slope) - mixed.T @ solved[:, 0]
+        )
+        return solved[:, 0] - solved[:, 1:] @ tie_steps, tie_steps
     tie_step = (terms.tie_slope - mixed @ solved[:, 0]) / (terms.tie_bend - mixed @ solved[:, 1])
     return solved[:, 0] - tie_step * solved[:, 1], float(tie_step)
 
@@ -216,7 +229,7 @@ def maximise(
     linear = np.zeros(n) if pull is None else pull
     solve: Solver = dense_step if n <= DENSE_ITEMS else iterative_step
     theta = likelihood.start() if start is None else start.theta
-    tie = (likelihood.tie_start or 0.0) if start is None else start.tie
+    tie = start.tie if start is not None else 0.0 if likelihood.tie_start is None else likelihood.tie_start
 
     def objective(terms: Terms, at: FloatArray) -> float:
         return terms.value + float(linear @ at) - precision / 2 * float(at @ at)
@@ -237,7 +250,7 @@ def maximise(
             if new_height >= height - 1e-12 * (1 + abs(height)) or fraction < 1e-10:
                 break
             fraction /= 2
-        gap = fraction * max(float(np.abs(step).max(initial=0.0)), abs(tie_step))
+        gap = fraction * max(float(np.abs(step).max(initial=0.0)), float(np.abs(tie_step).max(initial=0.0)))
         theta, tie, terms, height = new_theta, new_tie, new_terms, new_height
         if gap <= tolerance:
             break

@@ -79,7 +79,7 @@ def _influence(prepared: Prepared, estimate: Estimate, n_rows: int, n_systems: i
     likelihood, items = prepared.likelihood, prepared.items
     n = likelihood.n_items
     pieces = likelihood.scatter(estimate.theta, estimate.tie)
-    width = n + (likelihood.tie_start is not None)
+    width = n + likelihood.n_ties
     rows = sparse.csr_array((pieces.slope, (pieces.row, pieces.item)), shape=(n_rows, width))
     bread = inverse(estimate.matrix(likelihood))[:n]
     bread -= bread.mean(axis=0)

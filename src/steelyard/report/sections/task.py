@@ -129,6 +129,8 @@ def _example(analysis: Analysis, stage: Stage) -> Example | None:
     ]
     labels = getattr(stage.protocol, "labels", ())
     how = ANSWERS.get(stage.protocol.name, "")
+    if stage.protocol.strengths > 1:
+        how += f", and how much better: {', '.join(getattr(stage.protocol, 'strength_names', ()))}"
     scales = stage.protocol.scales()
     if scales:
         how += ", from " + "; ".join(f"{name} {low:g} to {high:g}".strip() for name, (low, high) in scales.items())

@@ -301,7 +301,7 @@ def _check_shares(stages: list[StageTable], problems: list[Problem]) -> None:
 
 
 def _model(table: StudyTable, stages: list[Stage], problems: list[Problem]) -> Model | None:
-    default = stages[0].protocol.default_model if stages else None
+    default = stages[0].protocol.fitting_model() or stages[0].protocol.default_model if stages else None
     if default is None and "name" not in table.model:
         return None
     model: Model | None = _create("models", table.model, default, "model", problems)

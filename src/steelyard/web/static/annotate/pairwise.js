@@ -1,10 +1,14 @@
 import { itemContent, panels } from "./content.js";
 import { h, key, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
-
-/** Two cards; the whole card is the button, and "about the same" stands between them. */
+import { steps } from "./steps.js";
 
 export function pairwise(task, page, changed) {
+  return (task.settings.steps ?? 3) > 3 ? graded(task, page, changed) : winnerOnly(task, page, changed);
+}
+
+/** Two cards; the whole card is the button, and "about the same" stands between them. */
+function winnerOnly(task, page, changed) {
   const group = uniqueId("pair");
   const options = [];
 
@@ -45,7 +49,7 @@ export function pairwise(task, page, changed) {
 
   const element = h(
     "div",
-    { class: `pair${contents.every((one) => one.classList.contains("brief")) ? " all-brief" : ""}`, role: "radiogroup", "aria-labelledby": "question" },
+    { class: `pair${allBrief(contents)}`, role: "radiogroup", "aria-labelledby": "question" },
     cards[0],
     tie,
     cards[1],
@@ -83,4 +87,82 @@ export function pairwise(task, page, changed) {
     },
     hint: () => t("Click the card you choose, or press 1 or 2."),
   };
+}
+
+const LETTERS = ["A", "B"];
+const TIE = "tie";
+
+/** Two cards to read, and below them a row of answers from "A is much better" to "B is much better". */
+function graded(task, page, changed) {
+  const contents = [];
+  const cards = task.items.map((item, position) => {
+    const content = itemContent(item, position);
+    contents.push(content.element);
+    return h(
+      "section",
+      { class: "choice-card read-card" },
+      h("span", { class: "card-letter" }, LETTERS[position]),
+      panels(item, page),
+      content.element,
+    );
+  });
+  const options = gradedOptions(task.settings);
+  const control = steps({ name: t("Answer"), labelledBy: "question", options, changed });
+  control.element.classList.add("grades");
+  const element = h(
+    "div",
+    { class: "graded" },
+    h("div", { class: `pair${allBrief(contents)}` }, cards),
+    control.element,
+  );
+  const ids = task.items.map((item) => item.id);
+
+  return {
+    element,
+    wide: true,
+    missing: () => (control.value() === null ? { message: t("Nothing is chosen yet."), focus: control.focus } : null),
+    answer: () => gradedAnswer(control.value(), ids),
+    fill: (answer) => control.set(gradedValue(answer, ids)),
+    key: (event) => control.key(event.key),
+    hint: () => t("Click an answer or press its key."),
+  };
+}
+
+/** From the first item much better to the second much better; a value is "side:strength". */
+function gradedOptions({ steps: count, ties, labels }) {
+  const most = (count - 1) / 2;
+  const strengths = Array.from({ length: most }, (_, place) => most - place);
+  const option = (side, strength) => ({
+    value: `${side}:${strength}`,
+    face: "",
+    words: gradeWords(LETTERS[side], strength, most, labels),
+  });
+  return [
+    ...strengths.map((strength) => option(0, strength)),
+    ...(ties === false ? [] : [{ value: TIE, face: "", words: t("About the same") }]),
+    ...strengths.toReversed().map((strength) => option(1, strength)),
+  ];
+}
+
+function gradeWords(letter, strength, most, labels) {
+  if (labels?.length) return t("{thing}: {criterion}", { thing: letter, criterion: labels[strength - 1] });
+  if (strength === most) return t("{letter} is much better", { letter });
+  if (strength === 1 && most === 3) return t("{letter} is slightly better", { letter });
+  return t("{letter} is better", { letter });
+}
+
+function gradedAnswer(value, ids) {
+  if (value === null) return null;
+  if (value === TIE) return { winner: null };
+  const [side, strength] = value.split(":").map(Number);
+  return { winner: ids[side], strength };
+}
+
+function gradedValue(answer, ids) {
+  if (!answer) return null;
+  return answer.winner === null ? TIE : `${ids.indexOf(answer.winner)}:${answer.strength}`;
+}
+
+function allBrief(contents) {
+  return contents.every((one) => one.classList.contains("brief")) ? " all-brief" : "";
 }

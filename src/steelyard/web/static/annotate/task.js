@@ -45,7 +45,7 @@ function between([low, high], part, whole) {
 function exampleAnswer(task) {
   const ids = task.items.map((item) => item.id);
   const [first, second, third] = ids;
-  if (task.protocol === "pairwise") return { winner: first };
+  if (task.protocol === "pairwise") return task.settings.steps > 3 ? { winner: first, strength: 2 } : { winner: first };
   if (task.protocol === "best_worst") return { best: second, worst: third };
   if (task.protocol === "ranking") return [[second], [first], ...ids.slice(2).map((id) => [id])];
   const { scale, labels, criteria } = task.settings;

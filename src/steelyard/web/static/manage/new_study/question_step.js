@@ -138,10 +138,45 @@ function answerFields(name, at, fixed, render) {
   }
   if (name === "best_worst") fields.push(wordsField(at("labels"), ["Word for the best", "Word for the worst"], ["best", "worst"], fixed));
   if (["best_worst", "scored_ranking", "ranking"].includes(name)) fields.unshift(numberField({ label: "Items per task", help: "How many items are shown together. Four or five work well.", path: at("size"), min: name === "best_worst" ? 3 : 2, max: 20, step: 1, fixed }));
-  if (name === "pairwise") fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
+  if (name === "pairwise") {
+    fields.push(stepsField(at, fixed, render));
+    if ((get(at("steps")) ?? 3) > 3) fields.push(strengthWords(at, fixed));
+    fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
+  }
   if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may put two items in the same place.", path: at("ties"), fallback: true, fixed }));
   if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
   return fields;
+}
+
+/** Whether annotators say how much better. */
+function stepsField(at, fixed, render) {
+  const options = [["3", "Which is better"], ["5", "How much better, in 5 steps"], ["7", "How much better, in 7 steps"]];
+  const control = h("select", { disabled: fixed }, options.map(([value, words]) => h("option", { value }, words)));
+  control.value = String(get(at("steps")) ?? 3);
+  control.addEventListener("change", () => {
+    set(at("steps"), control.value === "3" ? undefined : Number(control.value));
+    set(at("labels"), undefined);
+    change({ values: draft.values, automatic_model: true }, { now: true });
+    render({});
+  });
+  return labelled({ label: "Answers", help: "The strength of a preference makes each comparison worth more.", path: at("steps"), control });
+}
+
+/** The study's own words for the strengths of a preference; the page's language has words for them too. */
+function strengthWords(at, fixed) {
+  const usual = get(at("steps")) === 7 ? ["slightly better", "better", "much better"] : ["better", "much better"];
+  const given = get(at("labels")) ?? [];
+  const inputs = usual.map((words, place) => h("input", { type: "text", value: given[place] ?? "", disabled: fixed, dir: "auto", "aria-label": `Words for “${words}”`, placeholder: words }));
+  for (const input of inputs) {
+    input.addEventListener("input", () => {
+      const words = inputs.map((one) => one.value.trim());
+      if (words.every(Boolean)) set(at("labels"), words);
+      else if (!words.some(Boolean)) set(at("labels"), undefined);
+      else return;
+      valuesChanged();
+    });
+  }
+  return labelled({ label: "Words for the strengths (optional)", help: "Leave empty for the usual words, in the language of the page.", path: at("labels"), control: h("div", { class: "n-ends" }, inputs), inputs });
 }
 
 /** Words for the ends of a scale, and perhaps the middle. */
