@@ -51,7 +51,7 @@ class Protocol(ABC):
         return cls.new_model or cls.default_model
 
     def fitting_model(self) -> str | None:
-        """The model that these settings call for, before `default_model` and `new_model`; None if they call for none."""
+        """The model that these settings call for, instead of `default_model` and `new_model`; None if none."""
         return None
 
     @property

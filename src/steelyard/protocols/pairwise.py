@@ -14,7 +14,6 @@ from steelyard.observations import Comparison, Observation
 from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
-
 STRENGTHS: dict[int, tuple[str, ...]] = {
     1: ("better",),
     2: ("better", "much better"),
