@@ -44,6 +44,7 @@ from steelyard.models.calibrated.responder_kernels import (
     TAIL_WEIGHT,
     Ladder,
 )
+from steelyard.models.comparisons.cumulative_link import strength_levels
 from steelyard.observations import (
     Choices,
     Comparisons,
@@ -76,6 +77,9 @@ class Scene:
     page: int = 1
 
 
+STRENGTHS = 3
+"""Strengths of preferences in the scene of that name."""
+
 SCENES = {
     "slider": Scene(("slider",), items=12, annotators=6, questions=12),
     "pages": Scene(("slider",), items=12, annotators=6, questions=12, page=4),
@@ -83,6 +87,7 @@ SCENES = {
     "yes_no": Scene(("yes_no",), items=12, annotators=8, questions=12),
     "comparisons": Scene(("comparisons",), items=8, annotators=5, questions=25),
     "ties": Scene(("ties",), items=8, annotators=5, questions=25),
+    "strengths": Scene(("strengths",), items=8, annotators=5, questions=25),
     "best_worst": Scene(("best_worst",), items=10, annotators=5, questions=8),
     "rankings": Scene(("rankings",), items=8, annotators=5, questions=4, size=5),
     "mixed": Scene(("slider", "comparisons"), items=10, annotators=6, questions=10),
@@ -128,7 +133,8 @@ def draw_truth(rng: np.random.Generator, scene: Scene, rung: Ladder) -> Truth:
     mean = float(rng.normal(*MEAN_PRIOR)) if is_rated else 0.0
     sd = half_normal(rng, RATED_SD if is_rated else COMPARED_SD)
     shift_sd = half_normal(rng, SHIFT_SD)
-    margin = exp(rng.normal(*MARGIN_PRIOR)) if "ties" in scene.asks else 0.0
+    margin = exp(rng.normal(*MARGIN_PRIOR)) if {"ties", "strengths"} & set(scene.asks) else 0.0
+    gaps = np.exp(rng.normal(*MARGIN_PRIOR, STRENGTHS - 1)) if "strengths" in scene.asks else np.zeros(0)
     populations, lines = [], []
     for group in range(len(scene.asks)):
         population, line = draw_group(rng, scene, rung, group)
@@ -139,7 +145,7 @@ def draw_truth(rng: np.random.Generator, scene: Scene, rung: Ladder) -> Truth:
     pages = rng.normal(0, shift_sd, (scene.annotators, -(-scene.items // scene.page)))
     shift = np.repeat(pages, scene.page, axis=1)[:, : scene.items] if scene.page > 1 else np.zeros((0, 0))
     x = rng.normal(mean, sd, scene.items)
-    common = np.array([mean, sd, shift_sd, margin])
+    common = np.concatenate([[mean, sd, shift_sd, margin], gaps])
     return Truth(x, common, np.array(populations), np.concatenate(lines), lapse_rate, shift, {})
 
 
@@ -188,7 +194,7 @@ def simulate(rng: np.random.Generator, scene: Scene, truth: Truth) -> Observatio
         part: Observations | None
         if ask in STEPS:
             part = rate(rng, scene, truth, line, STEPS[ask])
-        elif ask in ("comparisons", "ties"):
+        elif ask in ("comparisons", "ties", "strengths"):
             part = compare(rng, scene, truth, line, lapse_rate)
         else:
             part = order(rng, scene, truth, line, ask)
@@ -245,12 +251,19 @@ def compare(
     right = ((left + rng.integers(1, scene.items, size=rows)) % scene.items).astype(np.int32)
     margin = truth.common[3]
     difference = np.exp(line[who, LOG_SLOPE]) * (truth.x[left] - truth.x[right]) + rng.standard_normal(rows)
-    outcome = np.where(difference > margin, 1, np.where(difference < -margin, -1, 0))
-    guess = rng.integers(-1, 2, rows) if margin > 0 else 2 * rng.integers(0, 2, rows) - 1
-    outcome = np.where(rng.random(rows) < lapse_rate[who], guess, outcome).astype(np.int8)
+    cuts = margin + np.concatenate([[0.0], np.cumsum(truth.common[4:])])
+    level = (np.abs(difference)[:, None] > cuts).sum(axis=1)
+    answer = np.where(level == 0, 0, np.sign(difference) * np.maximum(level, 1))
+    answers = np.arange(-len(cuts), len(cuts) + 1)
+    guess = rng.choice(answers if margin > 0 else answers[answers != 0], rows)
+    answer = np.where(rng.random(rows) < lapse_rate[who], guess, answer)
+    outcome = np.sign(answer).astype(np.int8)
     if margin > 0 and not (outcome == 0).any():
         return None
-    return Comparisons(**names(scene), annotator=who, left=left, right=right, outcome=outcome)
+    strength = np.abs(answer).astype(np.int8) if len(cuts) > 1 else np.zeros(rows, np.int8)
+    comparisons = Comparisons(**names(scene), annotator=who, left=left, right=right, outcome=outcome, strength=strength)
+    # Strengths that are hardly used, or unrelated to the items, are merged or left out.
+    return comparisons if len(cuts) == 1 or strength_levels(comparisons).count == len(cuts) else None
 
 
 def order(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray, ask: str) -> Observations:
@@ -353,6 +366,7 @@ def quantities(
         values["shift sd"] = common[2]
     if common[3] > 0:
         values["margin"] = common[3]
+    values |= {f"gap {number}": gap for number, gap in enumerate(common[4:], 1)}
     for g, group in enumerate(evidence.groups):
         tag, r, prior = f"{group.kind} {g + 1} ", responder[g], population[g]
         columns = {"α": (ALPHA, g > 0), "λ": (LAMBDA, group.rates), "κ": (KAPPA, group.rates and rung.slope)}

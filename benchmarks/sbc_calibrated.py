@@ -66,7 +66,8 @@ class Finding:
 
 def state_of(chain: Chain) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return a chain's latest draw as `quantities` takes it."""
-    return chain.draw.x, chain.draw.common[:4], chain.crowd.population, chain.crowd.line, chain.draw.lapse_rate
+    common = np.concatenate([chain.draw.common[:4], np.diff(chain.draw.cuts[0])])
+    return chain.draw.x, common, chain.crowd.population, chain.crowd.line, chain.draw.lapse_rate
 
 
 def true_quantities(case: Case, rung: str) -> Quantities:
@@ -118,7 +119,8 @@ def start_at(chain: Chain, case: Case) -> None:
     """Set a chain to the true parameters."""
     truth = case.truth
     chain.draw.x[:] = truth.x
-    chain.draw.common[:4] = truth.common
+    chain.draw.common[:4] = truth.common[:4]
+    chain.draw.cuts[0] = truth.common[3] + np.concatenate([[0.0], np.cumsum(truth.common[4:])])
     chain.draw.shift[:] = case.answer_shift
     chain.draw.tuple_response[:] = case.tuple_response
     chain.draw.lapse_rate[:] = truth.lapse_rate

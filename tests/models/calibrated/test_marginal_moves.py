@@ -22,34 +22,45 @@ OTHERS = np.array([-1.2, -0.3, 0.4, 1.1])
 SLOPES, LAPSES = np.array([0.8, 1.5]), np.array([0.0, 0.1])
 
 
-def problem(margin: float, won: int, lost: int, tied: int) -> tuple[ItemRows, Any]:
-    """Return comparisons of item 0 with four others by two annotators, and the state that the moves read."""
+def problem(margin: float, won: int, lost: int, tied: int, higher: tuple[float, ...] = ()) -> tuple[ItemRows, Any]:
+    """Return comparisons of item 0 with four others by two annotators, and the state that the moves read.
+
+    With `higher` cuts, the comparisons have strengths, and one in every round has an unknown one.
+    """
     outcome = np.array([1] * won + [-1] * lost + [0] * tied, np.int8)
     number = np.arange(len(outcome), dtype=np.int32)
+    if higher:
+        outcome = (outcome * (1 + number % (len(higher) + 2))).astype(np.int8)
     start = np.array([0, len(outcome)], np.int64)
     rows = ItemRows(start, 1 + number % len(OTHERS), number % 2, outcome, np.array([True]))
     common = np.zeros(7)
     common[[MEAN, SD, MARGIN]] = 0.0, 1.3, margin
     x = np.append(0.2, OTHERS)
     prior_mean = np.full(len(x), common[MEAN])
-    return rows, SimpleNamespace(x=x, prior_mean=prior_mean, slope=SLOPES, lapse_rate=LAPSES, common=common)
+    cuts = np.zeros((3, 1 + len(higher)))
+    cuts[0] = margin, *higher
+    return rows, SimpleNamespace(x=x, prior_mean=prior_mean, slope=SLOPES, lapse_rate=LAPSES, common=common, cuts=cuts)
 
 
 def log_density(rows: ItemRows, draw: Any, location: FloatArray) -> FloatArray:
     """Return the log density of item 0 by the definition of the model."""
     total = stats.norm.logpdf(location, 0.0, 1.3)
-    margin = draw.common[MARGIN]
+    margin, cuts = draw.common[MARGIN], draw.cuts[0]
+    n_answers = 2 * len(cuts) + (margin > 0)
+    ends = {0: (-margin, margin), len(cuts) + 1: (margin, np.inf)}
+    ends |= {level: (cuts[level - 1], np.append(cuts, np.inf)[level]) for level in range(1, len(cuts) + 1)}
     for other, who, won in zip(rows.other, rows.responder, rows.won, strict=True):
         ahead = SLOPES[who] * (location - draw.x[other])
-        lower, upper = {1: (margin, np.inf), -1: (-np.inf, -margin), 0: (-margin, margin)}[int(won)]
+        lower, upper = ends[abs(int(won))]
+        lower, upper = (-upper, -lower) if won < 0 else (lower, upper)
         chance = stats.norm.cdf(upper - ahead) - stats.norm.cdf(lower - ahead)
-        total = total + np.log((1 - LAPSES[who]) * chance + LAPSES[who] * (1 / 3 if margin > 0 else 1 / 2))
+        total = total + np.log((1 - LAPSES[who]) * chance + LAPSES[who] / n_answers)
     return np.asarray(total)
 
 
 @pytest.mark.parametrize("move", [step_item, slice_item])
-@pytest.mark.parametrize("answers", [(0.0, 8, 5, 0), (0.4, 6, 5, 3), (0.0, 6, 0, 0)])
-def test_an_item_is_drawn_from_its_density(move: Any, answers: tuple[float, int, int, int]):
+@pytest.mark.parametrize("answers", [(0.0, 8, 5, 0), (0.4, 6, 5, 3), (0.0, 6, 0, 0), (0.3, 6, 6, 2, (0.9,))])
+def test_an_item_is_drawn_from_its_density(move: Any, answers: Any):
     rows, draw = problem(*answers)
     grid = np.linspace(-6, 6, 2001)
     weight = np.exp(log_density(rows, draw, grid) - log_density(rows, draw, grid).max())
@@ -65,8 +76,8 @@ def test_an_item_is_drawn_from_its_density(move: Any, answers: tuple[float, int,
     assert np.mean(quantile) == pytest.approx(0.5, abs=4 * np.sqrt(1 / 12 / len(quantile)))
 
 
-@pytest.mark.parametrize("answers", [(0.0, 8, 5, 0), (0.4, 6, 5, 3)])
-def test_the_curve_has_the_slope_of_the_density(answers: tuple[float, int, int, int]):
+@pytest.mark.parametrize("answers", [(0.0, 8, 5, 0), (0.4, 6, 5, 3), (0.3, 6, 6, 2, (0.9,))])
+def test_the_curve_has_the_slope_of_the_density(answers: Any):
     rows, draw = problem(*answers)
     for location in (-1.0, 0.1, 2.0):
         above, below = log_density(rows, draw, np.array([location + 1e-4, location - 1e-4]))

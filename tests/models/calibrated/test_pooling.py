@@ -110,7 +110,7 @@ def test_the_joint_draw_has_the_mean_and_covariance_of_the_linear_model():
     covariance = np.linalg.inv(precision)
     rng, x = np.random.default_rng(0), np.zeros(5)
     pairs = PairRows(left, right, responder, np.ones(4, np.int8), np.zeros(6, np.int64), np.zeros(0, np.int32))
-    answers = PairAnswers(response, lapsed, 0.0)
+    answers = PairAnswers(response, lapsed, np.zeros(1))
     responders = Responders(np.zeros(2), slope, np.ones(2), np.zeros(2), np.zeros(1))
     draws = np.empty((20_000, 5))
     for number in range(len(draws)):

@@ -16,7 +16,7 @@ from benchmarks.sbc_calibrated import adjusted, check_invariance, check_ranks
 from steelyard.models.calibrated.evidence import Evidence
 from tests.sizes import FULL
 
-SHORT_SCENES = ("slider", "pages", "steps", "ties", "best_worst")
+SHORT_SCENES = ("slider", "pages", "steps", "ties", "strengths", "best_worst")
 
 
 @pytest.mark.parametrize("scene", SCENES if FULL else SHORT_SCENES)

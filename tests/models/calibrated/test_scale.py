@@ -66,7 +66,7 @@ def test_items_are_drawn_from_the_gaussian_that_a_linear_model_gives():
         start=np.array([0, 0, 1, 2]),
         row=np.array([0, 0], np.int32),
     )
-    answers = PairAnswers(np.array([1.5]), np.array([False]), 0.0)
+    answers = PairAnswers(np.array([1.5]), np.array([False]), np.zeros(1))
     responders = Responders(np.zeros(1), np.array([2.0]), np.ones(1), np.zeros(1), np.zeros(1))
     for at in range(len(draws)):
         weight, pull = np.array([3.0, 0.0, 0.0]), np.array([6.0, 0.0, 0.0])

@@ -27,6 +27,9 @@ from steelyard.observations import Comparisons, FloatArray, IntArray
 FEWEST_ANSWERS = 5
 """A strength with fewer answers is merged with its neighbour: its threshold could not be estimated."""
 
+NOISE_EVIDENCE = -3.0
+"""Log evidence below which strengths count as noise: 20 to 1 against them ("strong", Kass & Raftery 1995)."""
+
 _PROBIT_PRIOR_SD = 1.2
 """Prior of the scores in units of Gaussian noise, as in Thurstone's model."""
 
@@ -304,7 +307,7 @@ class CumulativeLink(LatentScale):
         if self.strength == "use" or levels.count < 2:
             return levels
         gain = self._strength_gain(observations, levels)
-        if gain >= 0:
+        if gain >= NOISE_EVIDENCE:
             return levels
         note = (
             "the strengths of the preferences are unrelated to the scores "

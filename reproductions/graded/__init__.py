@@ -1,0 +1,5 @@
+"""Experiments with the strength of preferences."""
+
+from reproductions.graded.strength import Strength
+
+EXPERIMENTS = (Strength,)
