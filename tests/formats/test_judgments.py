@@ -584,3 +584,32 @@ def test_several_columns_together_make_an_id() -> None:
     assert both.observations.tasks.ids == ("1", "2")
     with pytest.raises(DataError, match="no such column"):
         read_judgments(pl.DataFrame(rows), columns={"item": "doc+sytem", "value": "score"})
+
+
+# Strengths of preferences
+
+
+def test_strengths_are_read_from_a_column_and_written_back(tmp_path: Path) -> None:
+    text = "left,right,winner,strength\na,b,left,2\na,b,right,-1\na,b,tie,\nb,a,left,\n"
+    comparisons = judged(tmp_path, text).observations
+    assert isinstance(comparisons, Comparisons)
+    assert comparisons.strength.tolist() == [2, 1, 0, 0]
+    again = read_judgments(judgment_table(comparisons)).observations
+    assert isinstance(again, Comparisons)
+    assert again.strength.tolist() == [2, 1, 0, 0]
+    assert again.outcome.tolist() == comparisons.outcome.tolist()
+
+
+def test_words_for_how_much_better_are_strengths_where_a_file_uses_several(tmp_path: Path) -> None:
+    words = ["a is slightly better", "b is better", "tie", "A>>B"]
+    text = "left,right,winner\n" + "".join(f"x,y,{word}\n" for word in words)
+    assert judged(tmp_path, text).observations.strength.tolist() == [1, 2, 0, 3]  # type: ignore[attr-defined]
+    plain = "left,right,winner\nx,y,a is better\nx,y,b\n"
+    assert not judged(tmp_path, plain).observations.strength.any()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("row", "what"), [("a,b,left,1.5", "whole number"), ("a,b,tie,2", "a tie has strength 2")])
+def test_a_wrong_strength_is_refused(tmp_path: Path, row: str, what: str) -> None:
+    (problem,) = problems(tmp_path, f"left,right,winner,strength\na,b,left,1\n{row}\n")
+    assert what in problem.what
+    assert problem.field == "strength"

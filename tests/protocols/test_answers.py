@@ -161,3 +161,24 @@ def test_settings_that_make_no_sense_are_refused(name, settings, field):
     with pytest.raises(ConfigError) as error_info:
         registry.create("protocols", name, settings)
     assert [problem.field for problem in error_info.value.problems] == [field]
+
+
+def test_graded_pairs_have_a_strength():
+    protocol = Pairwise(steps=5)
+    assert protocol.observations(["a", "b"], protocol.validate(["a", "b"], {"winner": "b", "strength": 2})) == [
+        Comparison("a", "b", -1, 2)
+    ]
+    assert protocol.observations(["a", "b"], {"winner": None}) == [Comparison("a", "b", 0)]
+    for wrong in ({"winner": "a"}, {"winner": "a", "strength": 3}, {"winner": None, "strength": 1}):
+        with pytest.raises(AnswerError, match=r"strength|how much"):
+            protocol.validate(["a", "b"], wrong)
+    with pytest.raises(AnswerError, match="does not ask how much better"):
+        Pairwise().validate(["a", "b"], {"winner": "a", "strength": 1})
+    # Imported logs may lack strengths, or have them where the study asks for the winner only.
+    assert protocol.validate(["a", "b"], {"winner": "a"}, lenient=True) == {"winner": "a"}
+    assert Pairwise().validate(["a", "b"], {"winner": "a", "strength": 9}, lenient=True) == {"winner": "a"}
+    assert registry.create("protocols", "pairwise", {"steps": 7, "labels": ["a", "b", "c"]}).strength_names == tuple(
+        "abc"
+    )
+    with pytest.raises(ConfigError, match="labels"):
+        registry.create("protocols", "pairwise", {"steps": 5, "labels": ["only one"]})

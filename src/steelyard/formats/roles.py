@@ -103,8 +103,8 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     unused = [name for name in names if name not in used]
     # A field with several columns is not missing.
     present = {field for field, source in fields.items() if len(candidates.columns[source]) > 1}
-    known = (*_REQUIRED[kind], *_OPTIONAL.get(kind, ()), *_SHARED)
-    return Roles(kind, columns, unused, [field for field in known if field not in present])
+    names_of_kind = (*_REQUIRED[kind], *_OPTIONAL.get(kind, ()), *_SHARED)
+    return Roles(kind, columns, unused, [field for field in names_of_kind if field not in present])
 
 
 def _add_numbered(candidates: FieldColumns, names: list[str]) -> None:

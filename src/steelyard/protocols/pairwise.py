@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -35,15 +35,16 @@ class Pairwise(Protocol):
     default_model: ClassVar[str] = "bradley_terry"
     kinds: ClassVar[tuple[str, ...]] = ("comparisons",)
 
+    # Simulated annotators perceive a pair alike under all settings that are not in the repr.
     ties: Annotated[bool, Field(description="whether annotators may answer that both are about the same")] = True
     steps: Annotated[
         Literal[3, 5, 7],
         Field(description="answers from one item much better to the other much better; 3: which is better only"),
-    ] = 3
+    ] = field(default=3, repr=False)
     labels: Annotated[
         tuple[str, ...],
         Field(description="words for the strengths, slightest first; default: better, much better (5 steps)"),
-    ] = ()
+    ] = field(default=(), repr=False)
 
     @property
     def task_size(self) -> int:

@@ -274,8 +274,8 @@ def _graded(parts: tuple[Observations, ...]) -> tuple[tuple[Observations, ...], 
         if not isinstance(part, Comparisons):
             return part
         level = levels.of_row if part is graded else np.zeros(len(part), np.int8)
-        known = np.where(level == 0, unknown, level)
-        return replace(part, strength=np.where(part.outcome == 0, 0, known).astype(np.int8))
+        strength = np.where(level == 0, unknown, level)
+        return replace(part, strength=np.where(part.outcome == 0, 0, strength).astype(np.int8))
 
     return tuple(map(with_levels, parts)), levels.count, levels.notes
 
