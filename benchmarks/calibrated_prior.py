@@ -263,7 +263,7 @@ def compare(
     strength = np.abs(answer).astype(np.int8) if len(cuts) > 1 else np.zeros(rows, np.int8)
     comparisons = Comparisons(**names(scene), annotator=who, left=left, right=right, outcome=outcome, strength=strength)
     # Strengths that are hardly used, or unrelated to the items, are merged or left out.
-    return comparisons if len(cuts) == 1 or strength_levels(comparisons).count == len(cuts) else None
+    return comparisons if len(cuts) == 1 or strength_levels(comparisons).n_levels == len(cuts) else None
 
 
 def order(rng: np.random.Generator, scene: Scene, truth: Truth, line: FloatArray, ask: str) -> Observations:

@@ -17,6 +17,7 @@ from steelyard.cli.app import Commands, app
 from steelyard.study.config.schema import SCHEMA_FILE, schema_text
 from steelyard.study.config.tables import (
     AnnotatorSettings,
+    Answers,
     Checks,
     ItemsSource,
     Judges,
@@ -69,6 +70,8 @@ def study_toml() -> str:
         *_model_table(AnnotatorSettings),
         "## `[page]`",
         *_model_table(Page),
+        "## `[answers]`",
+        *_model_table(Answers),
         "## `[quality]`",
         *_model_table(Quality),
         "## `quality.checks`",

@@ -96,6 +96,8 @@ class Judgment:
     """Version of a model's prompt and settings."""
     cost: float | None = None
     """What a model's answer cost, in the currency of [judges]."""
+    comment: str = ""
+    """What the annotator wrote about the task."""
 
     @property
     def counts(self) -> bool:

@@ -13,6 +13,7 @@ from steelyard import registry
 from steelyard.errors import AnswerError
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols import Protocol
+from steelyard.protocols.unjudged import AnswerRules, accept_answer, observe, unjudged_items
 from steelyard.simulate import answer_for
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
@@ -29,7 +30,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "pairwise": [
         {},
         {"ties": False},
-        {"steps": 5},
+        {"steps": 5, "both_bad": True},
         {"steps": 7, "ties": False, "labels": ["a bit", "clearly", "much"]},
     ],
     "best_worst": [{}, {"size": 3}, {"size": 7}],
@@ -103,6 +104,21 @@ def test_an_item_that_is_not_in_the_task_is_refused(protocol: Protocol):
         answer = {"winner": "item 0"}
     with pytest.raises(AnswerError, match="not among the items"):
         protocol.validate(others, answer)
+
+
+def test_a_task_that_cannot_be_judged_is_an_answer_without_observations(protocol: Protocol):
+    items = items_of(protocol)
+    rules = AnswerRules(cannot_judge=True, reasons=("not in my language",))
+    answer = accept_answer(protocol, items, {"cannot_judge": "not in my language"}, rules)
+    assert accept_answer(protocol, items, json.loads(json.dumps(answer)), rules) == answer
+    assert observe(protocol, items, answer) == []
+    assert unjudged_items(protocol, items, answer) == dict.fromkeys(items, "not in my language")
+    for wrong, own in (({"cannot_judge": "other"}, rules), ({"cannot_judge": ""}, AnswerRules())):
+        with pytest.raises(AnswerError, match=r"reason|does not offer"):
+            accept_answer(protocol, items, wrong, own)
+    plain = accept_answer(protocol, items, good_answer(protocol), rules)
+    assert plain == protocol.validate(items, good_answer(protocol))
+    assert observe(protocol, items, plain) == protocol.observations(items, plain)
 
 
 @given(data=st.data())

@@ -40,6 +40,7 @@ _JUDGMENTS = {
     "right": pl.Boolean,
     "about": pl.String,
     "excluded": pl.Boolean,
+    "comment": pl.String,
 }
 _PICKS = {
     "seq": pl.Int64,
@@ -195,6 +196,7 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
         judgment.right,
         judgment.about,
         judgment.set_aside,
+        judgment.comment,
     )
 
 

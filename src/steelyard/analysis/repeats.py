@@ -11,6 +11,7 @@ import polars as pl
 
 from steelyard.analysis.history import History
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
+from steelyard.protocols.unjudged import observe
 from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic
@@ -46,8 +47,8 @@ def repeat_pairs(history: History, study: Study) -> pl.DataFrame:
     columns = ["annotator", "stage", "items", "answer", "answer_first", "at", "at_first"]
     for annotator, stage, items, after, before, at, at_first in pairs.select(columns).iter_rows():
         kind = protocols[stage].kinds[0]
-        earlier = _answers_of(protocols[stage].observations(items, json.loads(before)), kind)
-        later = _answers_of(protocols[stage].observations(items, json.loads(after)), kind)
+        earlier = _answers_of(observe(protocols[stage], items, json.loads(before)), kind)
+        later = _answers_of(observe(protocols[stage], items, json.loads(after)), kind)
         hours = (at - at_first).total_seconds() / 3600
         for (criterion, question), value in earlier.items():
             if (criterion, question) in later:

@@ -19,6 +19,7 @@ from scipy import special
 from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.unjudged import observe, unjudged_items
 from steelyard.quality.pay import pay_table
 from steelyard.records import Item
 from steelyard.study import Status, Study, StudyConfig
@@ -270,7 +271,7 @@ def item_judgments(history: History, config: StudyConfig, item: str) -> pl.DataF
 
     Columns: `judgment_id`, `at`, `annotator`, `stage`, `answer_text` (the answer about this item, for display),
     `value` (if the answer gives the item one number), `other_items` (of the same task), `seconds`, `late`, `revised`,
-    `imported`, `excluded`, `purpose`.
+    `imported`, `excluded`, `purpose`, `comment`.
     """
     protocols = {stage.name: stage.protocol for stage in config.stages}
     about = history.judgments.filter(pl.col("items").list.contains(item))
@@ -284,14 +285,18 @@ def item_judgments(history: History, config: StudyConfig, item: str) -> pl.DataF
         pl.Series("answer_text", [text for text, _ in answers], dtype=pl.String),
         pl.Series("value", [value for _, value in answers], dtype=pl.Float64),
         pl.Series("other_items", other_items, dtype=pl.List(pl.String)),
-        *(judgments[name] for name in ("seconds", "late", "revised", "imported", "excluded", "purpose")),
+        *(judgments[name] for name in ("seconds", "late", "revised", "imported", "excluded", "purpose", "comment")),
     )
 
 
 def _answer(protocol: Protocol, item: str, items: list[str], answer: Any) -> tuple[str, float | None]:
-    observations = protocol.observations(items, answer)
+    observations = observe(protocol, items, answer)
+    if (reason := unjudged_items(protocol, items, answer).get(item)) is not None:
+        return f"cannot judge: {reason}" if reason else "cannot judge", None
     kind = type(observations[0]) if observations else None
     own = [one for one in observations if type(one) is kind]
+    if isinstance(answer, dict) and answer.get("both_bad") is True:
+        return f"both bad, with {next(other for other in items if other != item)}", None
     texts = [text for one in own if (text := answer_text(one, item))]
     ratings = [one.value for one in own if isinstance(one, Rating) and one.item == item]
     return ", ".join(texts), ratings[0] if len(ratings) == 1 else None
@@ -325,7 +330,8 @@ def _(observation: Comparison, item: str) -> str:
     if observation.outcome == 0:
         return f"tied with {other}"
     won = (observation.outcome > 0) == (item == observation.left)
-    return f"{'better' if won else 'worse'} than {other}"
+    strength = f", strength {observation.strength}" if observation.strength else ""
+    return f"{'better' if won else 'worse'} than {other}{strength}"
 
 
 @answer_text.register

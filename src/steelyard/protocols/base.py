@@ -42,6 +42,9 @@ class Protocol(ABC):
     kinds: ClassVar[tuple[str, ...]]
     """The kinds of observations an answer yields, the most informative first."""
 
+    judges_single_items: ClassVar[bool] = False
+    """Whether an answer is a mapping with a value for each item, so that single items can be left unjudged."""
+
     takes_short_pages: ClassVar[bool] = False
     """Whether a task may show fewer items than `task_size`; true if items are judged one by one."""
 

@@ -14,6 +14,8 @@ from steelyard.observations import Comparison, Observation
 from steelyard.protocols.base import Protocol, check_item, need_items, refuse
 from steelyard.records import Answer
 
+_KEYS = ("winner", "strength", "both_bad")
+
 STRENGTHS: dict[int, tuple[str, ...]] = {
     1: ("better",),
     2: ("better", "much better"),
@@ -45,6 +47,10 @@ class Pairwise(Protocol):
         tuple[str, ...],
         Field(description="words for the strengths, slightest first; default: better, much better (5 steps)"),
     ] = field(default=(), repr=False)
+
+    both_bad: Annotated[
+        bool, Field(description="whether annotators may answer that both are bad; counts as a tie in the scores")
+    ] = field(default=False, repr=False)
 
     @property
     def task_size(self) -> int:
@@ -82,13 +88,18 @@ class Pairwise(Protocol):
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{"winner": item}`, `{"winner": item, "strength": 2}`, or `{"winner": None}` for a tie.
 
+        `{"winner": None, "both_bad": True}` says that both are bad, where the study offers it.
         An imported log may lack strengths; those of a study that asks for the winner only are left out.
         """
         need_items(items, 2, self.name)
         form = self._form
-        if not isinstance(answer, Mapping) or "winner" not in answer or set(answer) - {"winner", "strength"}:
+        if not isinstance(answer, Mapping) or "winner" not in answer or set(answer) - set(_KEYS):
             raise refuse(f"a comparison is answered with its winner, not {answer!r}.", form)
         winner, strength = answer["winner"], answer.get("strength")
+        if answer.get("both_bad"):
+            if not self.both_bad or winner is not None or strength is not None:
+                raise refuse("“both bad” is not an answer here.", form, "both_bad")
+            return {"winner": None, "both_bad": True}
         if winner is None:
             if not self.ties:
                 raise refuse("ties are not allowed in this study.", f"Choose {' or '.join(items)}.", "winner")
@@ -104,7 +115,8 @@ class Pairwise(Protocol):
             if lenient:
                 return choice
             raise refuse("this study does not ask how much better.", form, "strength")
-        if isinstance(strength, bool) or not isinstance(strength, Integral) or not 1 <= strength <= self.strengths:
+        is_whole = isinstance(strength, Integral) and not isinstance(strength, bool)
+        if not is_whole or int(strength) not in range(1, self.strengths + 1):
             raise refuse(f"{strength!r} is not a strength.", f"Give 1 to {self.strengths}.", "strength")
         return choice | {"strength": int(strength)}
 

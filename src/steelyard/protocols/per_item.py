@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from steelyard.errors import did_you_mean
 from steelyard.observations import Observation
@@ -20,6 +20,8 @@ class PerItemProtocol(Protocol):
     """`{item: value}`, or `{item: {criterion: value}}` when there are several criteria."""
 
     __slots__ = ()
+
+    judges_single_items: ClassVar[bool] = True
 
     @abstractmethod
     def criterion_names(self) -> tuple[str, ...]:

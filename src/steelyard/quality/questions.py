@@ -18,6 +18,7 @@ from steelyard.errors import AnswerError, DataError
 from steelyard.formats.problems import Problems
 from steelyard.formats.tables import Source, open_table, strings
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.unjudged import unjudged_items
 from steelyard.quality.expectations import ChosenAs, Demand, HasLabel, Within, order_demands
 from steelyard.records import Item
 
@@ -59,6 +60,9 @@ class Question:
 
     def grade(self, answer: Any) -> bool:
         """Return whether an answer is correct; raise AnswerError if it is not valid."""
+        if unjudged_items(self.protocol, self.item_ids, answer):
+            # The answer to a check is known, so that somebody who cannot judge it does not pass.
+            return False
         observations = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
         return all(demand.holds(observations) for demand in self.demands)
 

@@ -17,6 +17,7 @@ import scipy
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.unjudged import observe
 from steelyard.records import Judgment
 
 LETTERS_PER_SECOND = 75.0
@@ -93,7 +94,7 @@ class _Work:
             self.timed += 1
             text = sum(letters.get(item, 0) for item in judgment.items)
             self.fast += judgment.seconds < REACTION_SECONDS + text / LETTERS_PER_SECOND
-        observations = protocol.observations(judgment.items, judgment.answer)
+        observations = observe(protocol, judgment.items, judgment.answer)
         for observation in observations:
             value = _value(observation)
             if value is not None:

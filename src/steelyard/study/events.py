@@ -115,6 +115,8 @@ class Judged(Payload, frozen=True, kw_only=True):
     """Of a model's answer: version of its prompt and settings, as registered (JudgeRegistered)."""
     cost: float | None = None
     """Of a model's answer: what it cost."""
+    comment: str = ""
+    """What the annotator wrote about the task."""
 
 
 class Revised(Judged, frozen=True, kw_only=True):

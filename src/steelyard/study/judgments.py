@@ -60,6 +60,7 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         seq=event.seq,
         version=data.version,
         cost=data.cost,
+        comment=data.comment,
     )
 
 
@@ -179,6 +180,7 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "in_scores": [j.counts for j in rows],
             "version": [j.version for j in rows],
             "cost": [j.cost for j in rows],
+            "comment": [j.comment for j in rows],
         },
         schema={
             "judgment_id": pl.String,
@@ -199,5 +201,6 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "in_scores": pl.Boolean,
             "version": pl.String,
             "cost": pl.Float64,
+            "comment": pl.String,
         },
     )

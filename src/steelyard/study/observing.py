@@ -27,6 +27,7 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.unjudged import observe
 from steelyard.records import Judgment
 
 _RECORDS: dict[str, type[Observation]] = {
@@ -75,7 +76,7 @@ class ObservationCollector:
         """Add the observations that judgments yield."""
         record_type = _RECORDS[self._kind]
         for judgment in judgments:
-            for record in self._protocols[judgment.stage].observations(judgment.items, judgment.answer):
+            for record in observe(self._protocols[judgment.stage], judgment.items, judgment.answer):
                 if isinstance(record, record_type):
                     into = self._rows[getattr(record, "criterion", "")]
                     into.records.append(record)

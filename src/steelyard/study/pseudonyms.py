@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 _LENGTH = 10
-_TOLD = frozenset({"reason", "excluded"})
-"""Columns in which the researcher wrote about people."""
+_TOLD = frozenset({"reason", "excluded", "comment"})
+"""Columns in which somebody wrote about people."""
 
 
 def pseudonym(secret: str, name: str) -> str:
@@ -29,12 +29,15 @@ class Names:
     """What each annotator is called in a file or report: by a pseudonym, or by their own names."""
 
     called: dict[str, str]
+    real: bool = False
+    """Whether people go by their own names. Comments are left out of tables then."""
 
     @classmethod
     def of(cls, names: Iterable[str], secret: str | None, *, models: Container[str] = ()) -> Names:
         """Name people by pseudonyms, or, without a secret, by their own names; models always by their own."""
         return cls(
-            {name: name if secret is None or name in models else pseudonym(secret, name) for name in names if name}
+            {name: name if secret is None or name in models else pseudonym(secret, name) for name in names if name},
+            real=secret is None,
         )
 
     def column(self, name: str = "annotator") -> pl.Expr:
@@ -50,6 +53,8 @@ class Names:
 
     def frame(self, table: pl.DataFrame) -> pl.DataFrame:
         """Rename annotators wherever a table speaks of them."""
+        if self.real and "comment" in table.columns:
+            table = table.drop("comment")
         if "annotator" in table.columns:
             table = table.with_columns(self.column())
         columns = [name for name in table.columns if name in _TOLD and table.schema[name] == pl.String]

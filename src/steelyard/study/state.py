@@ -12,6 +12,7 @@ from steelyard.designs.base import NoTask, generator_for
 from steelyard.designs.saved_state import SavedRecords
 from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
+from steelyard.protocols.unjudged import observe
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Answer, Item, Purpose
 from steelyard.study import events as ev
@@ -261,7 +262,7 @@ class StudyState:
 
     def _tell_designs(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
         protocol = self.stages[task.stage].protocol
-        observations = protocol.observations([self.items[code].id for code in task.items], task.answer)
+        observations = observe(protocol, [self.items[code].id for code in task.items], task.answer)
         for stage, progress in enumerate(self.progress):
             notice = AnswerNotice(judgment_id, task.annotator, task.items, observations, own_stage=stage == task.stage)
             (progress.notify_retraction if retract else progress.notify_answer)(notice)

@@ -15,11 +15,12 @@ import polars as pl
 from msgspec import structs
 
 from steelyard.designs.base import NoTask
-from steelyard.errors import TaskError
+from steelyard.errors import AnswerError, TaskError
 from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
+from steelyard.protocols.unjudged import accept_answer
 from steelyard.records import AnnotatorKind, Answer, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
 from steelyard.storage.engine import study_url
@@ -267,16 +268,19 @@ class Study:
         annotator: str | None = None,
         seconds: float | None = None,
         limit_seconds: bool = False,
+        comment: str = "",
     ) -> Judgment:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
         the task's; somebody else's task is refused. `seconds` is the active time in seconds; with `limit_seconds`, for
-        answers from a network, it counts up to the time since the task was leased.
+        answers from a network, it counts up to the time since the task was leased. `comment` is for studies that take
+        comments ([answers] comments).
         """
+        comment = self._checked_comment(comment)
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
-            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            plain = self._accepted(stored, answer)
             if stored.state == "answered":
                 return self._repeated_answer(transaction, stored, plain)
             if stored.state == "withdrawn":
@@ -296,6 +300,7 @@ class Study:
                     seconds=seconds,
                     seconds_limit=limit if limit is not None and seconds is not None and seconds > limit else None,
                     late=now > stored.lease_end or stored.state == "expired",
+                    comment=comment,
                     **purpose_fields(transaction.state, stored.judgment_id, plain),
                 ),
                 at=now,
@@ -307,15 +312,27 @@ class Study:
                 self.core.apply_checks(transaction, now)
         return judgment_of(event, self.config.stages)
 
-    def revise(self, judgment_id: str, answer: Any, *, annotator: str | None = None) -> Judgment:
-        """Replace an answer; the old one stays in the log and no longer counts."""
+    def _accepted(self, stored: StoredTask, answer: Any) -> Answer:
+        protocol = self.config.stages[stored.stage].protocol
+        return accept_answer(protocol, stored.items, answer, self.config.answers.rules)
+
+    def _checked_comment(self, comment: str) -> str:
+        if comment.strip() and not self.config.answers.comments:
+            raise AnswerError("this study takes no comments.", "Leave the comment out.", field="comment")
+        return checked_reason(comment).strip()
+
+    def revise(
+        self, judgment_id: str, answer: Any, *, annotator: str | None = None, comment: str | None = None
+    ) -> Judgment:
+        """Replace an answer, and the comment if one is given; the old ones stay in the log and no longer count."""
+        new_comment = {} if comment is None else {"comment": self._checked_comment(comment)}
         with self._log.write() as transaction:
             stored = owned_task(transaction, judgment_id, annotator)
             if stored.state != "answered":
                 raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
-            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            plain = self._accepted(stored, answer)
             latest = answer_event(transaction, stored)
-            fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq}
+            fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq, **new_comment}
             checks = self.config.quality.checks
             if checks is not None and not checks.feedback:
                 # With feedback the right answer is known after the first: that one stands.

@@ -239,7 +239,12 @@ def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
     session = signed_in(request, served)
     try:
         judgment = served.study.tell(
-            body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds, limit_seconds=True
+            body.judgment_id,
+            body.answer,
+            annotator=session.annotator,
+            seconds=body.seconds,
+            limit_seconds=True,
+            comment=body.comment,
         )
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None
@@ -278,7 +283,7 @@ def revise(served: StudyDep, request: Request, judgment_id: str, body: RevisedAn
                     "This answer can no longer be changed.",
                     "It stays unchanged. Continue with the next task.",
                 )
-        study.revise(judgment_id, body.answer, annotator=session.annotator)
+        study.revise(judgment_id, body.answer, annotator=session.annotator, comment=body.comment)
     except TaskError as error:
         raise _explained(served, session, judgment_id, error) from None
     return SavedOut(judgment_id=judgment_id, progress=_progress(served, session))
@@ -294,6 +299,7 @@ def recent(served: StudyDep, request: Request, recent: Annotated[int, Query(ge=1
             JudgmentOut(
                 task=_shown(served, answered.task),
                 answer=answered.judgment.answer,
+                comment=answered.judgment.comment,
                 at=answered.judgment.at,
                 may_change=place < study.config.annotators.revisable_answers,
             )
@@ -415,6 +421,9 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
             revisable_answers=config.annotators.revisable_answers,
             context_label=config.page.context_label,
             reference_label=config.page.reference_label,
+            cannot_judge=config.answers.cannot_judge,
+            reasons=config.answers.reasons,
+            comments=config.answers.comments,
             direction=study_direction(config.question, config.annotators.language),
         ),
         progress=progress,

@@ -233,6 +233,7 @@ _STEPS: dict[str, Step] = {
     "question": "question",
     "protocol": "question",
     "page": "question",
+    "answers": "question",
     "design": "plan",
     "model": "plan",
     "pay": "plan",

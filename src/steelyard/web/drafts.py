@@ -587,7 +587,15 @@ def page_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     table = page if isinstance(page, Mapping) else {}
     own = {key: value for key, value in table.items() if isinstance(value, bool) or (key in names and value)}
     direction = study_direction(str(values.get("question") or ""), None)
-    return {"show_value": True, "sort_live": False, "direction": direction, **own}
+    answers = values.get("answers")
+    answers = answers if isinstance(answers, Mapping) else {}
+    reasons = answers.get("reasons")
+    offered = {
+        "cannot_judge": answers.get("cannot_judge") is True,
+        "reasons": [str(reason) for reason in reasons] if isinstance(reasons, list) else [],
+        "comments": answers.get("comments") is True,
+    }
+    return {"show_value": True, "sort_live": False, "direction": direction, **offered, **own}
 
 
 def _example_items(protocol: Protocol, design: Design | None, items: list[Item]) -> list[Item]:

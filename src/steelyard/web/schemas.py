@@ -51,12 +51,14 @@ class NewJudgment(_RequestBody):
     seconds: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="active time in seconds, without idle time")
     ] = None
+    comment: Annotated[str, Field(max_length=2000, description="what the annotator wrote about the task")] = ""
 
 
 class RevisedAnswer(_RequestBody):
     """A new answer to the same task."""
 
     answer: Any
+    comment: Annotated[str | None, Field(max_length=2000, description="null leaves the comment as it was")] = None
 
 
 class Reason(_RequestBody):
@@ -154,6 +156,9 @@ class PageOut(BaseModel):
     revisable_answers: int
     context_label: str | None
     reference_label: str | None
+    cannot_judge: Annotated[bool, Field(description="whether annotators may answer that they cannot judge")]
+    reasons: Annotated[tuple[str, ...], Field(description="reasons for “cannot judge” to choose from")]
+    comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")]
     direction: Annotated[Literal["ltr", "rtl"], Field(description="direction of scales, from the study's question")]
 
 
@@ -230,6 +235,7 @@ class JudgmentOut(BaseModel):
 
     task: TaskOut
     answer: Any
+    comment: str
     at: datetime
     may_change: bool
 

@@ -136,7 +136,7 @@ def test_derivatives_of_an_interval_are_those_of_finite_differences(link, a, b):
 
 def test_the_pieces_of_single_answers_add_up_to_the_gradient_and_both_solvers_agree():
     _, comparisons = graded_comparisons()
-    likelihood = GradedLikelihood(Graded.count(comparisons, Levels.of(comparisons))[0], kernels.LOGISTIC, anchor=False)
+    likelihood = GradedLikelihood(Graded.of(comparisons, Levels.of(comparisons))[0], kernels.LOGISTIC, anchor=False)
     theta, cuts = np.linspace(-1, 1, 8), np.array([0.4, 1.0, 2.0])
     terms, pieces = likelihood.at(theta, cuts), likelihood.scatter(theta, cuts)
     total = np.bincount(pieces.item, pieces.slope)
@@ -175,12 +175,12 @@ def test_strengths_that_no_scores_contradict_need_a_prior():
     left, right = np.repeat([0, 1, 0], 6).astype(np.int32), np.repeat([1, 2, 2], 6).astype(np.int32)
     outcome, strength = np.full(18, -1, np.int8), np.repeat([1, 1, 2], 6).astype(np.int8)
     comparisons = Comparisons(items=Index("abc"), left=left, right=right, outcome=outcome, strength=strength)
-    graded, *_ = Graded.count(comparisons, Levels.of(comparisons))
+    graded, *_ = Graded.of(comparisons, Levels.of(comparisons))
     assert GradedLikelihood(graded, kernels.LOGISTIC, anchor=False).is_unbounded()
     with pytest.raises(DataError, match="no finite scores without a prior"):
         CumulativeLink(prior_sd=None, strength="use").fit(comparisons)
     _, contradictory = graded_comparisons()
-    graded, *_ = Graded.count(contradictory, Levels.of(contradictory))
+    graded, *_ = Graded.of(contradictory, Levels.of(contradictory))
     assert not GradedLikelihood(graded, kernels.LOGISTIC, anchor=False).is_unbounded()
 
 

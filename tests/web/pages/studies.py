@@ -21,6 +21,12 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         '[protocol.criteria.size]\nlabels = ["small", "large"]'
     },
     "pairwise": {"protocol": 'name = "pairwise"'},
+    "pairwise-bad": {"protocol": 'name = "pairwise"\nboth_bad = true'},
+    "unjudged": {
+        "protocol": 'name = "direct"\nitems_per_page = 2\n'
+        '[answers]\ncannot_judge = true\nreasons = ["too short", "too long"]\ncomments = true\n'
+    },
+    "pairwise-unjudged": {"protocol": 'name = "pairwise"\n[answers]\ncannot_judge = true\n'},
     "pairwise-graded": {"protocol": 'name = "pairwise"\nsteps = 7'},
     "best-worst": {"protocol": 'name = "best_worst"'},
     "scored-ranking": {"protocol": 'name = "scored_ranking"\nsize = 5\nlabels = ["low", "high"]'},

@@ -131,6 +131,28 @@ def ranking_by_keyboard(judge: Judge, items: list[str]) -> list[list[str]]:
     return [[items[0], items[3]], [items[1]], [items[2]]]
 
 
+def unjudged_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """The first item on its slider; the second cannot be judged, and the page asks why."""
+    _set_slider(judge, judge.page.locator("main input[type=range]").first, 0.5)
+    _touch(judge, judge.page.get_by_label("I cannot judge this").nth(1))
+    assert judge.page.locator("#submit").get_attribute("aria-disabled") == "true"
+    judge.page.get_by_label("Why?").last.select_option("too long")
+    return {items[0]: 50, items[1]: {"cannot_judge": "too long"}}
+
+
+def unjudged_by_keyboard(judge: Judge, items: list[str]) -> dict[str, Any]:
+    judge.press("9", "Tab", "Tab", "Tab", "Space", "Tab", "ArrowDown")
+    judge.page.get_by_text("Add a comment").click()
+    judge.page.get_by_label("Comment").fill("no idea")
+    judge.page.keyboard.press("Tab")
+    return {items[0]: 100, items[1]: {"cannot_judge": "too short"}}
+
+
+def pair_unjudged_by_pointer(judge: Judge, items: list[str]) -> dict[str, str]:
+    _touch(judge, judge.page.get_by_label("I cannot judge this"))
+    return {"cannot_judge": ""}
+
+
 WAYS: dict[str, tuple[Way, Way, Way]] = {
     # study: by mouse, by keyboard, by touch
     "direct": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
@@ -143,6 +165,22 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
         ["green", "small"], ["2", "1"], lambda items: {items[0]: {"colour": "green", "size": "small"}}
     ),
     "pairwise": (card_by_pointer, giving(keys("1"), lambda items: {"winner": items[0]}), card_by_pointer),
+    "pairwise-bad": (
+        giving(
+            lambda judge, items: _touch(judge, judge.page.get_by_text("Both are bad")),
+            lambda items: {"winner": None, "both_bad": True},
+        ),
+        giving(keys("9"), lambda items: {"winner": None, "both_bad": True}),
+        giving(
+            lambda judge, items: _touch(judge, judge.page.get_by_text("About the same")), lambda items: {"winner": None}
+        ),
+    ),
+    "unjudged": (unjudged_by_pointer, unjudged_by_keyboard, unjudged_by_pointer),
+    "pairwise-unjudged": (
+        pair_unjudged_by_pointer,
+        giving(keys("2"), lambda items: {"winner": items[1]}),
+        pair_unjudged_by_pointer,
+    ),
     "pairwise-graded": (
         giving(labels_by_pointer("B is slightly better"), lambda items: {"winner": items[1], "strength": 1}),
         giving(keys("1"), lambda items: {"winner": items[0], "strength": 3}),

@@ -158,15 +158,17 @@ class TournamentState(PlannedState[int]):
 
     def _record(self, answer: AnswerNotice, *, retract: bool) -> None:
         comparison = next((one for one in answer.observations if isinstance(one, Comparison)), None)
-        pair = self._pair(answer.items) if answer.own_stage and comparison is not None else None
-        if pair is None or comparison is None:
+        pair = self._pair(answer.items) if answer.own_stage else None
+        if pair is None:
             return
+        # A pair that the annotator cannot judge is a tie here, so that the tournament goes on; scores leave it out.
+        result = 0 if comparison is None else comparison.outcome
         run = self.runs_of_annotator[answer.annotator][self.sources.source[answer.items[0]]]
         if retract:
             run.answers[pair].pop(answer.judgment_id, None)
         else:
             in_order = self.sources.vertex[answer.items[0]] == pair[0]
-            run.answers[pair][answer.judgment_id] = comparison.outcome if in_order else -comparison.outcome
+            run.answers[pair][answer.judgment_id] = result if in_order else -result
             run.last_event, run.last_time = self._n_events, self.now
         self._update_run(run)
 

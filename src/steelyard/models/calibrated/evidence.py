@@ -265,10 +265,10 @@ def _graded(parts: tuple[Observations, ...]) -> tuple[tuple[Observations, ...], 
     if graded is None:
         return parts, 1, ()
     levels = strength_levels(graded)
-    if levels.count < 2:
+    if levels.n_levels < 2:
         bare = tuple(part.without_strength() if isinstance(part, Comparisons) else part for part in parts)
         return bare, 1, levels.notes
-    unknown = levels.count + 1
+    unknown = levels.n_levels + 1
 
     def with_levels(part: Observations) -> Observations:
         if not isinstance(part, Comparisons):
@@ -277,7 +277,7 @@ def _graded(parts: tuple[Observations, ...]) -> tuple[tuple[Observations, ...], 
         strength = np.where(level == 0, unknown, level)
         return replace(part, strength=np.where(part.outcome == 0, 0, strength).astype(np.int8))
 
-    return tuple(map(with_levels, parts)), levels.count, levels.notes
+    return tuple(map(with_levels, parts)), levels.n_levels, levels.notes
 
 
 @dataclass(slots=True, eq=False)

@@ -41,7 +41,7 @@ class Levels(NamedTuple):
     """The strengths that can be told apart, numbered from 1: that of each comparison (0: unknown), and their number."""
 
     of_row: NDArray[np.int8]
-    count: int
+    n_levels: int
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -80,9 +80,9 @@ class Graded(NamedTuple):
     n_cuts: int
 
     @classmethod
-    def count(cls, comparisons: Comparisons, levels: Levels) -> tuple[Graded, PairTable, NDArray[np.int64]]:
+    def of(cls, comparisons: Comparisons, levels: Levels) -> tuple[Graded, PairTable, NDArray[np.int64]]:
         """Count comparisons; also return their pairs and the codes of the items that are compared."""
-        level, n_levels = levels.of_row, levels.count
+        level, n_levels = levels.of_row, levels.n_levels
         table, items = compressed(PairTable.count(pairs_of(comparisons), len(comparisons.items)))
         code = np.zeros(len(comparisons.items), np.int32)
         code[items] = np.arange(len(items), dtype=np.int32)
@@ -128,7 +128,7 @@ class GradedLikelihood(Likelihood):
     def _start_cuts(self) -> FloatArray:
         cells, n_cuts = self.graded.cells, self.graded.n_cuts
         is_known = cells.high - cells.low == 1
-        by_answer = np.bincount(cells.high[is_known], cells.count[is_known], n_cuts + 1) + 0.5
+        by_answer = np.bincount(cells.high[is_known], cells.times[is_known], n_cuts + 1) + 0.5
         if self.fixed:
             by_answer[0] = 0
         below = np.cumsum(by_answer)[:-1] / by_answer.sum()
@@ -138,8 +138,8 @@ class GradedLikelihood(Likelihood):
     def start(self) -> FloatArray:
         """Start from the log-odds of each item's wins, as if all its opponents were average."""
         cells, n = self.graded.cells, self.n_items
-        won = np.where(cells.low < 0, 0.5, cells.sign > 0) * cells.count
-        lost = cells.count - won
+        won = np.where(cells.low < 0, 0.5, cells.sign > 0) * cells.times
+        lost = cells.times - won
         first, second = self.first[cells.pair], self.second[cells.pair]
         up = np.bincount(first, won, n) + np.bincount(second, lost, n)
         down = np.bincount(first, lost, n) + np.bincount(second, won, n)
@@ -173,7 +173,8 @@ class GradedLikelihood(Likelihood):
             np.concatenate([[tied], np.full(len(levels), (1 - tied) / len(levels))]),
         )
         if self.fixed:
-            cells = GradedCells(*(column[1:] for column in cells))
+            pair, sign, low, high, times = cells
+            cells = GradedCells(pair[1:], sign[1:], low[1:], high[1:], times[1:])
         ends = np.zeros(1, np.int32), np.ones(1, np.int32)
         value, _, _, slope, _, bend = kernels.graded_pass(self.link, np.zeros(2), cuts, *ends, cells)
         return value, slope, bend
@@ -208,17 +209,17 @@ class GradedLikelihood(Likelihood):
         """Draw counts: one Poisson per cell where judgments are the unit, else sums over weighted units."""
         cells, cell_of_row = self.graded.cells, self.graded.cell_of_row
         if units.kind == "judgments":
-            for count in poisson_cells(cells.count, replicates, np.random.default_rng(seed)):
+            for count in poisson_cells(cells.times, replicates, np.random.default_rng(seed)):
                 yield self._with_counts(count)
             return
-        shape = (len(units), len(cells.count))
+        shape = (len(units), len(cells.times))
         by_unit = sparse.csr_array((np.ones(len(cell_of_row)), (units.of_row, cell_of_row)), shape=shape)
         numbered = Units(units.kind, units.names, np.arange(len(units), dtype=np.int32))
         for weight in row_weights(numbered, replicates, seed):
             yield self._with_counts(weight @ by_unit)
 
     def _with_counts(self, count: FloatArray) -> GradedLikelihood:
-        graded = self.graded._replace(cells=self.graded.cells._replace(count=np.asarray(count, np.float64)))
+        graded = self.graded._replace(cells=self.graded.cells._replace(times=np.asarray(count, np.float64)))
         return GradedLikelihood(graded, self.link, anchor=self.anchor)
 
     def is_unbounded(self) -> bool:
@@ -269,9 +270,9 @@ class CumulativeLink(LatentScale):
         notes = list(levels.notes)
         for note in notes:
             warnings.warn(f"{self.name}: {note}.", SteelyardWarning, stacklevel=4)
-        if levels.count < 2:
+        if levels.n_levels < 2:
             return self._ungraded(observations, notes)
-        graded, table, items = Graded.count(observations, levels)
+        graded, table, items = Graded.of(observations, levels)
         likelihood = GradedLikelihood(graded, self._link, anchor=self.has_prior)
         n_ties, n_known = int((observations.outcome == 0).sum()), int((levels.of_row > 0).sum())
 
@@ -304,7 +305,7 @@ class CumulativeLink(LatentScale):
         if self.strength == "ignore":
             return Levels(np.zeros(len(observations), np.int8), 0)
         levels = Levels.of(observations)
-        if self.strength == "use" or levels.count < 2:
+        if self.strength == "use" or levels.n_levels < 2:
             return levels
         gain = self._strength_gain(observations, levels)
         if gain >= NOISE_EVIDENCE:
@@ -327,7 +328,7 @@ class CumulativeLink(LatentScale):
         Both models have as many parameters: thresholds in one; in the other a tie parameter and the proportions of the
         strengths, which do not depend on the items.
         """
-        graded = GradedLikelihood(Graded.count(observations, levels)[0], self._link, anchor=True)
+        graded = GradedLikelihood(Graded.of(observations, levels)[0], self._link, anchor=True)
         counts = np.bincount(levels.of_row[levels.of_row > 0])[1:]
         noise = float((counts * np.log(counts / counts.sum())).sum())
         plain = self._ungraded(observations, []).likelihood

@@ -34,7 +34,7 @@ class GradedCells(NamedTuple):
     sign: NDArray[np.int8]
     low: NDArray[np.int8]
     high: NDArray[np.int8]
-    count: FloatArray
+    times: FloatArray
 
 
 @compiled
@@ -99,7 +99,7 @@ def graded_pass(
             cells.sign[cell],
             cells.low[cell],
             cells.high[cell],
-            cells.count[cell],
+            cells.times[cell],
         )
         i, j = first[pair], second[pair]
         value, slope, curve, by_a, by_b, aa, bb, ab = cell_terms(link, sign * (theta[i] - theta[j]), cuts, low, high)
@@ -144,7 +144,7 @@ def graded_skew(
         d = cells.sign[cell] * (theta[i] - theta[j])
         up = cell_terms(link, d + h, cuts, low, high)[2]
         down = cell_terms(link, d - h, cuts, low, high)[2]
-        push = -0.5 * variance[pair] * cells.count[cell] * cells.sign[cell] * (up - down) / (2 * h)
+        push = -0.5 * variance[pair] * cells.times[cell] * cells.sign[cell] * (up - down) / (2 * h)
         out[i] += push
         out[j] -= push
     return out

@@ -187,7 +187,7 @@ def dense_step(
     # The transpose of the upper triangle is the lower one in the column order of LAPACK, without a copy.
     factor = linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
     step = linalg.cho_solve(factor, right, check_finite=False)
-    return step[:n], step[n:] if np.ndim(likelihood.tie_start) else float(step[n]) if ties else 0.0
+    return step[:n], step[n:] if isinstance(likelihood.tie_start, np.ndarray) else float(step[n]) if ties else 0.0
 
 
 def iterative_step(
@@ -201,9 +201,12 @@ def iterative_step(
     solved: FloatArray = np.asarray(conjugate_gradients(matrix, right, closeness, 10 * likelihood.n_items), np.float64)
     if mixed is None:
         return solved[:, 0], 0.0
-    if np.ndim(likelihood.tie_start):
-        tie_steps = np.linalg.solve(
-            terms.tie_bend - mixed.T @ solved[:, 1:], np.asarray(terms.tie_slope) - mixed.T @ solved[:, 0]
+    if isinstance(likelihood.tie_start, np.ndarray):
+        tie_steps: FloatArray = np.asarray(
+            np.linalg.solve(
+                terms.tie_bend - mixed.T @ solved[:, 1:], np.asarray(terms.tie_slope) - mixed.T @ solved[:, 0]
+            ),
+            np.float64,
         )
         return solved[:, 0] - solved[:, 1:] @ tie_steps, tie_steps
     tie_step = (terms.tie_slope - mixed @ solved[:, 0]) / (terms.tie_bend - mixed @ solved[:, 1])

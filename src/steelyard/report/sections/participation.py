@@ -6,7 +6,8 @@ import polars as pl
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.history import first_and_last
-from steelyard.report.document import Block, Fact, Section, facts_table
+from steelyard.analysis.unjudged import Unjudged, count_unjudged
+from steelyard.report.document import Block, Fact, Section, Table, count_column, facts_table, text_column
 
 
 def section(analysis: Analysis) -> Section:
@@ -47,17 +48,39 @@ def section(analysis: Analysis) -> Section:
             )
         },
     }
+    unjudged = count_unjudged(history, analysis.study.config)
+    counts |= {
+        "“cannot judge” (no information for the scores)": unjudged.cannot_judge,
+        "“both bad” (ties in the scores)": unjudged.both_bad,
+        "with a comment": unjudged.comments,
+    }
     always = {"answers in total", "judgments that count"}
     blocks.append(
         facts_table(
             "answers", "Answers.", [Fact(name, count) for name, count in counts.items() if count or name in always]
         )
     )
+    blocks += _unjudged_items(unjudged)
     times = _times(judgments)
     if times:
         blocks.append(facts_table("time", "Time.", times))
     absent = () if judgments["seconds"].drop_nulls().len() else ("Times: no response times were recorded.",)
     return Section("participation", "Who answered", tuple(blocks), absent)
+
+
+def _unjudged_items(unjudged: Unjudged) -> list[Block]:
+    """List the items that most annotators could not judge, or called bad together with another."""
+    if unjudged.items.is_empty():
+        return []
+    columns = [
+        text_column("item", "item"),
+        count_column("answers", "answers"),
+        count_column("cannot_judge", "cannot judge"),
+        *([count_column("both_bad", "both bad")] if unjudged.both_bad else []),
+        *([text_column("reasons", "reasons")] if unjudged.cannot_judge else []),
+    ]
+    title = "Items that annotators could not judge, or found bad together with another."
+    return [Table("unjudged", title, unjudged.items, tuple(columns))]
 
 
 def _median(column: pl.Series) -> float:

@@ -21,6 +21,7 @@ from steelyard.study.config.study_config import CONFIG_FILE, Stage, StudyConfig
 from steelyard.study.config.tables import (
     CONFIG_VERSION,
     AnnotatorSettings,
+    Answers,
     Checks,
     ItemsSource,
     Judges,
@@ -99,6 +100,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         model=model,
         annotators=table.annotators,
         page=table.page,
+        answers=table.answers,
         quality=table.quality,
         stop=table.stop,
         pay=table.pay,
@@ -159,6 +161,7 @@ def _known_keys(location: list[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "annotators": AnnotatorSettings,
         "page": Page,
+        "answers": Answers,
         "pay": Pay,
         "link": Link,
         "prolific": Prolific,

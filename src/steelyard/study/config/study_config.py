@@ -13,6 +13,7 @@ from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.study.config.tables import (
     AnnotatorSettings,
+    Answers,
     ItemsSource,
     Judges,
     Link,
@@ -56,6 +57,7 @@ class StudyConfig:
     link: Link | None = None
     prolific: Prolific | None = None
     judges: Judges = field(default_factory=Judges)
+    answers: Answers = field(default_factory=Answers)
     seed: int = 0
     database: str | None = None
     name: str | None = None

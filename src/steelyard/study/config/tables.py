@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from steelyard.protocols.unjudged import AnswerRules
 from steelyard.quality.pay import MAX_AMOUNT, NAMES, Bonus, Rates
 
 CONFIG_VERSION = 1
@@ -87,6 +88,24 @@ class Page(_Table):
     media: Annotated[
         str, Field(min_length=1, description="folder of images, audio and video, relative to the study's folder")
     ] = "media"
+
+
+class Answers(_Table):
+    """What annotators may answer beside what the protocol asks."""
+
+    cannot_judge: Annotated[
+        bool, Field(description="whether annotators may answer that they cannot judge an item or task")
+    ] = False
+    reasons: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+        Field(max_length=20, description="reasons for “cannot judge” to choose from; none: no reason is asked"),
+    ] = ()
+    comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")] = False
+
+    @property
+    def rules(self) -> AnswerRules:
+        """How answers that something cannot be judged are taken."""
+        return AnswerRules(self.cannot_judge, self.reasons)
 
 
 class Pay(_Table):
@@ -446,6 +465,7 @@ class StudyTable(_Table):
         AnnotatorSettings()
     )
     page: Annotated[Page, Field(description="how the annotation page presents items and tasks")] = Page()
+    answers: Annotated[Answers, Field(description="“cannot judge” and comments")] = Answers()
     quality: Annotated[Quality, Field(description="quality control")] = Quality()
     stop: Annotated[Stop | None, Field(description="when to stop before all planned tasks are answered")] = None
     pay: Annotated[Pay, Field(description="what annotators are paid")] = Pay()

@@ -162,7 +162,7 @@ export class Flow {
   #showTask(task) {
     const draft = JSON.parse(sessionStorage.getItem(draftName(task)) ?? "null");
     const view = taskView(task, this.#welcome.page, () => this.#changed());
-    if (draft) view.fill(draft.answer);
+    if (draft) view.fill(draft.answer, draft.comment);
     this.#current = { task, view, shownAt: performance.now() };
     this.#activeTime.start(draft?.seconds ?? 0);
     this.#show();
@@ -184,9 +184,9 @@ export class Flow {
   /** The language has changed: build the same task again with the same answer. */
   #showAnew() {
     const at = this.#revised ?? this.#current;
-    const answer = at.view.answer();
+    const [answer, comment] = [at.view.answer(), at.view.comment()];
     at.view = taskView(at.task, this.#welcome.page, () => this.#changed());
-    at.view.fill(answer);
+    at.view.fill(answer, comment);
     this.#report();
     this.#show();
   }
@@ -196,7 +196,7 @@ export class Flow {
     this.#frame.complete(at.view.missing() === null);
     this.#frame.say("");
     if (this.#revised) return;
-    const draft = { answer: at.view.answer(), seconds: this.#activeTime.seconds() };
+    const draft = { answer: at.view.answer(), comment: at.view.comment(), seconds: this.#activeTime.seconds() };
     sessionStorage.setItem(draftName(at.task), JSON.stringify(draft));
   }
 
@@ -218,9 +218,10 @@ export class Flow {
   #answer() {
     const { task, view } = this.#current;
     const answer = view.answer();
-    this.#history.note(task, answer);
+    const comment = view.comment();
+    this.#history.note(task, answer, comment);
     this.#feedback.expect(task, answer);
-    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds() });
+    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds(), ...(comment ? { comment } : {}) });
   }
 
   #settle(task, kind, body) {
@@ -247,17 +248,18 @@ export class Flow {
       return;
     }
     const view = taskView(past.task, this.#welcome.page, () => this.#changed());
-    view.fill(past.answer);
-    this.#revised = { task: past.task, view, steps, before: JSON.stringify(past.answer), shownAt: performance.now() };
+    view.fill(past.answer, past.comment);
+    const before = JSON.stringify([past.answer, past.comment ?? ""]);
+    this.#revised = { task: past.task, view, steps, before, shownAt: performance.now() };
     this.#show();
   }
 
   #saveChange() {
     const { task, view, before } = this.#revised;
-    const answer = view.answer();
-    if (JSON.stringify(answer) !== before) {
-      this.#history.note(task, answer);
-      this.#outbox.put("revision", task.judgment_id, { answer });
+    const [answer, comment] = [view.answer(), view.comment()];
+    if (JSON.stringify([answer, comment]) !== before) {
+      this.#history.note(task, answer, comment);
+      this.#outbox.put("revision", task.judgment_id, this.#welcome.page.comments ? { answer, comment } : { answer });
     }
     this.#return();
   }

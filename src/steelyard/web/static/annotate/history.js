@@ -16,10 +16,10 @@ export class History {
   }
 
   /** Note an answer, new or changed. */
-  note(task, answer) {
+  note(task, answer, comment = "") {
     const known = this.#answered.find((past) => past.task.judgment_id === task.judgment_id);
-    if (known) known.answer = answer;
-    else this.#answered = [{ task, answer }, ...this.#answered].slice(0, this.#most);
+    if (known) Object.assign(known, { answer, comment });
+    else this.#answered = [{ task, answer, comment }, ...this.#answered].slice(0, this.#most);
   }
 
   /** An answer was not taken after all. */

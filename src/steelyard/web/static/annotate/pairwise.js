@@ -3,6 +3,9 @@ import { h, key, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
 import { steps } from "./steps.js";
 
+// No item can have this as its id: ids are strings.
+const BOTH_BAD = Symbol("both bad");
+
 export function pairwise(task, page, changed) {
   return (task.settings.steps ?? 3) > 3 ? graded(task, page, changed) : winnerOnly(task, page, changed);
 }
@@ -40,12 +43,16 @@ function winnerOnly(task, page, changed) {
       content.element,
     );
   });
-  let tie = null;
-  if (task.settings.ties !== false) {
+  const between = (value, shortcut, text) => {
     const words = uniqueId("tie");
-    const input = radio(null, words, "0");
-    tie = h("label", { class: "tie", for: input.id }, input, key("0"), h("span", { id: words }, t("About the same")));
-  }
+    const input = radio(value, words, shortcut);
+    return h("label", { class: "tie", for: input.id }, input, key(shortcut), h("span", { id: words }, text));
+  };
+  const ties = [
+    task.settings.ties !== false && between(null, "0", t("About the same")),
+    task.settings.both_bad && between(BOTH_BAD, "9", t("Both are bad")),
+  ].filter(Boolean);
+  const tie = ties.length ? h("div", { class: "ties" }, ties) : null;
 
   const element = h(
     "div",
@@ -69,9 +76,13 @@ function winnerOnly(task, page, changed) {
     element,
     wide: true,
     missing: () => (chosen() ? null : { message: t("Nothing is chosen yet."), focus: () => options[0].input.focus() }),
-    answer: () => (chosen() ? { winner: chosen().winner } : null),
+    answer() {
+      if (!chosen()) return null;
+      return chosen().winner === BOTH_BAD ? { winner: null, both_bad: true } : { winner: chosen().winner };
+    },
     fill(answer) {
-      for (const { winner, input } of options) input.checked = Boolean(answer) && winner === answer.winner;
+      const given = answer?.both_bad ? BOTH_BAD : answer?.winner;
+      for (const { winner, input } of options) input.checked = Boolean(answer) && winner === given;
     },
     key(event) {
       // In a study that runs from right to left the first card is on the right.
@@ -80,6 +91,7 @@ function winnerOnly(task, page, changed) {
         1: first,
         2: second,
         0: null,
+        9: BOTH_BAD,
         ArrowLeft: leftFirst ? first : second,
         ArrowRight: leftFirst ? second : first,
       };
@@ -91,6 +103,7 @@ function winnerOnly(task, page, changed) {
 
 const LETTERS = ["A", "B"];
 const TIE = "tie";
+const BAD = "bad";
 
 /** Two cards to read, and below them a row of answers from "A is much better" to "B is much better". */
 function graded(task, page, changed) {
@@ -129,7 +142,7 @@ function graded(task, page, changed) {
 }
 
 /** From the first item much better to the second much better; a value is "side:strength". */
-function gradedOptions({ steps: count, ties, labels }) {
+function gradedOptions({ steps: count, ties, both_bad: bothBad, labels }) {
   const most = (count - 1) / 2;
   const strengths = Array.from({ length: most }, (_, place) => most - place);
   const option = (side, strength) => ({
@@ -141,6 +154,7 @@ function gradedOptions({ steps: count, ties, labels }) {
     ...strengths.map((strength) => option(0, strength)),
     ...(ties === false ? [] : [{ value: TIE, face: "", words: t("About the same") }]),
     ...strengths.toReversed().map((strength) => option(1, strength)),
+    ...(bothBad ? [{ value: BAD, face: "", words: t("Both are bad") }] : []),
   ];
 }
 
@@ -154,12 +168,14 @@ function gradeWords(letter, strength, most, labels) {
 function gradedAnswer(value, ids) {
   if (value === null) return null;
   if (value === TIE) return { winner: null };
+  if (value === BAD) return { winner: null, both_bad: true };
   const [side, strength] = value.split(":").map(Number);
   return { winner: ids[side], strength };
 }
 
 function gradedValue(answer, ids) {
   if (!answer) return null;
+  if (answer.both_bad) return BAD;
   return answer.winner === null ? TIE : `${ids.indexOf(answer.winner)}:${answer.strength}`;
 }
 

@@ -105,7 +105,9 @@ export function perItem(task, page, changed) {
     }
   }
 
-  const unanswered = () => controls.find((control) => control.value() === null) ?? null;
+  // What cannot be judged needs no value.
+  const unanswered = () =>
+    controls.find((control) => control.value() === null && !control.element.closest(".unjudged")) ?? null;
 
   return {
     element: list,
@@ -134,7 +136,8 @@ export function perItem(task, page, changed) {
     },
     key(event) {
       const focused = controls.find((control) => control.has(event.target));
-      const control = focused ?? unanswered() ?? controls[0];
+      const control = focused ?? unanswered() ?? controls.find((one) => !one.element.closest(".unjudged"));
+      if (!control) return false;
       if (!control.key(event.key)) return false;
       if (control.movesOn) unanswered()?.focus();
       return true;

@@ -5,11 +5,13 @@ import { pairwise } from "./pairwise.js";
 import { ranking } from "./ranking.js";
 import { perItem } from "./rated.js";
 import { t } from "./messages.js";
+import { commentField, withCannotJudge } from "./unjudged.js";
 
 /**
  * What a task looks like, by its protocol. A widget has: element; wide (whether it wants more than a text column);
  * missing() (null, or what to say and where to go); answer() (as the API takes it, or as far as it is given);
- * fill(answer); key(event) (whether it used the key); hint() (how to answer, in a sentence).
+ * fill(answer); key(event) (whether it used the key); hint() (how to answer, in a sentence). A task's view has comment()
+ * too, and fill(answer, comment).
  */
 const WIDGETS = {
   direct: perItem,
@@ -22,7 +24,8 @@ const WIDGETS = {
 };
 
 export function taskView(task, page, changed) {
-  const widget = WIDGETS[task.protocol](task, page, changed);
+  const widget = withCannotJudge(WIDGETS[task.protocol](task, page, changed), task, page, changed);
+  const comment = page.comments ? commentField(changed) : null;
   const shared = task.items.length > 1 ? panels(task.shared ?? {}, page) : [];
   const element = h(
     "div",
@@ -30,8 +33,17 @@ export function taskView(task, page, changed) {
     { class: `task ${widget.wide || shared.length > 1 ? "wide" : "narrow"}`, dir: page.direction },
     shared.length ? h("div", { class: "beside" }, shared) : null,
     widget.element,
+    comment?.element,
   );
-  return { ...widget, element };
+  return {
+    ...widget,
+    element,
+    comment: () => comment?.value() ?? "",
+    fill(answer, text = "") {
+      widget.fill(answer);
+      comment?.set(text);
+    },
+  };
 }
 
 const EXAMPLE_ITEMS = 3;
@@ -68,7 +80,7 @@ export function workedExample(task, page) {
     dir: "auto",
   }));
   const example = { ...task, items, shared: {} };
-  const view = taskView(example, page, () => {});
+  const view = taskView(example, { ...page, cannot_judge: false, comments: false }, () => {});
   view.fill(exampleAnswer(example));
   view.element.inert = true;
   return { element: view.element, hint: view.hint() };

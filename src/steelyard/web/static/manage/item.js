@@ -32,7 +32,7 @@ function tile(label, value) {
 }
 
 function marks(row) {
-  return [row.excluded && "annotator excluded", row.late && "late", row.revised && "revised", row.imported && "imported"].filter(Boolean).join(", ");
+  return [row.excluded && "annotator excluded", row.late && "late", row.revised && "revised", row.imported && "imported", row.comment && `“${row.comment}”`].filter(Boolean).join(", ");
 }
 
 function judgments(rows) {

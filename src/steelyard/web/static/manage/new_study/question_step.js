@@ -51,6 +51,7 @@ export function questionStep({ render, showStage }) {
     textField({ label: "Question", help: "What annotators are asked about each item or set of items.", path: "question", rows: 2, placeholder: EXAMPLES[type] ?? EXAMPLES.direct, fixed }),
     ...paths.map((prefix, place) => stageSection(prefix, place, paths.length, { render, showStage, fixed })),
     fixed ? null : addStage(paths, render),
+    otherAnswers(render),
     displayOptions(),
   ];
 }
@@ -142,6 +143,7 @@ function answerFields(name, at, fixed, render) {
     fields.push(stepsField(at, fixed, render));
     if ((get(at("steps")) ?? 3) > 3) fields.push(strengthWords(at, fixed));
     fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
+    fields.push(checkField({ label: "Allow “both are bad”", help: "A tie in the scores, counted in the report.", path: at("both_bad"), fixed }));
   }
   if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may put two items in the same place.", path: at("ties"), fallback: true, fixed }));
   if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
@@ -303,6 +305,18 @@ function removeStage(place, render) {
   }
   change({ values: draft.values, plan }, { now: true });
   render({});
+}
+
+/** What annotators may answer beside the question. */
+function otherAnswers(render) {
+  const offers = Boolean(get("answers.cannot_judge"));
+  return details(
+    "Cannot judge, and comments",
+    { open: offers || Boolean(get("answers.comments")) },
+    checkField({ label: "Annotators may answer “I cannot judge this”", help: "Such answers say nothing about the scores; the report counts them.", path: "answers.cannot_judge", after: () => { if (!get("answers.cannot_judge")) set("answers.reasons", undefined); render({}); } }),
+    offers ? listField({ label: "Reasons to choose from (optional)", help: "One per line, such as: not in my language.", path: "answers.reasons" }) : null,
+    checkField({ label: "Annotators may write a comment on each task", help: "Comments are never exported together with names.", path: "answers.comments" }),
+  );
 }
 
 function displayOptions() {

@@ -1,0 +1,64 @@
+"""Answers without a judgment: what annotators could not judge, and pairs of which both items are bad."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.analysis.history import History
+from steelyard.protocols.unjudged import unjudged_items
+from steelyard.study import StudyConfig
+
+_ITEMS = {
+    "item": pl.String,
+    "answers": pl.Int64,
+    "cannot_judge": pl.Int64,
+    "both_bad": pl.Int64,
+    "reasons": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """How often annotators could not judge, and called both items of a pair bad.
+
+    `items` has a row for each item concerned, those that most could not judge first: `answers` in which it was shown,
+    `cannot_judge` and `both_bad` of these, and the `reasons` with their numbers.
+    """
+
+    items: pl.DataFrame
+    cannot_judge: int
+    both_bad: int
+    comments: int
+
+
+def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
+    """Count over the judgments that count in the scores."""
+    protocols = {stage.name: stage.protocol for stage in config.stages}
+    shown: Counter[str] = Counter()
+    unjudged: Counter[str] = Counter()
+    bad: Counter[str] = Counter()
+    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    n_unjudged = n_bad = 0
+    counted = history.counted
+    for stage, items, text in counted.select("stage", "items", "answer").iter_rows():
+        names = items.to_list() if isinstance(items, pl.Series) else items
+        shown.update(names)
+        # Most answers contain neither word, and need not be read.
+        if "cannot_judge" in text and (marks := unjudged_items(protocols[stage], names, json.loads(text))):
+            n_unjudged += 1
+            unjudged.update(marks.keys())
+            for item, reason in marks.items():
+                reasons[item][reason or "no reason"] += 1
+        elif "both_bad" in text and json.loads(text).get("both_bad") is True:
+            n_bad += 1
+            bad.update(names)
+    words = {item: "; ".join(f"{why} ({n})" for why, n in counts.most_common()) for item, counts in reasons.items()}
+    rows = [(item, shown[item], unjudged[item], bad[item], words.get(item, "")) for item in {**unjudged, **bad}]
+    frame = pl.DataFrame(rows, schema=_ITEMS, orient="row").sort(
+        "cannot_judge", "both_bad", "item", descending=[True, True, False]
+    )
+    return Unjudged(frame, n_unjudged, n_bad, counted.filter(pl.col("comment") != "").height)
