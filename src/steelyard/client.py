@@ -107,8 +107,12 @@ class Client:
         if isinstance(criteria, list):
             scales = [{k: v for k, v in criterion.items() if v is not None} for criterion in criteria]
             settings = {**settings, "criteria": {criterion.pop("name"): criterion for criterion in scales}}
-        if name == "choice" and "criteria" in settings:
-            settings["criteria"] = {key: {"labels": value["labels"]} for key, value in settings["criteria"].items()}
+        kept = {"choice": {"labels"}, "pairwise": set(), "best_worst": set(), "ranking": set()}.get(name)
+        if kept is not None and settings.get("criteria"):
+            settings["criteria"] = {
+                key: {own: setting for own, setting in value.items() if own in kept}
+                for key, value in settings["criteria"].items()
+            }
         protocol: Protocol = registry.create("protocols", name, settings)
         return protocol
 

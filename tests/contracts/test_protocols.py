@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from steelyard import registry
 from steelyard.errors import AnswerError
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
-from steelyard.protocols import Protocol
+from steelyard.protocols import Pairwise, Protocol
 from steelyard.protocols.unjudged import AnswerRules, accept_answer, observe, unjudged_items
 from steelyard.simulate import answer_for
 
+CRITERIA: dict[str, Any] = {"adequacy": {}, "fluency": {"weight": 2}}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "direct": [
         {},
@@ -31,11 +32,12 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {},
         {"ties": False},
         {"steps": 5, "both_bad": True},
+        {"criteria": CRITERIA},
         {"steps": 7, "ties": False, "labels": ["a bit", "clearly", "much"]},
     ],
-    "best_worst": [{}, {"size": 3}, {"size": 7}],
-    "scored_ranking": [{}, {"size": 2, "scale": [-1, 1]}],
-    "ranking": [{}, {"size": 3, "ties": False}],
+    "best_worst": [{}, {"size": 3}, {"size": 7}, {"criteria": CRITERIA}],
+    "scored_ranking": [{}, {"size": 2, "scale": [-1, 1]}, {"size": 3, "criteria": CRITERIA}],
+    "ranking": [{}, {"size": 3, "ties": False}, {"size": 3, "criteria": CRITERIA}],
 }
 KIND_OF = {Rating: "ratings", Comparison: "comparisons", Choice: "choices", RankedItems: "rankings", Label: "labels"}
 
@@ -100,8 +102,10 @@ def test_nonsense_is_refused_with_a_remedy(protocol: Protocol, nonsense: object)
 def test_an_item_that_is_not_in_the_task_is_refused(protocol: Protocol):
     answer = good_answer(protocol)
     others = [f"other {number}" for number in range(protocol.task_size)]
-    if answer == {"winner": None}:
+    if isinstance(answer, dict) and None in answer.values():
         answer = {"winner": "item 0"}
+    elif isinstance(protocol, Pairwise) and protocol.criteria:
+        answer = {name: {"winner": "item 0"} for name in protocol.criteria}
     with pytest.raises(AnswerError, match="not among the items"):
         protocol.validate(others, answer)
 
@@ -129,5 +133,5 @@ def test_every_pair_is_observed_at_most_once(name: str, settings: dict[str, Any]
     values = data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))
     items = items_of(protocol)
     records = protocol.observations(items, protocol.validate(items, good_answer(protocol, values)))
-    pairs = [frozenset((r.left, r.right)) for r in records if isinstance(r, Comparison)]
+    pairs = [(r.criterion, frozenset((r.left, r.right))) for r in records if isinstance(r, Comparison)]
     assert len(pairs) == len(set(pairs))

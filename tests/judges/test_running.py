@@ -268,6 +268,11 @@ ANSWERS = {
     'name = "pairwise"': {"winner": "A"},
     'name = "pairwise"\nties = true': {"winner": "tie"},
     'name = "pairwise"\nsteps = 5': {"winner": "B", "strength": 2},
+    'name = "pairwise"\ncriteria = { joy = {}, fear = {} }': {"joy": {"winner": "A"}, "fear": {"winner": "tie"}},
+    'name = "ranking"\nsize = 2\ncriteria = { joy = {}, fear = {} }': {
+        "joy": {"ranking": [["A"], ["B"]]},
+        "fear": {"ranking": [["A", "B"]]},
+    },
     'name = "best_worst"': {"best": "A", "worst": "D"},
     'name = "ranking"\nsize = 3': {"ranking": [["A"], ["B"], ["C"]]},
     'name = "scored_ranking"\nsize = 3': {"A": 1, "B": 2, "C": 3},

@@ -95,19 +95,19 @@ def _(observation: Label) -> dict[tuple[str, str], float | str]:
 @_answers.register
 def _(observation: Comparison) -> dict[tuple[str, str], float | str]:
     winner = {1: observation.left, -1: observation.right}.get(int(observation.outcome), "tie")
-    return {("", " | ".join(sorted((observation.left, observation.right)))): winner}
+    return {(observation.criterion, " | ".join(sorted((observation.left, observation.right)))): winner}
 
 
 @_answers.register
 def _(observation: Choice) -> dict[tuple[str, str], float | str]:
     items = " | ".join(sorted(observation.items))
-    return {("", f"{end} of {items}"): str(getattr(observation, end)) for end in ("best", "worst")}
+    return {(observation.criterion, f"{end} of {items}"): str(getattr(observation, end)) for end in ("best", "worst")}
 
 
 @_answers.register
 def _(observation: RankedItems) -> dict[tuple[str, str], float | str]:
     order = " > ".join(" = ".join(sorted(tier)) for tier in observation.tiers)
-    return {("", " | ".join(sorted(item for tier in observation.tiers for item in tier))): order}
+    return {(observation.criterion, " | ".join(sorted(item for tier in observation.tiers for item in tier))): order}
 
 
 def repeat_statistics(pairs: pl.DataFrame) -> list[Statistic]:

@@ -19,6 +19,7 @@ from scipy import special
 from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.pairwise import is_both_bad
 from steelyard.protocols.unjudged import observe, unjudged_items
 from steelyard.quality.pay import pay_table
 from steelyard.records import Item
@@ -295,9 +296,14 @@ def _answer(protocol: Protocol, item: str, items: list[str], answer: Any) -> tup
         return f"cannot judge: {reason}" if reason else "cannot judge", None
     kind = type(observations[0]) if observations else None
     own = [one for one in observations if type(one) is kind]
-    if isinstance(answer, dict) and answer.get("both_bad") is True:
+    if is_both_bad(answer):
         return f"both bad, with {next(other for other in items if other != item)}", None
-    texts = [text for one in own if (text := answer_text(one, item))]
+    comparative = isinstance(answer, dict) and not protocol.judges_single_items
+    texts = [
+        f"{one.criterion}: {text}" if comparative and getattr(one, "criterion", "") else text
+        for one in own
+        if (text := answer_text(one, item))
+    ]
     ratings = [one.value for one in own if isinstance(one, Rating) and one.item == item]
     return ", ".join(texts), ratings[0] if len(ratings) == 1 else None
 
@@ -324,7 +330,7 @@ def _(observation: Label, item: str) -> str:
 
 @answer_text.register
 def _(observation: Comparison, item: str) -> str:
-    if item not in observation[:2]:
+    if item not in (observation.left, observation.right):
         return ""
     other = observation.right if item == observation.left else observation.left
     if observation.outcome == 0:

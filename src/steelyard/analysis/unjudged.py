@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from steelyard.analysis.history import History
+from steelyard.protocols.pairwise import is_both_bad
 from steelyard.protocols.unjudged import unjudged_items
 from steelyard.study import StudyConfig
 
@@ -53,7 +54,7 @@ def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
             unjudged.update(marks.keys())
             for item, reason in marks.items():
                 reasons[item][reason or "no reason"] += 1
-        elif "both_bad" in text and json.loads(text).get("both_bad") is True:
+        elif "both_bad" in text and is_both_bad(json.loads(text)):
             n_bad += 1
             bad.update(names)
     words = {item: "; ".join(f"{why} ({n})" for why, n in counts.most_common()) for item, counts in reasons.items()}

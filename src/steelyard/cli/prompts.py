@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
 from steelyard.errors import AnswerError
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking
-from steelyard.protocols.per_item import ONLY, PerItemProtocol
+from steelyard.protocols.base import ONLY
+from steelyard.protocols.per_item import PerItemProtocol
+from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.records import Item
 
 Prompt: TypeAlias = Callable[[str], str]
@@ -32,8 +35,18 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
     return answer
 
 
+def _ask_by_criterion(protocol: WholeTaskProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
+    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    return {
+        name: ask_for(plain, items, lambda text, name=name: prompt(f"{name}: {text}"))  # type: ignore[misc]
+        for name in protocol.criterion_names()
+    }
+
+
 @ask_for.register
 def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
+    if protocol.criteria:
+        return _ask_by_criterion(protocol, items, prompt)
     text = prompt("better: 1 or 2" + (", or 0 for a tie" if protocol.ties else ""))
     if text == "0" and protocol.ties:
         return {"winner": None}
@@ -49,12 +62,16 @@ def _(protocol: Pairwise, items: Sequence[Item], prompt: Prompt) -> Any:
 
 @ask_for.register
 def _(protocol: BestWorst, items: Sequence[Item], prompt: Prompt) -> Any:
+    if protocol.criteria:
+        return _ask_by_criterion(protocol, items, prompt)
     best, worst = protocol.labels
     return {"best": _numbered(items, prompt(best)), "worst": _numbered(items, prompt(worst))}
 
 
 @ask_for.register
 def _(protocol: Ranking, items: Sequence[Item], prompt: Prompt) -> Any:
+    if protocol.criteria:
+        return _ask_by_criterion(protocol, items, prompt)
     text = prompt("from best to worst, like 2>1=3" if protocol.ties else "from best to worst, like 2>1>3")
     # Without ties, "2 1 3" and "2,1,3" can mean only one thing.
     plain = text if ">" in text or "=" in text else ">".join(text.replace(",", " ").split())

@@ -8,12 +8,13 @@ import json
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
 from steelyard.errors import AnswerError, ConfigError
 from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.records import Item
 
 SYSTEM = (
@@ -99,8 +100,7 @@ def answer_form(protocol: Protocol, letters: Sequence[str]) -> str:
 def _(protocol: Direct | Likert | ScoredRanking, letters: Sequence[str]) -> str:
     number = "a whole number" if isinstance(protocol, Likert) else "a number"
     labels = {"": protocol.labels}
-    if not isinstance(protocol, ScoredRanking):
-        labels |= {name: criterion.labels or protocol.labels for name, criterion in protocol.criteria.items()}
+    labels |= {name: criterion.labels or protocol.labels for name, criterion in protocol.criteria.items()}
     words = {
         name: f"{number} from {low:g} to {high:g}{_ends(labels[name])}"
         for name, (low, high) in protocol.scales().items()
@@ -113,8 +113,18 @@ def _(protocol: Choice, letters: Sequence[str]) -> str:
     return _per_item({name: "one of " + json.dumps(labels) for name, labels in protocol.classes().items()}, letters)
 
 
+def _forms_by_criterion(protocol: WholeTaskProtocol, letters: Sequence[str]) -> str:
+    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    names = ", ".join(json.dumps(name) for name in protocol.criterion_names())
+    return (
+        f"Answer an object with a separate answer for each of {names}. For each of them: {answer_form(plain, letters)}"
+    )
+
+
 @answer_form.register
 def _(protocol: Pairwise, letters: Sequence[str]) -> str:
+    if protocol.criteria:
+        return _forms_by_criterion(protocol, letters)
     tie = ', or "tie" if they are about the same' if protocol.ties else ""
     winner = f"{' or '.join(json.dumps(letter) for letter in letters)}{tie}"
     if protocol.strengths == 1:
@@ -126,12 +136,16 @@ def _(protocol: Pairwise, letters: Sequence[str]) -> str:
 
 @answer_form.register
 def _(protocol: BestWorst, letters: Sequence[str]) -> str:
+    if protocol.criteria:
+        return _forms_by_criterion(protocol, letters)
     best, worst = protocol.labels
     return f'Answer {{"best": …, "worst": …}} with two letters: "best" is the one that is {best}, "worst" {worst}.'
 
 
 @answer_form.register
 def _(protocol: Ranking, letters: Sequence[str]) -> str:
+    if protocol.criteria:
+        return _forms_by_criterion(protocol, letters)
     ties = "letters in one list are tied" if protocol.ties else "one letter in each list"
     return f'Answer {{"ranking": [["…"], ["…"], …]}}, best first, with all of {", ".join(letters)}; {ties}.'
 
@@ -151,6 +165,9 @@ def _per_item(words: Mapping[str, str], letters: Sequence[str]) -> str:
 def answer_schema(protocol: Protocol, letters: Sequence[str]) -> dict[str, Any]:
     """Return the JSON schema of the answer, for endpoints with structured output."""
     names = list(letters)
+    if isinstance(protocol, WholeTaskProtocol) and protocol.criteria:
+        plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+        return _object(dict.fromkeys(protocol.criterion_names(), answer_schema(plain, letters)))
     if isinstance(protocol, Pairwise):
         winner: dict[str, Any] = {"winner": {"enum": [*names, "tie"] if protocol.ties else names}}
         if protocol.strengths > 1:
@@ -190,9 +207,20 @@ def parse_reply(reply: str, items: Sequence[str]) -> Any:
     answer = next((value for value in _json_values(reply) if isinstance(value, dict | list)), None)
     if answer is None:
         raise AnswerError("there is no JSON in the answer.", "Answer with the JSON object only.")
-    if isinstance(answer, dict) and set(answer) == {"ranking"}:
-        answer = answer["ranking"]
-    return _with_ids(answer, dict(zip(letters_for(len(items)), items, strict=True)))
+    ids = dict(zip(letters_for(len(items)), items, strict=True))
+    if isinstance(answer, dict) and answer and all(_is_answer(own) for own in answer.values()):
+        # An answer for each criterion.
+        return {name: _with_ids(_bare(own), ids) for name, own in answer.items()}
+    return _with_ids(_bare(answer), ids)
+
+
+def _bare(answer: Any) -> Any:
+    return answer["ranking"] if isinstance(answer, dict) and set(answer) == {"ranking"} else answer
+
+
+def _is_answer(value: Any) -> bool:
+    """Return whether a value of an object is itself the answer to a comparison, choice or ranking."""
+    return isinstance(value, dict) and bool({"winner", "best", "ranking"} & set(value))
 
 
 def _json_values(text: str) -> list[Any]:

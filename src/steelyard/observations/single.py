@@ -23,6 +23,7 @@ class Comparison(NamedTuple):
     right: str
     outcome: int
     strength: int = 0
+    criterion: str = ""
 
 
 class Choice(NamedTuple):
@@ -31,12 +32,14 @@ class Choice(NamedTuple):
     items: tuple[str, ...]
     best: str | None
     worst: str | None
+    criterion: str = ""
 
 
 class RankedItems(NamedTuple):
     """Items from best to worst; those in one tier are tied."""
 
     tiers: tuple[tuple[str, ...], ...]
+    criterion: str = ""
 
 
 class Label(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator
@@ -23,6 +23,20 @@ def _rising(scale: tuple[float, float]) -> tuple[float, float]:
 
 
 Scale: TypeAlias = Annotated[tuple[float, float], AfterValidator(_rising)]
+
+
+ONLY = ""
+"""Name of the criterion of a study that has only one."""
+
+COMBINED = "combined"
+"""Name of the weighted mean of the criteria in tables of scores."""
+
+
+def criteria_problems(criteria: Mapping[str, object]) -> list[Problem]:
+    """Refuse a criterion with the name of the combined score."""
+    if COMBINED not in criteria:
+        return []
+    return [Problem(f"'{COMBINED}' is the name of the combined score.", "Rename the criterion.", field="criteria")]
 
 
 class Protocol(ABC):
@@ -52,6 +66,16 @@ class Protocol(ABC):
     def model_of_new_studies(cls) -> str:
         """The model that is written into a new study.toml."""
         return cls.new_model or cls.default_model
+
+    def criterion_names(self) -> tuple[str, ...]:
+        """Return the criteria by which items are judged, or (ONLY,) if there is only one."""
+        return tuple(getattr(self, "criteria", ())) or (ONLY,)
+
+    def weights(self) -> dict[str, float]:
+        """Return the weight of each criterion in the combined score; empty if the settings give none."""
+        criteria = getattr(self, "criteria", {})
+        given = {name: getattr(criterion, "weight", None) for name, criterion in criteria.items()}
+        return {name: weight or 1.0 for name, weight in given.items()} if any(given.values()) else {}
 
     def fitting_model(self) -> str | None:
         """The model that these settings call for, instead of `default_model` and `new_model`; None if none."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from steelyard.errors import Problem
 from steelyard.observations import Choice, Comparison, Observation
-from steelyard.protocols.base import Protocol, check_item, need_items, refuse
+from steelyard.protocols.base import check_item, criteria_problems, need_items, refuse
+from steelyard.protocols.whole_task import AskedCriterion, WholeTaskProtocol
 from steelyard.records import Answer
 
 
 @dataclass(frozen=True, slots=True)
-class BestWorst(Protocol):
+class BestWorst(WholeTaskProtocol):
     """Ask for the best and the worst of k items (Kiritchenko & Mohammad 2017).
 
     One answer is one choice and determines 2k-3 of the pairs: five of the six pairs of a 4-tuple.
@@ -30,12 +32,20 @@ class BestWorst(Protocol):
         tuple[str, str], Field(description="words for best and worst, e.g. most positive, most negative")
     ] = ("best", "worst")
 
+    criteria: Annotated[
+        dict[str, AskedCriterion], Field(description="several criteria on one screen, each with its own answer")
+    ] = field(default_factory=dict, repr=False)
+
     @property
     def task_size(self) -> int:
         """Number of items per task."""
         return self.size
 
-    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+    def problems(self) -> list[Problem]:
+        """Refuse a criterion with the name of the combined score."""
+        return criteria_problems(self.criteria)
+
+    def validate_one(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{"best": item, "worst": item}`; an imported log may lack one, or name one item as both."""
         need_items(items, 2, self.name)
         if not isinstance(answer, Mapping) or set(answer) - {"best", "worst"}:
@@ -53,7 +63,7 @@ class BestWorst(Protocol):
             raise refuse(f"'{choice['best']}' is both best and worst.", "Choose two different items.", "worst")
         return choice
 
-    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+    def observations_of_one(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """Return the choice, then the comparisons with the best and the worst item, in display order."""
         best, worst = answer["best"], answer["worst"]
         choice = Choice(tuple(items), best, worst)

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field
 
 from steelyard.errors import Problem, did_you_mean
 from steelyard.observations import Label, Observation
-from steelyard.protocols.base import refuse
-from steelyard.protocols.per_item import ONLY, PerItemProtocol
+from steelyard.protocols.base import ONLY, refuse
+from steelyard.protocols.per_item import PerItemProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,6 @@ class Choice(PerItemProtocol):
             elif len(set(labels)) < len(labels):
                 problems.append(Problem("a label appears twice.", "Give each label once.", field=where))
         return problems
-
-    def criterion_names(self) -> tuple[str, ...]:
-        """Return the criteria, or (ONLY,) if there is only one."""
-        return tuple(self.criteria) or (ONLY,)
 
     def classes(self) -> dict[str, tuple[str, ...]]:
         """Return the classes of each criterion."""

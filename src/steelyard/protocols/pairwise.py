@@ -11,7 +11,8 @@ from pydantic import Field
 
 from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation
-from steelyard.protocols.base import Protocol, check_item, need_items, refuse
+from steelyard.protocols.base import check_item, criteria_problems, need_items, refuse
+from steelyard.protocols.whole_task import AskedCriterion, WholeTaskProtocol
 from steelyard.records import Answer
 
 _KEYS = ("winner", "strength", "both_bad")
@@ -25,7 +26,7 @@ STRENGTHS: dict[int, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pairwise(Protocol):
+class Pairwise(WholeTaskProtocol):
     """Ask which of two items is better; ties are allowed unless switched off.
 
     With 5 or 7 steps, annotators also say how much better: the strength of the preference, from 1 (slightly) to 2 or 3
@@ -52,6 +53,10 @@ class Pairwise(Protocol):
         bool, Field(description="whether annotators may answer that both are bad; counts as a tie in the scores")
     ] = field(default=False, repr=False)
 
+    criteria: Annotated[
+        dict[str, AskedCriterion], Field(description="several criteria on one screen, each with its own answer")
+    ] = field(default_factory=dict, repr=False)
+
     @property
     def task_size(self) -> int:
         """Two items per task."""
@@ -73,6 +78,8 @@ class Pairwise(Protocol):
 
     def problems(self) -> list[Problem]:
         """Refuse labels that do not fit the steps."""
+        if problems := criteria_problems(self.criteria):
+            return problems
         if not self.labels or len(self.labels) == self.strengths > 1:
             return []
         if self.strengths == 1:
@@ -85,7 +92,7 @@ class Pairwise(Protocol):
             )
         ]
 
-    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+    def validate_one(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `{"winner": item}`, `{"winner": item, "strength": 2}`, or `{"winner": None}` for a tie.
 
         `{"winner": None, "both_bad": True}` says that both are bad, where the study offers it.
@@ -125,10 +132,19 @@ class Pairwise(Protocol):
         strength = f', "strength": 1 to {self.strengths}' if self.strengths > 1 else ""
         return f'Answer with {{"winner": item{strength}}}, or {{"winner": null}} for a tie.'
 
-    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+    def observations_of_one(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """Return one comparison, in display order."""
         left, right = items
         winner = answer["winner"]
         if winner is None:
             return [Comparison(left, right, 0)]
         return [Comparison(left, right, 1 if winner == left else -1, answer.get("strength", 0))]
+
+
+def is_both_bad(answer: Any) -> bool:
+    """Return whether an accepted answer calls both items bad, by any criterion."""
+    if not isinstance(answer, Mapping):
+        return False
+    return answer.get("both_bad") is True or any(
+        isinstance(own, Mapping) and own.get("both_bad") is True for own in answer.values()
+    )

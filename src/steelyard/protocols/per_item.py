@@ -9,11 +9,8 @@ from typing import Any, ClassVar
 
 from steelyard.errors import did_you_mean
 from steelyard.observations import Observation
-from steelyard.protocols.base import Protocol, refuse
+from steelyard.protocols.base import ONLY, Protocol, refuse
 from steelyard.records import Answer
-
-ONLY = ""
-"""Name of the criterion of a study that has only one."""
 
 
 class PerItemProtocol(Protocol):
@@ -22,10 +19,6 @@ class PerItemProtocol(Protocol):
     __slots__ = ()
 
     judges_single_items: ClassVar[bool] = True
-
-    @abstractmethod
-    def criterion_names(self) -> tuple[str, ...]:
-        """Return the criteria, or (ONLY,) if there is only one."""
 
     @abstractmethod
     def check_value(self, value: object, criterion: str, field: str) -> object:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation, RankedItems
-from steelyard.protocols.base import Protocol, check_item, need_items, refuse
+from steelyard.protocols.base import check_item, criteria_problems, need_items, refuse
+from steelyard.protocols.whole_task import AskedCriterion, WholeTaskProtocol
 from steelyard.records import Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking(Protocol):
+class Ranking(WholeTaskProtocol):
     """Ask for an order from best to worst; items may be tied unless ties are switched off."""
 
     name: ClassVar[str] = "ranking"
@@ -26,12 +28,20 @@ class Ranking(Protocol):
     size: Annotated[int, Field(ge=2, description="items per task")] = 5
     ties: Annotated[bool, Field(description="whether items may be tied")] = True
 
+    criteria: Annotated[
+        dict[str, AskedCriterion], Field(description="several criteria on one screen, each with its own answer")
+    ] = field(default_factory=dict, repr=False)
+
     @property
     def task_size(self) -> int:
         """Number of items per task."""
         return self.size
 
-    def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
+    def problems(self) -> list[Problem]:
+        """Refuse a criterion with the name of the combined score."""
+        return criteria_problems(self.criteria)
+
+    def validate_one(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:
         """Return `[[a], [b, c], [d]]`, best first; an imported log may omit items."""
         need_items(items, 2, self.name)
         if not isinstance(answer, list | tuple) or not all(isinstance(tier, list | tuple) and tier for tier in answer):
@@ -51,7 +61,7 @@ class Ranking(Protocol):
             raise refuse("ties are not allowed in this study.", "Give every item a different rank.", "ranking")
         return tiers
 
-    def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
+    def observations_of_one(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """Return the ranking, then every pair in display order."""
         place = {item: rank for rank, tier in enumerate(answer) for item in tier}
         ranked_items = [item for item in items if item in place]

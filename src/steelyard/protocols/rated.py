@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
@@ -10,8 +11,8 @@ from pydantic import ConfigDict, Field
 
 from steelyard.errors import Problem
 from steelyard.observations import Observation, Rating
-from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
+from steelyard.protocols.base import ONLY, Scale, criteria_problems
+from steelyard.protocols.per_item import PerItemProtocol, number_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,17 @@ class Criterion:
         Scale | None, Field(description="lower and upper end of the scale; default: those of the protocol")
     ] = None
     labels: Annotated[tuple[str, ...], Field(description="words for the ends of the scale, as for the protocol")] = ()
+    weight: Annotated[
+        float | None, Field(gt=0, description="weight in the combined score; none for all criteria: no combined score")
+    ] = field(default=None, repr=False)
+
+
+def weight_problems(criteria: Mapping[str, Criterion], scales: Mapping[str, tuple[float, float]]) -> list[Problem]:
+    """Refuse weights of criteria on different scales, and a criterion with the name of the combined score."""
+    if any(criterion.weight for criterion in criteria.values()) and len(set(scales.values())) > 1:
+        remedy = "Use one scale, or leave the weights out."
+        return [Problem("weights need one scale for all criteria.", remedy, field="criteria")]
+    return criteria_problems(criteria)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class Rated(PerItemProtocol):
 
     def problems(self) -> list[Problem]:
         """Refuse a number of labels that does not fit the scale."""
+        if mixed := weight_problems(self.criteria, self.scales()):
+            return mixed
         every = {"labels": (self.labels, self.scale)} | {
             f"criteria.{name}.labels": (c.labels, c.scale or self.scale) for name, c in self.criteria.items()
         }
@@ -66,10 +80,6 @@ class Rated(PerItemProtocol):
             for where, (labels, scale) in every.items()
             if labels and len(labels) not in self.label_counts(scale)
         ]
-
-    def criterion_names(self) -> tuple[str, ...]:
-        """Return the criteria, or (ONLY,) if there is only one."""
-        return tuple(self.criteria) or (ONLY,)
 
     def scales(self) -> dict[str, tuple[float, float]]:
         """Return the scale of each criterion."""

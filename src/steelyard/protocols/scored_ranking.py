@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Any, ClassVar
 
@@ -11,8 +11,9 @@ from pydantic import Field
 
 from steelyard.errors import Problem
 from steelyard.observations import Comparison, Observation, Rating
-from steelyard.protocols.base import Scale
-from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
+from steelyard.protocols.base import ONLY, Scale
+from steelyard.protocols.per_item import PerItemProtocol, number_on
+from steelyard.protocols.rated import Criterion, weight_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class ScoredRanking(PerItemProtocol):
         0.0
     )
 
+    criteria: Annotated[
+        dict[str, Criterion], Field(description="several sliders per item, each with its own scale and labels")
+    ] = field(default_factory=dict, repr=False)
+
     @property
     def task_size(self) -> int:
         """Number of items per task."""
@@ -43,21 +48,19 @@ class ScoredRanking(PerItemProtocol):
 
     def problems(self) -> list[Problem]:
         """Refuse labels that are not for the ends, or the ends and the middle."""
+        if problems := weight_problems(self.criteria, self.scales()):
+            return problems
         if self.labels and len(self.labels) not in {2, 3}:
             return [Problem(f"{len(self.labels)} labels do not fit a slider.", "Give 2 or 3 of them.", field="labels")]
         return []
 
-    def criterion_names(self) -> tuple[str, ...]:
-        """Return the only criterion: all items share one scale."""
-        return (ONLY,)
-
     def scales(self) -> dict[str, tuple[float, float]]:
-        """Return the scale."""
-        return {ONLY: self.scale}
+        """Return the scale of each criterion."""
+        return {name: c.scale or self.scale for name, c in self.criteria.items()} or {ONLY: self.scale}
 
     def check_value(self, value: object, criterion: str, field: str) -> float:
-        """Return a number on the scale, or refuse it."""
-        return number_on(self.scale, value, field)
+        """Return a number on the criterion's scale, or refuse it."""
+        return number_on(self.scales()[criterion], value, field)
 
     def observation(self, item: str, value: Any, criterion: str) -> Observation:
         """Return one rating."""
@@ -66,10 +69,14 @@ class ScoredRanking(PerItemProtocol):
     def observations(self, items: Sequence[str], answer: Any) -> list[Observation]:
         """Return the ratings, then every pair in display order."""
         ratings = PerItemProtocol.observations(self, items, answer)
-        rated_items = [item for item in items if item in answer]
-        pairs = [
-            Comparison(a, b, _sign(answer[a] - answer[b], self.tie_margin)) for a, b in combinations(rated_items, 2)
-        ]
+        pairs = []
+        for name in self.criterion_names():
+            values = {item: value if name == ONLY else value.get(name) for item, value in answer.items()}
+            rated_items = [item for item in items if values.get(item) is not None]
+            pairs += [
+                Comparison(a, b, _sign(values[a] - values[b], self.tie_margin), criterion=name)
+                for a, b in combinations(rated_items, 2)
+            ]
         return [*ratings, *pairs]
 
 

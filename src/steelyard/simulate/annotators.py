@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.observations import UNKNOWN, FloatArray, Index, IntArray
 from steelyard.protocols import Choice
 from steelyard.protocols import Protocol as AskingProtocol
-from steelyard.protocols.per_item import ONLY, PerItemProtocol
+from steelyard.protocols.base import ONLY
 from steelyard.quality.questions import Question
 from steelyard.simulate.answers import answer_for, known_values
 from steelyard.simulate.population import SimulatedAnnotator
@@ -282,12 +282,14 @@ _ALWAYS = {"noise", "bias", "stretch", "lapse"}
 
 def criterion_names(protocol: AskingProtocol) -> tuple[str, ...]:
     """Return the criteria of a protocol, ('',) if there is only one."""
-    return protocol.criterion_names() if isinstance(protocol, PerItemProtocol) else (ONLY,)
+    return protocol.criterion_names()
 
 
 def protocol_key(protocol: AskingProtocol) -> int:
     """Return a number that identifies a protocol and its settings."""
-    return zlib.crc32(repr(protocol).encode())
+    text, names = repr(protocol), protocol.criterion_names()
+    # Criteria that are not in the repr need random numbers of their own too.
+    return zlib.crc32((text if names == (ONLY,) or "criteria=" in text else f"{text} {names}").encode())
 
 
 def perceived_by(protocol: AskingProtocol, items: Sequence[str], percept: FloatArray) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError
 from steelyard.protocols import BestWorst, Choice, Likert, Pairwise, Protocol, Ranking, ScoredRanking
 from steelyard.protocols.rated import Rated
+from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.quality.expectations import Above, ChosenAs, HasLabel, Within
 from steelyard.quality.questions import Question
 
@@ -79,8 +81,18 @@ def _label(labels: tuple[str, ...], value: float) -> str:
     return labels[min(int(min(max(value, 0.0), 1.0) * len(labels)), len(labels) - 1)]
 
 
+def _by_each_criterion(protocol: WholeTaskProtocol, perceived: Perceived, tie_margin: float) -> Any:
+    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    return {
+        name: answer_for(plain, {item: by_criterion(value, name) for item, value in perceived.items()}, tie_margin)
+        for name in protocol.criterion_names()
+    }
+
+
 @answer_for.register
 def _(protocol: Pairwise, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, perceived, tie_margin)
     (left, a), (right, b) = perceived.items()
     if protocol.ties and abs(a - b) < tie_margin:
         return {"winner": None}
@@ -92,12 +104,16 @@ def _(protocol: Pairwise, perceived: Perceived, tie_margin: float = TIE_MARGIN) 
 
 @answer_for.register
 def _(protocol: BestWorst, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, perceived, tie_margin)
     ordered = sorted(perceived, key=lambda item: perceived[item])
     return {"best": ordered[-1], "worst": ordered[0]}
 
 
 @answer_for.register
 def _(protocol: Ranking, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, perceived, tie_margin)
     tiers: list[list[str]] = []
     for item in sorted(perceived, key=lambda item: -perceived[item]):
         if protocol.ties and tiers and abs(perceived[tiers[-1][0]] - perceived[item]) < tie_margin:

@@ -6,7 +6,7 @@ kind of observations of each built-in protocol. The results are identical (tests
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -26,6 +26,7 @@ from steelyard.observations import (
 )
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
 from steelyard.protocols.rated import Rated
+from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.simulate.answers import STRENGTH_EDGES, decimals
 
 
@@ -93,8 +94,19 @@ def _(protocol: Choice, batch: TaskBatch) -> dict[str, Observations] | None:
     return by_criterion
 
 
+def _by_each_criterion(protocol: WholeTaskProtocol, batch: TaskBatch) -> dict[str, Observations]:
+    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    by_criterion: dict[str, Observations] = {}
+    for number, name in enumerate(protocol.criterion_names()):
+        own = batch_observations(plain, replace(batch, percepts=batch.percepts[number : number + 1]))
+        by_criterion[name] = next(iter((own or {}).values()))
+    return by_criterion
+
+
 @batch_observations.register
 def _(protocol: Pairwise, batch: TaskBatch) -> dict[str, Observations] | None:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, batch)
     difference = batch.percepts[0, :, 0] - batch.percepts[0, :, 1]
     outcome = np.where(difference > 0, 1, -1).astype(np.int8)
     if protocol.ties:
@@ -109,6 +121,8 @@ def _(protocol: Pairwise, batch: TaskBatch) -> dict[str, Observations] | None:
 
 @batch_observations.register
 def _(protocol: BestWorst, batch: TaskBatch) -> dict[str, Observations] | None:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, batch)
     value = batch.percepts[0]
     task = np.arange(len(value))
     # Among equal values, the last item is the best and the first the worst, as in a stable sort.
@@ -121,6 +135,8 @@ def _(protocol: BestWorst, batch: TaskBatch) -> dict[str, Observations] | None:
 
 @batch_observations.register
 def _(protocol: Ranking, batch: TaskBatch) -> dict[str, Observations] | None:
+    if protocol.criteria:
+        return _by_each_criterion(protocol, batch)
     order = np.argsort(-batch.percepts[0], axis=1, kind="stable")
     value = np.take_along_axis(batch.percepts[0], order, axis=1)
     tasks, width = value.shape

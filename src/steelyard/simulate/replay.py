@@ -32,7 +32,7 @@ from steelyard.observations import (
     Ratings,
 )
 from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
-from steelyard.protocols.per_item import ONLY
+from steelyard.protocols.base import ONLY
 from steelyard.protocols.rated import Rated
 from steelyard.simulate.annotators import criterion_names
 from steelyard.simulate.answers import answer_for

@@ -22,6 +22,7 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
+from steelyard.protocols.base import ONLY
 from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
@@ -187,8 +188,26 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
             )
         return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
     by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
+    if stage.protocol.criterion_names() != (ONLY,):
+        rows = {name: by_kind[first.kind](part) for name, part in read.by_criterion.items() if name}
+        return _by_criterion(rows)
     answers: Iterable[_ImportedRow] = by_kind[first.kind](first)
     return answers
+
+
+def _by_criterion(rows: Mapping[str, Iterable[_ImportedRow]]) -> Iterable[_ImportedRow]:
+    """Put the answers by all criteria to the same items in the same task together."""
+    groups: dict[tuple[object, ...], _ImportedRow] = {}
+    for criterion, own in rows.items():
+        times: Counter[tuple[object, ...]] = Counter()
+        for row in own:
+            question = (row.annotator, row.task, tuple(row.items))
+            key = (*question, times[question])
+            times[question] += 1
+            if key not in groups:
+                groups[key] = _ImportedRow(criterion, row.row, row.annotator, row.task, row.items, {})
+            groups[key].answer[criterion] = row.answer
+    return groups.values()
 
 
 def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_ImportedRow]:

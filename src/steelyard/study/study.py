@@ -478,12 +478,16 @@ class Study:
             return self._fit_tournaments(model, observations, duplicates, by)
         if by == "item":
             covariates = covariates_by_criterion(self, model, observations)
-            fitted = fit_by_criterion(model, observations, gold, groups, covariates)
+            fitted = fit_by_criterion(model, observations, gold, groups, covariates, self._weights())
             return self._with_basis(fit_with_duplicates(fitted, duplicates))
         grouped = {
             name: comparisons_of_duplicates(part, duplicates).by_group(groups)[0] for name, part in observations.items()
         }
-        return self._with_basis(fit_by_criterion(model, grouped))
+        return self._with_basis(fit_by_criterion(model, grouped, weights=self._weights()))
+
+    def _weights(self) -> dict[str, float]:
+        """Return the weights of the criteria: those of the first stage that gives any."""
+        return next((weights for stage in self.config.stages if (weights := stage.protocol.weights())), {})
 
     def _with_basis(self, fit: Fit) -> Fit:
         """Say in the notes how much of the scores rests on models, if there are any."""

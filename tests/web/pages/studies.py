@@ -27,6 +27,12 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         '[answers]\ncannot_judge = true\nreasons = ["too short", "too long"]\ncomments = true\n'
     },
     "pairwise-unjudged": {"protocol": 'name = "pairwise"\n[answers]\ncannot_judge = true\n'},
+    "pairwise-criteria": {
+        "protocol": 'name = "pairwise"\n[protocol.criteria.adequacy]\n[protocol.criteria.fluency]\nweight = 2'
+    },
+    "best-worst-criteria": {
+        "protocol": 'name = "best_worst"\nsize = 3\n[protocol.criteria.adequacy]\n[protocol.criteria.fluency]'
+    },
     "pairwise-graded": {"protocol": 'name = "pairwise"\nsteps = 7'},
     "best-worst": {"protocol": 'name = "best_worst"'},
     "scored-ranking": {"protocol": 'name = "scored_ranking"\nsize = 5\nlabels = ["low", "high"]'},

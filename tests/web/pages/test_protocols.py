@@ -153,6 +153,14 @@ def pair_unjudged_by_pointer(judge: Judge, items: list[str]) -> dict[str, str]:
     return {"cannot_judge": ""}
 
 
+def best_worst_criteria_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    for number in (0, 4):
+        _touch(judge, judge.page.locator(".pick.best label").nth(number))
+    for number in (2, 3):
+        _touch(judge, judge.page.locator(".pick.worst label").nth(number))
+    return {"adequacy": {"best": items[0], "worst": items[2]}, "fluency": {"best": items[1], "worst": items[0]}}
+
+
 WAYS: dict[str, tuple[Way, Way, Way]] = {
     # study: by mouse, by keyboard, by touch
     "direct": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
@@ -180,6 +188,22 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
         pair_unjudged_by_pointer,
         giving(keys("2"), lambda items: {"winner": items[1]}),
         pair_unjudged_by_pointer,
+    ),
+    "best-worst-criteria": (
+        best_worst_criteria_by_pointer,
+        giving(
+            keys("1", "b", "3", "a"),
+            lambda items: {
+                "adequacy": {"best": items[0], "worst": items[1]},
+                "fluency": {"best": items[2], "worst": items[0]},
+            },
+        ),
+        best_worst_criteria_by_pointer,
+    ),
+    "pairwise-criteria": labelled(
+        ["A is better", "About the same"],
+        ["1", "2"],
+        lambda items: {"adequacy": {"winner": items[0]}, "fluency": {"winner": None}},
     ),
     "pairwise-graded": (
         giving(labels_by_pointer("B is slightly better"), lambda items: {"winner": items[1], "strength": 1}),

@@ -7,7 +7,8 @@ import { steps } from "./steps.js";
 const BOTH_BAD = Symbol("both bad");
 
 export function pairwise(task, page, changed) {
-  return (task.settings.steps ?? 3) > 3 ? graded(task, page, changed) : winnerOnly(task, page, changed);
+  const { steps: count = 3, criteria } = task.settings;
+  return count > 3 || criteria?.length ? graded(task, page, changed) : winnerOnly(task, page, changed);
 }
 
 /** Two cards; the whole card is the button, and "about the same" stands between them. */
@@ -119,34 +120,63 @@ function graded(task, page, changed) {
       content.element,
     );
   });
-  const options = gradedOptions(task.settings);
-  const control = steps({ name: t("Answer"), labelledBy: "question", options, changed });
-  control.element.classList.add("grades");
+  const names = (task.settings.criteria ?? []).map((criterion) => criterion.name);
+  const rows = (names.length ? names : [null]).map((name) => {
+    const labelId = uniqueId("criterion");
+    const control = steps({
+      name: name ?? t("Answer"),
+      labelledBy: name === null ? "question" : `question ${labelId}`,
+      options: gradedOptions(task.settings),
+      changed,
+    });
+    control.element.classList.add("grades");
+    const heading = name === null ? null : h("div", { class: "criterion-name", id: labelId, dir: "auto" }, name);
+    return { name, control, element: heading ? h("div", { class: "criterion" }, heading, control.element) : control.element };
+  });
   const element = h(
     "div",
     { class: "graded" },
     h("div", { class: `pair${allBrief(contents)}` }, cards),
-    control.element,
+    rows.map((row) => row.element),
   );
   const ids = task.items.map((item) => item.id);
+  const unanswered = () => rows.find(({ control }) => control.value() === null)?.control ?? null;
 
   return {
     element,
     wide: true,
-    missing: () => (control.value() === null ? { message: t("Nothing is chosen yet."), focus: control.focus } : null),
-    answer: () => gradedAnswer(control.value(), ids),
-    fill: (answer) => control.set(gradedValue(answer, ids)),
-    key: (event) => control.key(event.key),
+    missing() {
+      const control = unanswered();
+      if (!control) return null;
+      const message = names.length ? t("{thing} has no answer yet.", { thing: control.name }) : t("Nothing is chosen yet.");
+      return { message, focus: control.focus };
+    },
+    answer() {
+      if (!names.length) return gradedAnswer(rows[0].control.value(), ids);
+      const given = rows.filter(({ control }) => control.value() !== null);
+      return Object.fromEntries(given.map(({ name, control }) => [name, gradedAnswer(control.value(), ids)]));
+    },
+    fill(answer) {
+      for (const { name, control } of rows) control.set(gradedValue(name === null ? answer : answer?.[name], ids));
+    },
+    key(event) {
+      const focused = rows.find(({ control }) => control.has(event.target))?.control;
+      const control = focused ?? unanswered() ?? rows[0].control;
+      if (!control.key(event.key)) return false;
+      if (names.length) unanswered()?.focus();
+      return true;
+    },
     hint: () => t("Click an answer or press its key."),
   };
 }
 
 /** From the first item much better to the second much better; a value is "side:strength". */
-function gradedOptions({ steps: count, ties, both_bad: bothBad, labels }) {
+function gradedOptions({ steps: count = 3, ties, both_bad: bothBad, labels }) {
   const most = (count - 1) / 2;
   const strengths = Array.from({ length: most }, (_, place) => most - place);
   const option = (side, strength) => ({
-    value: `${side}:${strength}`,
+    // Without grades there is no strength to send.
+    value: `${side}:${most > 1 ? strength : 0}`,
     face: "",
     words: gradeWords(LETTERS[side], strength, most, labels),
   });
@@ -160,7 +190,7 @@ function gradedOptions({ steps: count, ties, both_bad: bothBad, labels }) {
 
 function gradeWords(letter, strength, most, labels) {
   if (labels?.length) return t("{thing}: {criterion}", { thing: letter, criterion: labels[strength - 1] });
-  if (strength === most) return t("{letter} is much better", { letter });
+  if (strength === most && most > 1) return t("{letter} is much better", { letter });
   if (strength === 1 && most === 3) return t("{letter} is slightly better", { letter });
   return t("{letter} is better", { letter });
 }
@@ -170,13 +200,13 @@ function gradedAnswer(value, ids) {
   if (value === TIE) return { winner: null };
   if (value === BAD) return { winner: null, both_bad: true };
   const [side, strength] = value.split(":").map(Number);
-  return { winner: ids[side], strength };
+  return strength ? { winner: ids[side], strength } : { winner: ids[side] };
 }
 
 function gradedValue(answer, ids) {
   if (!answer) return null;
   if (answer.both_bad) return BAD;
-  return answer.winner === null ? TIE : `${ids.indexOf(answer.winner)}:${answer.strength}`;
+  return answer.winner === null ? TIE : `${ids.indexOf(answer.winner)}:${answer.strength ?? 0}`;
 }
 
 function allBrief(contents) {

@@ -1,4 +1,5 @@
 import { bestWorst } from "./best_worst.js";
+import { byCriterion } from "./criteria.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
 import { pairwise } from "./pairwise.js";
@@ -19,8 +20,8 @@ const WIDGETS = {
   choice: perItem,
   scored_ranking: perItem,
   pairwise,
-  best_worst: bestWorst,
-  ranking,
+  best_worst: byCriterion(bestWorst, { movesOn: true }),
+  ranking: byCriterion(ranking),
 };
 
 export function taskView(task, page, changed) {
@@ -57,9 +58,13 @@ function between([low, high], part, whole) {
 function exampleAnswer(task) {
   const ids = task.items.map((item) => item.id);
   const [first, second, third] = ids;
-  if (task.protocol === "pairwise") return task.settings.steps > 3 ? { winner: first, strength: 2 } : { winner: first };
-  if (task.protocol === "best_worst") return { best: second, worst: third };
-  if (task.protocol === "ranking") return [[second], [first], ...ids.slice(2).map((id) => [id])];
+  const whole = {
+    pairwise: task.settings.steps > 3 ? { winner: first, strength: 2 } : { winner: first },
+    best_worst: { best: second, worst: third },
+    ranking: [[second], [first], ...ids.slice(2).map((id) => [id])],
+  }[task.protocol];
+  const asked = task.settings.criteria ?? [];
+  if (whole) return asked.length ? Object.fromEntries(asked.map((criterion) => [criterion.name, whole])) : whole;
   const { scale, labels, criteria } = task.settings;
   const value = (asked, place) =>
     task.protocol === "choice"

@@ -114,9 +114,9 @@ function settings(name, path, fixed, render) {
   const several = criteria && Object.keys(criteria).length;
   const rated = name === "direct" || name === "likert" || name === "choice";
   const parts = [];
-  if (rated && several) parts.push(criteriaTable(name, at("criteria"), fixed, render));
-  else parts.push(...answerFields(name, at, fixed, render));
-  if (rated && !fixed) {
+  if (several) parts.push(criteriaTable(name, at("criteria"), fixed, render));
+  if (!several || !rated) parts.push(...answerFields(name, at, fixed, render));
+  if (!fixed) {
     parts.push(
       several
         ? button("Ask only one thing", () => { set(at("criteria"), undefined); valuesChanged({ now: true }); render({}); }, { kind: "quiet" })
@@ -246,7 +246,17 @@ function criteriaTable(type, path, fixed, render) {
     });
     return input;
   };
+  const weight = (row) => {
+    const input = h("input", { type: "number", class: "n-short", min: 0, step: "any", value: row.weight ?? "", disabled: fixed, "aria-label": `Weight of ${row.name}`, placeholder: "none" });
+    input.addEventListener("input", () => {
+      row.weight = Number(input.value) > 0 ? Number(input.value) : undefined;
+      write();
+    });
+    return input;
+  };
+  const compared = ["pairwise", "best_worst", "ranking"].includes(type);
   const cells = (row) => {
+    if (compared) return [weight(row)];
     if (type === "choice") return [text(row, `Labels of ${row.name}, separated by commas`, (row.labels ?? []).join(", "), (value) => { const labels = value.split(",").map((one) => one.trim()).filter(Boolean); row.labels = labels.length ? labels : undefined; })];
     const scale = row.scale ?? low;
     const ends = row.labels ?? [];
@@ -262,15 +272,20 @@ function criteriaTable(type, path, fixed, render) {
       const both = words.map((one) => one.value.trim());
       row.labels = both.some(Boolean) ? both : undefined;
     }));
-    return [h("div", { class: "n-unit" }, numbers[0], "to", numbers[1]), words[0], words[1]];
+    return [h("div", { class: "n-unit" }, numbers[0], "to", numbers[1]), words[0], words[1], weight(row)];
   };
-  const heads = type === "choice" ? ["Criterion", "Labels, separated by commas"] : ["Criterion", "Scale", "Lowest means", "Highest means"];
+  const heads = compared
+    ? ["Criterion", "Weight"]
+    : type === "choice"
+      ? ["Criterion", "Labels, separated by commas"]
+      : ["Criterion", "Scale", "Lowest means", "Highest means", "Weight"];
   const body = rows.map((row, place) =>
     h("tr", {}, h("td", {}, text(row, `Name of criterion ${place + 1}`, row.name, (value) => { row.name = value; })), cells(row).map((cell) => h("td", {}, cell)), h("td", {}, fixed ? null : button("Remove", () => { rows.splice(place, 1); write(); render({}); }, { kind: "quiet", label: `Remove ${row.name}` }))),
   );
   const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Criteria" }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, body)));
   const add = fixed ? null : button("Add a criterion", () => { rows.push({ name: `Criterion ${rows.length + 1}` }); write(); render({}); });
-  return h("div", { class: "n-stack", "data-path": path }, h("p", { class: "n-label" }, "Criteria"), table, add);
+  const help = type === "choice" ? null : h("p", { class: "n-help" }, "Each criterion has its own scores. With weights, there is a combined score too.");
+  return h("div", { class: "n-stack", "data-path": path }, h("p", { class: "n-label" }, "Criteria"), help, table, add);
 }
 
 function addStage(paths, render) {
