@@ -9,6 +9,7 @@ from steelyard.analysis.unjudged import count_unjudged
 from steelyard.errors import AnswerError
 from steelyard.report.sections import participation
 from steelyard.study import Study
+from steelyard.study.rebuild import exported_log
 
 ANSWERS = '[answers]\ncannot_judge = true\nreasons = ["too short"]\ncomments = true'
 REASON = {"cannot_judge": "too short"}
@@ -80,6 +81,10 @@ def test_comments_are_kept_revised_and_exported_by_pseudonym_only(study):
     names = study.privacy.names()
     assert names.frame(table)["comment"].to_list() == [f"{names.called['ann']} is sure now"]
     assert "comment" not in study.privacy.names(real=True).frame(table).columns
+    lines = {real: [event.line() for event in exported_log(study, real_ids=real)] for real in (False, True)}
+    assert any(f"{names.called['ann']} is sure now" in line for line in lines[False])
+    assert not any("sure" in line for line in lines[True])
+    assert len(lines[True]) == len(lines[False])
 
 
 def test_both_bad_is_a_tie_in_the_scores_and_counted(make_study):

@@ -124,7 +124,7 @@ def combined_fit(model: Model, fits: Mapping[str, Fit], weights: Mapping[str, fl
         score,
         unit_score,
         uncertainty,
-        np.nan_to_num(counts.sum(axis=0)).astype(np.int32),
+        np.nan_to_num(counts).max(axis=0).astype(np.int32),
         None,
         level=fits[names[0]].level,
     )
@@ -150,9 +150,11 @@ def _combined_draws(fits: list[Fit], share: FloatArray, items: Index) -> FloatAr
     if len(parts) < len(fits):
         return None
     total = np.zeros((min(len(part) for part in parts), len(items)))
+    # Fits with one seed share their random numbers; in another order the draws of criteria are independent.
+    rng = np.random.default_rng(0)
     for fit, part, weight in zip(fits, parts, share, strict=True):
         own = np.full((len(total), len(items)), np.nan)
-        own[:, items.codes(fit.scores["item"].to_list())] = part[: len(total)]
+        own[:, items.codes(fit.scores["item"].to_list())] = part[rng.permutation(len(part))[: len(total)]]
         total += weight * own
     return total
 

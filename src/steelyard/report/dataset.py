@@ -97,7 +97,8 @@ def write_dataset(study: Study, folder: Path, *, real_ids: bool = False) -> list
 def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
     study = analysis.study
     items = item_table(study.items)
-    judgments = analysis.names.frame(study.judgments())
+    # A data set is published; comments are for those who run the study.
+    judgments = analysis.names.frame(study.judgments()).drop("comment", strict=False)
     if isinstance(analysis.fit, str) and analysis.model_failed:
         raise ModelFailedError(analysis.fit, "Export only the judgments, or choose another model in [model].")
     if isinstance(analysis.fit, str):

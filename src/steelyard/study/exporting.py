@@ -112,8 +112,11 @@ def write_answers(
 
 def _called(study: Study, table: pl.DataFrame, real_ids: bool) -> pl.DataFrame:
     """Put pseudonyms for those who are in a table, unless `real_ids`; the rest of the log need not be read for it."""
-    if real_ids or "annotator" not in table.columns:
+    if "annotator" not in table.columns:
         return table
+    if real_ids:
+        # Comments are never exported with names.
+        return table.drop("comment", strict=False)
     return study.privacy.called(table["annotator"].drop_nulls().unique()).frame(table)
 
 

@@ -31,10 +31,11 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
     """Yield every event, with pseudonyms for the annotators' names unless `real_ids`.
 
     With pseudonyms it is a log in its own right, with digests of its own: whoever rebuilds a study from it gets
-    the same scores from people of other names.
+    the same scores from people of other names. Comments are never exported with names: with `real_ids` they are left
+    out, and the digests are new if there are any.
     """
     if real_ids:
-        return study.events()
+        return _without_comments(study)
     names = study.privacy.names()
     pseudonym = cache(study.privacy.pseudonym)
 
@@ -44,6 +45,8 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
         reason = getattr(data, "reason", None)
         if isinstance(reason, str):
             data = structs.replace(data, reason=names.within(reason))
+        if comment := getattr(data, "comment", ""):
+            data = structs.replace(data, comment=names.within(comment))
         annotator = stored.annotator
         # Names that begin with a space stand in for annotators who were forgotten.
         if annotator is not None and not annotator.startswith(" "):
@@ -51,6 +54,20 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
         return stored._replace(annotator=annotator, data=stored.data if data is event.data else data.text())
 
     return map(decode_own, rechained((event.stored() for event in study.events()), renamed))
+
+
+def _without_comments(study: Study) -> Iterator[Event]:
+    if not any(event.data.comment for event in study.events((ev.Judged.kind, ev.Revised.kind))):
+        return study.events()
+
+    def silent(stored: StoredEvent, previous: str) -> StoredEvent:
+        event = decode_own(stored)
+        data = with_previous_digest(event.data, previous)
+        if getattr(data, "comment", ""):
+            data = structs.replace(data, comment="")
+        return stored if data is event.data else stored._replace(data=data.text())
+
+    return map(decode_own, rechained((event.stored() for event in study.events()), silent))
 
 
 def with_previous_digest(data: Any, previous: str) -> Any:
