@@ -108,7 +108,7 @@ class Reconstruction(Experiment):
 
 
 def _measure(sources: Sources, comparisons: Comparisons) -> FloatArray:
-    """Return, for each source: r; uncompared pairs right and in all; untied of them right, in all, and untied afterwards."""
+    """Return, for each source: r; uncompared pairs right and in all; untied ones right, in all, and untied after."""
     ranks = ranks_of(sources, comparisons)
     compared = np.zeros((sources.ranks.size, SIZE), np.bool_)
     compared[comparisons.left, comparisons.right % SIZE] = True
