@@ -14,11 +14,13 @@ from scipy import special
 from scipy.stats import rankdata
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.charts import curves
 from steelyard.errors import SteelyardWarning
 from steelyard.formats import read_judgments, read_table
 from steelyard.models.comparisons.cumulative_link import CumulativeLink
 from steelyard.models.inference.newton import maximise
 from steelyard.observations import Comparisons, FloatArray, Index
+from steelyard.report.charts import Chart
 
 VOTES = "tulu_graded/votes.csv.gz"
 HELD_OUT = 550
@@ -101,14 +103,15 @@ class Strength(Experiment):
         claims.insert(1, _two_votes(data, rng))
         claims += [
             Claim(
-                f"{crowd.name}: limit of what is needed, by Fisher information",
+                f"{crowd.name}: needed by Fisher information",
                 100 * information_ratio(crowd),
                 unit="%",
             )
             for crowd in CROWDS
             if not crowd.threshold_sd and not crowd.random_strengths
         ]
-        return Outcome(tuple(claims), pl.DataFrame(rows), None, NOTES)
+        table = pl.DataFrame(rows)
+        return Outcome(tuple(claims), table, lambda: _chart(table), NOTES)
 
 
 NOTES = (
@@ -120,6 +123,29 @@ NOTES = (
     "strengths are used as by default: left out when they are unrelated to the scores. Shuffled strengths are permuted "
     "among the votes for the same side.",
 )
+
+
+def _chart(table: pl.DataFrame) -> Chart:
+    ends = 1.96 * pl.col("standard_error")
+    banded = table.with_columns(
+        (pl.col("correlation") - ends).alias("lower"), (pl.col("correlation") + ends).alias("upper")
+    )
+    panels = {
+        "recorded votes": "recorded votes",
+        f"simulated, {CROWDS[0].name}": "simulated, 5 steps",
+        f"simulated, {CROWDS[1].name}": "simulated, 7 steps",
+    }
+    return curves(
+        banded.filter(pl.col("data").is_in(list(panels))).with_columns(pl.col("data").replace(panels)),
+        "comparisons",
+        "correlation",
+        "scores",
+        title="Correlation by number of comparisons",
+        subtitle="comparisons in total (recorded votes) or per item (simulated)",
+        x_title="comparisons",
+        y_title="correlation",
+        facet="data",
+    )
 
 
 def _step(progress: Progress, done: int, total: int, work: Callable[[], FloatArray]) -> FloatArray:
@@ -198,11 +224,12 @@ def information_ratio(crowd: Crowd) -> float:
     """Return the information of answers without strengths over that of graded ones, averaged over random pairs."""
     d = np.linspace(-8, 8, 801)
     weight = np.exp(-0.25 * (d / ITEM_SD) ** 2)
-    below = (lambda x: special.ndtr(x / NOISE_SD)) if crowd.is_gaussian else special.expit
 
     def information(cuts: FloatArray) -> float:
         ends = np.concatenate([[-np.inf], -cuts[::-1], cuts, [np.inf]])
-        probability = np.diff(below(ends[:, None] - d), axis=0)
+        distance = ends[:, None] - d
+        below = special.ndtr(distance / NOISE_SD) if crowd.is_gaussian else special.expit(distance)
+        probability = np.diff(below, axis=0)
         slope = np.gradient(probability, d, axis=1)
         return float(((slope**2 / np.maximum(probability, 1e-300)).sum(axis=0) * weight).sum())
 

@@ -300,7 +300,7 @@ def _answer(protocol: Protocol, item: str, items: list[str], answer: Any) -> tup
         return f"both bad, with {next(other for other in items if other != item)}", None
     comparative = isinstance(answer, dict) and not protocol.judges_single_items
     texts = [
-        f"{one.criterion}: {text}" if comparative and getattr(one, "criterion", "") else text
+        f"{one.criterion}: {text}" if comparative and one.criterion else text
         for one in own
         if (text := answer_text(one, item))
     ]

@@ -317,7 +317,7 @@ class _Coded:
     @classmethod
     def of_comparisons(cls, part: Comparisons) -> _Coded:
         item = np.column_stack([part.left, part.right]).ravel()
-        sign = part.outcome * np.maximum(part.strength, 1).astype(np.float64)
+        sign: FloatArray = part.outcome.astype(np.float64) * np.maximum(part.strength, 1)
         entry = np.column_stack([sign, -sign]).ravel()
         return cls(part.kind, item, entry, np.repeat(np.arange(len(part)), 2), part.annotator, part.task)
 

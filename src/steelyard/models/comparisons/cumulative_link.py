@@ -216,7 +216,7 @@ class GradedLikelihood(Likelihood):
         by_unit = sparse.csr_array((np.ones(len(cell_of_row)), (units.of_row, cell_of_row)), shape=shape)
         numbered = Units(units.kind, units.names, np.arange(len(units), dtype=np.int32))
         for weight in row_weights(numbered, replicates, seed):
-            yield self._with_counts(weight @ by_unit)
+            yield self._with_counts(np.asarray(weight @ by_unit, np.float64))
 
     def _with_counts(self, count: FloatArray) -> GradedLikelihood:
         graded = self.graded._replace(cells=self.graded.cells._replace(times=np.asarray(count, np.float64)))
@@ -243,7 +243,7 @@ class GradedLikelihood(Likelihood):
                 rows.append(bound)
         holds = np.array(rows)
         solution = optimize.linprog(-holds.sum(axis=0), -holds, np.zeros(len(holds)), bounds=[(-1, 1)] * (n + k))
-        return bool(-solution.fun > 1e-9)
+        return float(solution.fun or 0.0) < -1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class CumulativeLink(LatentScale):
             likelihood,
             items,
             table.beats(),
-            lambda d, tie: self._share(d, float(likelihood.cuts(tie)[0])),
+            lambda d, tie: self._share(d, float(likelihood.cuts(np.atleast_1d(tie))[0])),
             describe,
             table.appearances.astype(np.int32) if len(items) == len(observations.items) else None,
             "",

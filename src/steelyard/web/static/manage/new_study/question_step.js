@@ -284,7 +284,7 @@ function criteriaTable(type, path, fixed, render) {
   );
   const table = h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Criteria" }, h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)), h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, body)));
   const add = fixed ? null : button("Add a criterion", () => { rows.push({ name: `Criterion ${rows.length + 1}` }); write(); render({}); });
-  const help = type === "choice" ? null : h("p", { class: "n-help" }, "Each criterion has its own scores. With weights, there is a combined score too.");
+  const help = type === "choice" ? null : h("p", { class: "small muted" }, "Each criterion has its own scores. With weights, there is a combined score too.");
   return h("div", { class: "n-stack", "data-path": path }, h("p", { class: "n-label" }, "Criteria"), help, table, add);
 }
 
