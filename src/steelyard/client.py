@@ -107,10 +107,10 @@ class Client:
         if isinstance(criteria, list):
             scales = [{k: v for k, v in criterion.items() if v is not None} for criterion in criteria]
             settings = {**settings, "criteria": {criterion.pop("name"): criterion for criterion in scales}}
-        kept = {"choice": {"labels"}, "pairwise": set(), "best_worst": set(), "ranking": set()}.get(name)
-        if kept is not None and settings.get("criteria"):
+        own_settings = {"choice": {"labels"}, "pairwise": set(), "best_worst": set(), "ranking": set()}.get(name)
+        if own_settings is not None and settings.get("criteria"):
             settings["criteria"] = {
-                key: {own: setting for own, setting in value.items() if own in kept}
+                key: {own: setting for own, setting in value.items() if own in own_settings}
                 for key, value in settings["criteria"].items()
             }
         protocol: Protocol = registry.create("protocols", name, settings)
@@ -137,14 +137,14 @@ class Client:
         tasks, nothing = self._lease(1)
         return tasks[0] if tasks else nothing or NoTask("There are no tasks.")
 
-    def tell(self, task: Task | str, answer: Any, *, seconds: float | None = None) -> None:
+    def tell(self, task: Task | str, answer: Any, *, seconds: float | None = None, comment: str = "") -> None:
         """Send an answer; it is on the server's disk when this returns. Sending it again changes nothing."""
-        body = {"judgment_id": _id(task), "answer": answer, "seconds": seconds}
+        body = {"judgment_id": _id(task), "answer": answer, "seconds": seconds, "comment": comment}
         self._change("POST", "/judgments", body)
 
-    def revise(self, task: Task | str, answer: Any) -> None:
-        """Revise a recent answer."""
-        self._change("PUT", f"/judgments/{_id(task)}", {"answer": answer})
+    def revise(self, task: Task | str, answer: Any, *, comment: str | None = None) -> None:
+        """Revise a recent answer, and its comment if one is given."""
+        self._change("PUT", f"/judgments/{_id(task)}", {"answer": answer, "comment": comment})
 
     def skip(self, task: Task | str, reason: str) -> None:
         """Skip a task; it is not assigned to this annotator again."""

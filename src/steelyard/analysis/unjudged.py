@@ -26,7 +26,7 @@ _ITEMS = {
 class Unjudged:
     """How often annotators could not judge, and called both items of a pair bad.
 
-    `items` has a row for each item concerned, those that most could not judge first: `answers` in which it was shown,
+    `items` has a row for each item concerned, those that most could not judge first: `answers` in which it was appearances,
     `cannot_judge` and `both_bad` of these, and the `reasons` with their numbers.
     """
 
@@ -39,7 +39,7 @@ class Unjudged:
 def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
     """Count over the judgments that count in the scores."""
     protocols = {stage.name: stage.protocol for stage in config.stages}
-    shown: Counter[str] = Counter()
+    appearances: Counter[str] = Counter()
     unjudged: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -47,7 +47,7 @@ def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
     counted = history.counted
     for stage, items, text in counted.select("stage", "items", "answer").iter_rows():
         names = items.to_list() if isinstance(items, pl.Series) else items
-        shown.update(names)
+        appearances.update(names)
         # Most answers contain neither word, and need not be read.
         if "cannot_judge" in text and (marks := unjudged_items(protocols[stage], names, json.loads(text))):
             n_unjudged += 1
@@ -58,7 +58,7 @@ def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
             n_bad += 1
             bad.update(names)
     words = {item: "; ".join(f"{why} ({n})" for why, n in counts.most_common()) for item, counts in reasons.items()}
-    rows = [(item, shown[item], unjudged[item], bad[item], words.get(item, "")) for item in {**unjudged, **bad}]
+    rows = [(item, appearances[item], unjudged[item], bad[item], words.get(item, "")) for item in {**unjudged, **bad}]
     frame = pl.DataFrame(rows, schema=_ITEMS, orient="row").sort(
         "cannot_judge", "both_bad", "item", descending=[True, True, False]
     )

@@ -74,8 +74,8 @@ class Protocol(ABC):
     def weights(self) -> dict[str, float]:
         """Return the weight of each criterion in the combined score; empty if the settings give none."""
         criteria = getattr(self, "criteria", {})
-        given = {name: getattr(criterion, "weight", None) for name, criterion in criteria.items()}
-        return {name: weight or 1.0 for name, weight in given.items()} if any(given.values()) else {}
+        weights = {name: getattr(criterion, "weight", None) for name, criterion in criteria.items()}
+        return {name: weight or 1.0 for name, weight in weights.items()} if any(weights.values()) else {}
 
     def fitting_model(self) -> str | None:
         """The model that these settings call for, instead of `default_model` and `new_model`; None if none."""
