@@ -26,7 +26,7 @@ _ITEMS = {
 class Unjudged:
     """How often annotators could not judge, and called both items of a pair bad.
 
-    `items` has a row for each item concerned, those that most could not judge first: `answers` in which it was appearances,
+    `items` has a row for each item concerned, those that most could not judge first: `answers` that showed it,
     `cannot_judge` and `both_bad` of these, and the `reasons` with their numbers.
     """
 
