@@ -99,7 +99,7 @@ def test_a_data_set_loads_and_its_card_explains_every_column(answered, tmp_path)
             assert row.split("|")[3].strip(), column
     assert pl.read_parquet(tmp_path / "hub" / "data" / "scores.parquet").equals(scores)
     published = pl.read_parquet(tmp_path / "hub" / "data" / "judgments.parquet")
-    assert published.drop("annotator").equals(judgments.drop("annotator"))
+    assert published.drop("annotator").equals(judgments.drop("annotator", "comment"))
     assert set(published["annotator"]) == called
     assert (
         published["annotator"].n_unique()

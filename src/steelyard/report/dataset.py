@@ -98,7 +98,7 @@ def _tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
     study = analysis.study
     items = item_table(study.items)
     # A data set is published; comments are for those who run the study.
-    judgments = analysis.names.frame(study.judgments()).drop("comment", strict=False)
+    judgments = analysis.names.frame(study.judgments().drop("comment"))
     if isinstance(analysis.fit, str) and analysis.model_failed:
         raise ModelFailedError(analysis.fit, "Export only the judgments, or choose another model in [model].")
     if isinstance(analysis.fit, str):

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Form, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
+from steelyard.study import StudyConfig
 from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import (
@@ -99,7 +100,18 @@ def annotate(served: StudyDep, request: Request) -> Response:
         study=served.slug,
         title=config.title,
         question=config.question,
+        extras=_extras(config),
     )
+
+
+def _extras(config: StudyConfig) -> list[str]:
+    """Return the scripts that only some studies need."""
+    answers = config.answers
+    has_criteria = any(getattr(stage.protocol, "criteria", None) for stage in config.stages)
+    return [
+        *(["unjudged"] if answers.cannot_judge or answers.comments else []),
+        *(["criteria"] if has_criteria else []),
+    ]
 
 
 @router.post("/s/{study}/switch")

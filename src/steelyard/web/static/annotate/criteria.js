@@ -1,10 +1,11 @@
 import { h, uniqueId } from "./dom.js";
+import { addExtra } from "./task.js";
 
 /**
  * A widget for each criterion, one below the other, for protocols whose answer is about the whole task. With `movesOn`,
  * the focus goes to the next criterion when one is answered by keyboard.
  */
-export function byCriterion(widget, { movesOn = false } = {}) {
+function byCriterion(widget, { movesOn = false } = {}) {
   return (task, page, changed) => {
     const names = (task.settings.criteria ?? []).map((criterion) => criterion.name);
     if (!names.length) return widget(task, page, changed);
@@ -46,3 +47,5 @@ export function byCriterion(widget, { movesOn = false } = {}) {
     };
   };
 }
+
+addExtra({ byCriterion });

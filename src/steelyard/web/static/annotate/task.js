@@ -1,12 +1,10 @@
 import { bestWorst } from "./best_worst.js";
-import { byCriterion } from "./criteria.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
 import { pairwise } from "./pairwise.js";
 import { ranking } from "./ranking.js";
 import { perItem } from "./rated.js";
 import { t } from "./messages.js";
-import { commentField, withCannotJudge } from "./unjudged.js";
 
 /**
  * What a task looks like, by its protocol. A widget has: element; wide (whether it wants more than a text column);
@@ -20,13 +18,27 @@ const WIDGETS = {
   choice: perItem,
   scored_ranking: perItem,
   pairwise,
-  best_worst: byCriterion(bestWorst, { movesOn: true }),
-  ranking: byCriterion(ranking),
+  best_worst: bestWorst,
+  ranking,
 };
 
+const extras = {};
+
+/** Add a part of tasks that only some studies have; their pages load its script. */
+export function addExtra(parts) {
+  Object.assign(extras, parts);
+}
+
+function widgetOf(task, page, changed) {
+  const plain = WIDGETS[task.protocol];
+  const repeated = task.settings.criteria?.length && [bestWorst, ranking].includes(plain);
+  const widget = (repeated ? extras.byCriterion(plain, { movesOn: plain === bestWorst }) : plain)(task, page, changed);
+  return page.cannot_judge ? extras.withCannotJudge(widget, task, page, changed) : widget;
+}
+
 export function taskView(task, page, changed) {
-  const widget = withCannotJudge(WIDGETS[task.protocol](task, page, changed), task, page, changed);
-  const comment = page.comments ? commentField(changed) : null;
+  const widget = widgetOf(task, page, changed);
+  const comment = page.comments ? extras.commentField(changed) : null;
   const shared = task.items.length > 1 ? panels(task.shared ?? {}, page) : [];
   const element = h(
     "div",

@@ -1,5 +1,6 @@
 import { h, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
+import { addExtra } from "./task.js";
 
 /** "I cannot judge this", with a reason where the study asks for one; and a comment on the task. */
 
@@ -38,8 +39,7 @@ function refusal(reasons, changed) {
 }
 
 /** The widget with a box for each item that has its own value, or one for the whole task. */
-export function withCannotJudge(widget, task, page, changed) {
-  if (!page.cannot_judge) return widget;
+function withCannotJudge(widget, task, page, changed) {
   const reasons = page.reasons ?? [];
   const blocks = [...widget.element.querySelectorAll(".judging")];
   const own = blocks.length === task.items.length;
@@ -87,7 +87,7 @@ export function withCannotJudge(widget, task, page, changed) {
 }
 
 /** A field for a comment, folded away until it is used. */
-export function commentField(changed) {
+function commentField(changed) {
   const area = h("textarea", { rows: 2, maxlength: 2000, dir: "auto", "aria-label": t("Comment"), oninput: changed });
   const element = h("details", { class: "comment" }, h("summary", {}, t("Add a comment")), area);
   return {
@@ -99,3 +99,5 @@ export function commentField(changed) {
     },
   };
 }
+
+addExtra({ withCannotJudge, commentField });

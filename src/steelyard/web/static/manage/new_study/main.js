@@ -1,5 +1,7 @@
 import { h } from "../../annotate/dom.js";
+import "../../annotate/criteria.js";
 import { taskView } from "../../annotate/task.js";
+import "../../annotate/unjudged.js";
 import { read } from "../api.js";
 import { button, clearFields, hasField, labelled, showProblems } from "./controls.js";
 import { BASE, change, discard, draft, flush, load, reload } from "./draft.js";
