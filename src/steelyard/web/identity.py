@@ -282,7 +282,7 @@ def require_manager(request: Request) -> Identity:
             403,
             "viewer",
             "Your link is for viewing only.",
-            "Ask whoever runs the study to do it, or for a manager's link.",
+            "Ask the people who run the study to do it, or ask them for a manager's link.",
         )
     return identity
 
@@ -292,7 +292,10 @@ def require_owner(request: Request) -> Identity:
     identity = require_manager(request)
     if identity.role != "owner":
         raise Refusal(
-            403, "owner_only", "Only the owner of this server may do that.", "Ask whoever started steelyard serve."
+            403,
+            "owner_only",
+            "Only the owner of this server may do that.",
+            "Ask the person who started steelyard serve.",
         )
     return identity
 
@@ -370,7 +373,7 @@ def signed_in(request: Request, served: ServedStudy) -> Session:
             401,
             "no_session",
             "You are not signed in here, or no longer.",
-            "Nothing is lost. Open your personal link, or the study's page, and go on.",
+            "Nothing is lost. Open your personal link or the study's page to continue.",
         )
     if request.method not in _SAFE:
         check_csrf(request, session.csrf)
