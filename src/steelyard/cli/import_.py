@@ -13,7 +13,7 @@ from steelyard.cli.options import (
     SkipBadRowsOption,
     StrictOption,
     StudyFolder,
-    existing_folder,
+    open_study,
     pairs,
 )
 
@@ -36,10 +36,9 @@ def import_judgments(
     Example: steelyard import words ratings.csv
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.study import Study
     from steelyard.study.importing import import_file
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         result = import_file(
             study,
             file,
