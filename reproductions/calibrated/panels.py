@@ -63,7 +63,7 @@ class Panels(Experiment):
 
     def small(self) -> Self:
         """Return a few panels."""
-        return replace(self, panels=3, most_items=40, draws=100)
+        return replace(self, panels=3, most_items=40, draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Score panel after panel."""

@@ -203,9 +203,10 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
 def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
     import uvicorn
 
-    from steelyard.web.app import create_app
+    from steelyard.web.app import create_app, prepares_dashboards
 
-    config = uvicorn.Config(create_app(studies, prepare_dashboards=True, **options), **SERVER_OPTIONS)
+    app = create_app(studies, prepare_dashboards=prepares_dashboards(), **options)
+    config = uvicorn.Config(app, **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:

@@ -41,6 +41,7 @@ WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
+PREPARE_DASHBOARDS = "STEELYARD_PREPARE_DASHBOARDS"
 _DESCRIPTION = (
     "The API behind the pages, also for scripts. Annotators use a session cookie; the owner and team "
     "members a bearer token."
@@ -129,8 +130,13 @@ def app_from_environment() -> FastAPI:
         limits=limits,
         proxies=read_proxies([os.environ.get(TRUSTED_PROXIES, "")]),
         public_url=read_public_url(public_url) if public_url else None,
-        prepare_dashboards=True,
+        prepare_dashboards=prepares_dashboards(),
     )
+
+
+def prepares_dashboards() -> bool:
+    """Whether dashboards are computed when the server starts; `STEELYARD_PREPARE_DASHBOARDS=0` leaves that out."""
+    return os.environ.get(PREPARE_DASHBOARDS, "1") != "0"
 
 
 def configure_logging() -> None:

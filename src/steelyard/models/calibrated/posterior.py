@@ -176,7 +176,10 @@ class Posterior:
 
 
 def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSequence) -> Posterior:
-    """Run the chains side by side; run them again, twice as long, while they have not converged."""
+    """Run the chains side by side; run them again, twice as long, while they have not converged.
+
+    Whoever asks for fewer draws than converged chains have (`ESS_LIMIT`) wants a quick look: the chains run once.
+    """
     is_large = evidence.n_rows > MANY_ROWS
     is_compared = len(evidence.pairs.left) > MANY_ROWS
     count = max(10, (min(draws, MANY_DRAWS) if is_large else draws) // CHAINS)
@@ -195,7 +198,7 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
             is_enough = diagnostics.is_precise or 2 * CHAINS * count * evidence.n_rows > PRECISE_WORK
             if diagnostics.converged and is_enough:
                 break
-            if not _is_affordable(evidence, round_number + 1, 2 * count):
+            if draws < ESS_LIMIT or not _is_affordable(evidence, round_number + 1, 2 * count):
                 break
             burn_in, count = 0, 2 * count
     thin = 2 if is_large else max(1, count * CHAINS // max(draws, CHAINS))
