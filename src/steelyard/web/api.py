@@ -354,7 +354,9 @@ def _explained(served: ServedStudy, session: Session, judgment_id: str, error: T
     except TaskError:
         return Refusal(404, "no_such_task", "There is no such task in this study.", "Reload the page to continue.")
     if task.annotator != session.annotator:
-        return Refusal(403, "not_yours", "This task is somebody else's.", "Reload the page to get one of your own.")
+        return Refusal(
+            403, "not_yours", "This task belongs to another annotator.", "Reload the page to get one of your own."
+        )
     return refusal_for(error)
 
 

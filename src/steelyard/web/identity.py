@@ -372,7 +372,7 @@ def signed_in(request: Request, served: ServedStudy) -> Session:
         raise Refusal(
             401,
             "no_session",
-            "You are not signed in here, or no longer.",
+            "You are not signed in, or your session has ended.",
             "Nothing is lost. Open your personal link or the study's page to continue.",
         )
     if request.method not in _SAFE:
@@ -542,7 +542,7 @@ def check_manage_token(request: Request, token: str, served: ServedStudy | None 
         raise Refusal(
             403,
             "token_wrong",
-            "This link or token is not valid, or no longer.",
+            "This link or token is not valid, or has expired.",
             "Copy it again from where steelyard serve was started, or ask for a new link.",
         )
     return identity
