@@ -57,6 +57,25 @@ def test_the_environment_names_the_database_of_every_command(tmp_path, monkeypat
     assert json.loads(run("status", "restored", "--format", "json", cwd=tmp_path).stdout)[0]["judgments"] == 1
 
 
+def test_a_file_of_judgments_becomes_a_study_with_scores_and_a_report(tmp_path):
+    rows = [("ann", "joy", 92), ("bob", "joy", 85), ("ann", "anger", 8), ("bob", "anger", 12)]
+    (tmp_path / "old.csv").write_text("annotator,item,value\n" + "".join(f"{a},{i},{v}\n" for a, i, v in rows))
+    done = run("import", "old", "old.csv", "--new", "--scale", "0", "100", cwd=tmp_path)
+    assert "4 judgments imported" in done.stdout
+    status = json.loads(run("status", "old", "--format", "json", cwd=tmp_path).stdout)
+    assert status[0]["judgments"] == 4
+    scores = json.loads(run("scores", "old", "--model", "mean", "--format", "json", cwd=tmp_path).stdout)
+    assert [(row["item"], row["score"]) for row in scores] == [("joy", 88.5), ("anger", 10.0)]  # means by hand
+    refused = run("import", "old", "old.csv", "--new", cwd=tmp_path, code=1)
+    assert "old already exists" in refused.stderr
+
+
+def test_a_file_that_cannot_become_a_study_leaves_nothing_behind(tmp_path):
+    (tmp_path / "one.csv").write_text("annotator,item,value\nann,joy,92\nbob,joy,85\n")
+    assert "one item only" in run("import", "one", "one.csv", "--new", cwd=tmp_path, code=1).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
+
+
 def test_a_new_study_is_named_after_its_folder_unless_it_is_the_example(tmp_path):
     run("new", "answers", "--question", "How helpful is this answer?", cwd=tmp_path)
     assert 'title = "answers"' in (tmp_path / "answers" / "study.toml").read_text(encoding="utf-8")

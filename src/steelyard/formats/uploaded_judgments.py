@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import polars as pl
 
@@ -67,6 +67,13 @@ def judgments_of_upload(data: bytes, name: str, upload: UploadedTable) -> Upload
         return UploadedJudgments("", rows, read_judgments(rows))
     except DataError:
         return None
+
+
+def texts_of_file(path: Path) -> dict[str, str]:
+    """Return the texts of the items in an export of another tool, by id; empty for other files."""
+    if path.suffix.lower() not in _JSON:
+        return {}
+    return texts_of_export(_json_content(path.read_bytes(), path.name, None))
 
 
 def _json_content(data: bytes, name: str, encoding: str | None) -> object:

@@ -160,7 +160,7 @@ def recorded_judgments(judgments: JudgmentFile, texts: Mapping[str, str], *, tit
             "design": choose_design(protocol, items, per_item).settings,
             "model": {"name": type(protocol).model_of_new_studies()},
         },
-        comments={"protocol.scale": "from the values in the file"},
+        comments={"protocol.scale": "scale of the imported ratings"},
         header=(f"Judgments imported from {source}.",),
         items=pl.DataFrame({"id": names, "text": [item.text for item in items]}),
         notes=judgments.notes,
