@@ -29,6 +29,7 @@ from steelyard.web import (
 )
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
+from steelyard.web.calculator_process import prepares_dashboards
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
 from steelyard.web.identity import ManageKey, RateLimiters, check_manager, check_strength
@@ -42,7 +43,6 @@ WORKSPACE = "STEELYARD_WORKSPACE"
 WORKERS = "STEELYARD_WORKERS"
 TRUSTED_PROXIES = "STEELYARD_TRUSTED_PROXIES"
 PUBLIC_URL = "STEELYARD_PUBLIC_URL"
-PREPARE_DASHBOARDS = "STEELYARD_PREPARE_DASHBOARDS"
 _DESCRIPTION = (
     "The API behind the pages, also for scripts. Annotators use a session cookie; the owner and team "
     "members a bearer token."
@@ -133,11 +133,6 @@ def app_from_environment() -> FastAPI:
         public_url=read_public_url(public_url) if public_url else None,
         prepare_dashboards=prepares_dashboards(),
     )
-
-
-def prepares_dashboards() -> bool:
-    """Whether dashboards are computed when the server starts; `STEELYARD_PREPARE_DASHBOARDS=0` leaves that out."""
-    return os.environ.get(PREPARE_DASHBOARDS, "1") != "0"
 
 
 def configure_logging() -> None:

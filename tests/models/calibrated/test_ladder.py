@@ -55,7 +55,7 @@ def checked(ratings: Ratings) -> tuple[Evidence, Opposition, Index]:
     return evidence, opposition(evidence), ratings.annotators
 
 
-def warned_by(observations: Observations, draws: int = 100) -> tuple[Fit, list[str]]:
+def warned_by(observations: Observations, draws: int = 80) -> tuple[Fit, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit = CalibratedScale(draws=draws).fit(observations)  # type: ignore[arg-type]

@@ -43,9 +43,9 @@ NEGLIGIBLE = 0.02
 BURN_IN, LARGE_BURN_IN, COMPARED_BURN_IN = 150, 80, 25
 """Sweeps that every chain discards at first; fewer where there are many ratings, or many comparisons."""
 
-MANY_ROWS, MANY_DRAWS = 200_000, 600
-"""Above this many rows, the maximum number of draws. Every second sweep is kept. Locations are estimated precisely
-there."""
+MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 760, 600
+"""Above this many rows, the maximum number of draws: of ratings, and of comparisons. Every second sweep is kept.
+Locations are estimated precisely there."""
 
 MOST_WORK = 100_000_000
 """Most rows times sweeps for which a chain is run again, twice as long, if it has not converged."""
@@ -182,7 +182,8 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
     """
     is_large = evidence.n_rows > MANY_ROWS
     is_compared = len(evidence.pairs.left) > MANY_ROWS
-    count = max(10, (min(draws, MANY_DRAWS) if is_large else draws) // CHAINS)
+    most = MANY_COMPARED_DRAWS if is_compared else MANY_DRAWS
+    count = max(10, (min(draws, most) if is_large else draws) // CHAINS)
     estimate = simple_estimate(evidence)
     chains = tuple(
         Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)], estimate=estimate)
