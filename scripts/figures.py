@@ -299,9 +299,7 @@ def dominance() -> Any:
             rows.append(
                 {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
-    return lines(
-        rows, "More comparisons create more cycles", "comparisons of six items", "items in no cycle", "noise"
-    )
+    return lines(rows, "More comparisons create more cycles", "comparisons of six items", "items in no cycle", "noise")
 
 
 @figure
@@ -387,7 +385,7 @@ def adaptive() -> Any:
 
     variance = 0.15
     people = {f"noise {level:g}": np.where(np.isclose(LEVELS, level), 1.0, 0.0) for level in (0.1, 0.4, 1.0)}
-    people["nothing known"] = START
+    people["unknown annotator"] = START
     x, y = "difference of the two means, in standard deviations of the items", "reduction of variance, %"
     rows = [
         {x: distance, y: 100 * variance / 2 * comparison_information(answers, distance, variance), "annotator": who}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,8 +16,9 @@ from steelyard.formats.uploads import read_upload
 from steelyard.study.importing import import_file
 from steelyard.study.recipes import recipe_toml, recorded_judgments
 
-STEPS = [{"annotator": a, "item": i, "value": v} for a, i, v in [("ann", "x", 5), ("bob", "x", 1), ("ann", "y", 2)]]
-CASES = {
+VALUES: list[tuple[str, str, int]] = [("ann", "x", 5), ("bob", "x", 1), ("ann", "y", 2)]
+STEPS: list[dict[str, Any]] = [{"annotator": name, "item": item, "value": value} for name, item, value in VALUES]
+CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "likert": (STEPS, {"name": "likert", "scale": [1, 5]}),
     "direct": ([{**row, "value": row["value"] + 0.5} for row in STEPS], {"name": "direct", "scale": [1.5, 5.5]}),
     "criteria": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from steelyard.observations import Comparisons, Index
 
 def is_compiled() -> bool:
     """Whether numba has compiled kernels on disk."""
-    return any(Path(run.stats.cache_path).glob("chain_kernels.run-*.nbi"))
+    dispatcher: Any = run
+    return any(Path(dispatcher.stats.cache_path).glob("chain_kernels.run-*.nbi"))
 
 
 def compile_kernels() -> None:
