@@ -135,7 +135,7 @@ def test_what_cannot_work_is_said_plainly(make_study, serve_study):  # noqa: F81
         Client("words")
     with pytest.raises(ConfigError, match="does not say which study"):
         Client(server.url)
-    with Client(server.page) as client, pytest.raises(ConfigError, match="nobody is named"):
+    with Client(server.page) as client, pytest.raises(ConfigError, match="no annotator is named"):
         client.ask()
     with Client(server.page) as client, pytest.raises(ConfigError, match="manager"):
         client.scores()

@@ -187,7 +187,7 @@ def decode(data: bytes, name: str, chosen: str | None = None) -> tuple[str, str,
     """Decode a text; return it with its encoding, and a note if the encoding was guessed."""
     marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
     if chosen is not None and chosen not in ENCODINGS:
-        raise DataError(f"'{chosen}' is not one of the encodings.", "Choose one of the list.", file=name)
+        raise DataError(f"'{chosen}' is not one of the encodings.", "Choose one from the list.", file=name)
     if marked is not None and chosen is None:
         chosen = marked
     if chosen is not None:
