@@ -29,6 +29,7 @@ class SplitBy(StrEnum):
     """What is divided into halves."""
 
     unit = "unit"
+    tuple = "tuple"
     annotator = "annotator"
 
 
@@ -47,7 +48,9 @@ def split_half(
     subset_column: Annotated[
         str, typer.Option("--subset-column", metavar="NAME", help="Column of the subset in that table.")
     ] = "subset",
-    by: Annotated[SplitBy, typer.Option("--by", help="Split each unit's judgments, or the annotators.")] = SplitBy.unit,
+    by: Annotated[
+        SplitBy, typer.Option("--by", help="Split each unit's judgments, or whole tuples or annotators.")
+    ] = SplitBy.unit,
     per_half: Annotated[
         int | None,
         typer.Option("--per-half", min=1, help="Judgments per unit in each half; default: half.", show_default=False),
@@ -126,9 +129,9 @@ def _refuse_combinations(by_budget: bool, subsets: Path | None, by: SplitBy, per
     """Refuse options that cannot be combined."""
     if by_budget and (subsets is not None or per_half is not None):
         raise typer.BadParameter("cannot be combined with --subsets or --per-half.", param_hint="--by-budget")
-    if by is SplitBy.annotator and (by_budget or subsets is not None or per_half is not None):
+    if by is not SplitBy.unit and (by_budget or subsets is not None or per_half is not None):
         raise typer.BadParameter(
-            "'annotator' cannot be combined with --by-budget, --subsets or --per-half.", param_hint="--by"
+            f"'{by.value}' cannot be combined with --by-budget, --subsets or --per-half.", param_hint="--by"
         )
 
 

@@ -83,6 +83,8 @@ class Halves:
         """Return notes on the split, and on units with too few judgments."""
         if self.by == "annotator":
             return ("each annotator's judgments are in one half",)
+        if self.by == "tuple":
+            return (f"all judgments of a {UNIT_NAMES[type(self.observations)]} are in one half",)
         unit, sizes = UNIT_NAMES[type(self.observations)], self.splitter.sizes
         notes = [f"the judgments of each {unit} are split: {np.median(sizes):g} (median)"]
         if single := int((sizes == 1).sum()):
