@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,6 @@ from steelyard.protocols import Protocol
 from steelyard.records import Item
 from steelyard.report.charts import Chart
 from steelyard.simulate import simulate_study
-from steelyard.simulate.annotators import AskingProtocol
 from steelyard.simulate.answers import answer_for
 from steelyard.study.config import StudyConfig, parse_config
 
@@ -41,16 +40,16 @@ class Sliders:
         }
         self._used = dict.fromkeys(answers.items.ids, 0)
 
-    def answer(self, annotator: str, protocol: AskingProtocol, items: Sequence[str]) -> Any:
+    def answer(self, annotator: str, protocol: Protocol, items: Sequence[str]) -> Any:
         """Return an answer to a task."""
         perceived = {}
         for item in items:
             values = self._values[item]
             perceived[item] = float(values[self._used[item] % len(values)])
             self._used[item] += 1
-        return answer_for(cast("Protocol", protocol), perceived, 0.0)
+        return answer_for(protocol, perceived, 0.0)
 
-    def seconds(self, protocol: AskingProtocol) -> float | None:
+    def seconds(self, protocol: Protocol) -> float | None:
         """Return None: the recorded times are of other tasks."""
         return None
 
