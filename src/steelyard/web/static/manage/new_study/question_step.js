@@ -145,7 +145,7 @@ function answerFields(name, at, fixed, render) {
     fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
     fields.push(checkField({ label: "Allow “both are bad”", help: "A tie in the scores, counted in the report.", path: at("both_bad"), fixed }));
   }
-  if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may put two items in the same place.", path: at("ties"), fallback: true, fixed }));
+  if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may rank two items equally.", path: at("ties"), fallback: true, fixed }));
   if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
   return fields;
 }
